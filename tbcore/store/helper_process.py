@@ -3,11 +3,11 @@
     loader  -- files of some runs -->  helper process
             <-- their RunReaders  --   (reads them, as the loader would)
 
-The loader uses a returned reader as if it had read the run itself. The columns come in memory that
-both processes map, and are not copied on the loader's side; only the objects around them are
-pickled. The helper returns whole runs in which nothing was wrong. In all other cases (damage, a
-file that changed while it was read, a helper that died) the loader still has the run to read. So
-only the loader deals with errors.
+The loader uses a returned reader as if it had read the run itself. The columns are passed in memory
+that both processes map, and the loader does not copy them; only the objects around them are
+pickled. The helper returns a reader only if it has read the whole run and nothing was wrong. In all
+other cases (damage, a file that changed while it was read, a helper that died) the loader reads the
+run itself. So errors are handled in the loader only.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ from tbcore.tuning import Tuning
 logger = logging.getLogger(__name__)
 
 _HEADER_BYTES = 8
-"""Size of the header of a message, which is the position of its pickled bytes."""
+"""Size of a message's header, which contains the position of its pickled object."""
 _ALIGNMENT_BYTES = 8
+"""Each block in a message begins at a multiple of this, so that its columns are aligned."""
 _MAX_PARTS_PER_WRITE = 512
-"""Number of buffers in one system call; systems accept about a thousand."""
+"""Maximum number of buffers in one system call; systems accept about a thousand."""
 _MAX_DESCRIPTOR = 1 << 16
-"""A file descriptor above all that are open when a server starts."""
+"""No file descriptor that is open when a server starts is higher than this."""
 
 
 RunFiles = Sequence[EventFile]
-"""The files of a run, which will be read from its start."""
+"""All files of one run."""
 
 
 class HelperError(Exception):
@@ -60,14 +61,15 @@ class HelperError(Exception):
 
 
 class HelperProcess:
-    """A running helper process. Receives batches of runs, and returns them in the same order."""
+    """A running helper process. It returns the batches of runs in the order they were assigned."""
 
     def __init__(self, decoder: Decoder, **options: Any) -> None:
         """Forks the process, which takes a millisecond: all modules are imported already.
 
         Must be called while this is the only thread, since a lock that another thread holds would
-        never be released in the fork. Returned readers use `decoder`, and the process its tuning.
-        `options` are those of RunReader. Raises OSError when the system cannot start a process.
+        never be released in the fork. Returned readers use `decoder`; the process has a decoder of
+        its own with the same tuning. `options` are those of RunReader. Raises OSError if the system
+        cannot start a process.
         """
         self._shared_objects = _shared_objects(decoder)
         self._connection, child_connection = socket.socketpair()
@@ -86,23 +88,23 @@ class HelperProcess:
         return hasattr(os, "memfd_create") and len(os.sched_getaffinity(0)) > 1
 
     def assign(self, runs: Sequence[RunFiles]) -> None:
-        """Sends a batch of runs, each by its files. Raises HelperError."""
+        """Sends a batch of runs, each as its files. Raises HelperError."""
         try:
             _send(self._connection, list(runs), self._shared_objects)
         except OSError as error:
             raise HelperError(str(error)) from None
 
     def has_result(self, timeout: float) -> bool:
-        """Waits at most `timeout` seconds for a result; returns True if the helper ended, too."""
+        """Waits at most `timeout` seconds until there is a result, or the helper has ended."""
         poll = select.poll()  # Not select(), which knows only the first 1024 descriptors.
         poll.register(self._connection, select.POLLIN)
         return bool(poll.poll(timeout * 1000))
 
     def receive_result(self) -> list[RunReader | None]:
-        """Waits for the oldest batch that has not been returned.
+        """Waits for the result of the oldest batch that has not been returned.
 
-        Returns for each run a reader that has read all data, or None if anything was wrong. Raises
-        HelperError.
+        This is, for each run, a reader that has read all data, or None if anything was wrong.
+        Raises HelperError.
         """
         try:
             readers: list[RunReader | None] | None = _receive(
@@ -115,7 +117,7 @@ class HelperProcess:
         return readers
 
     def close(self) -> None:
-        """Kills the process, whatever it is doing. No data exists only there."""
+        """Kills the process at once. Nothing is lost, since the loader can read all runs itself."""
         self._connection.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
@@ -126,10 +128,10 @@ class HelperProcess:
 def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, Any]) -> NoReturn:
     """The main function of the helper process: reads batches until the connection is closed."""
     try:
-        # Ctrl+C reaches both processes. The loader's process decides when to end.
+        # Ctrl+C is sent to both processes, and only the loader's process handles it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _close_inherited_fds(connection.fileno())
-        # The objects are sent away and the process ends soon, so nothing needs to be collected.
+        # The process ends soon, so its garbage need not be collected.
         gc.disable()
         logging.disable()  # A run with problems is read again by the loader, which logs them.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
@@ -139,13 +141,16 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
             readers = [_new_reader(files, decoder, options) for files in runs]
             _send(connection, list(_read_all(readers, small_files)), shared_objects)
     finally:
-        # Not sys.exit(): exit handlers and buffers of the loader's process were copied by the
-        # fork, and must run or be written there only.
+        # Not sys.exit(): the fork has copies of the exit handlers and output buffers of the
+        # loader's process, which must be run and written in that process only.
         os._exit(0)
 
 
 def _close_inherited_fds(connection: int) -> None:
-    """Closes all files and sockets of the parent, which must not stay open when the parent ends."""
+    """Closes the parent's files and sockets, except for the connection to the parent.
+
+    Otherwise they would stay open after the parent has ended.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(null, descriptor)
@@ -154,9 +159,9 @@ def _close_inherited_fds(connection: int) -> None:
 
 
 def _exit_when_parent_dies(connection: socket.socket) -> None:
-    """Waits until the parent's end of the connection is closed, and ends the process at once.
+    """Runs in a thread: ends the process as soon as the parent's end of the connection is closed.
 
-    The parent may be killed while the main thread reads a batch that takes minutes.
+    Without it, the main thread might read for minutes after the parent was killed.
     """
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
@@ -200,24 +205,24 @@ _SharedObjects = dict[str, Any]
 
 
 def _shared_objects(decoder: Decoder) -> _SharedObjects:
-    """Objects that both processes have, by name. Messages contain only their names."""
+    """Objects that both processes have, by name. Messages contain the names instead."""
     names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
     layouts = {name: getattr(series, name) for name in names}
     return {"decoder": decoder, "tuning": decoder.tuning, **layouts}
 
 
 def _shared_object(name: str) -> Any:
-    """Marks a shared object in a message. Never called: see `_Unpickler.find_class`."""
+    """Stands for a shared object in a message. Never called: see `_Unpickler.find_class`."""
     raise NotImplementedError
 
 
 def _block_in_memory(begin: int, size: int) -> Any:
-    """Marks a block of rows in a message. Never called: see `_Unpickler.find_class`."""
+    """Stands for a block of rows in a message. Never called: see `_Unpickler.find_class`."""
     raise NotImplementedError
 
 
 class _OutOfBandBlocks:
-    """The blocks of rows of one message, which are not pickled."""
+    """The blocks of rows of one message, which are not in the pickled object."""
 
     def __init__(self) -> None:
         self.parts: list[NDArray[np.uint8] | bytes] = []
@@ -226,7 +231,7 @@ class _OutOfBandBlocks:
         """Position after the last part, in bytes from the start of the message."""
 
     def reduce(self, array: NDArray[Any]) -> Any:
-        """Reduces an array for pickling: a block of bytes to its position in the message."""
+        """Reduces an array for pickling; an array of bytes is a block, and becomes its position."""
         if array.dtype != np.uint8 or array.ndim != 1:
             return array.__reduce_ex__(5)
         begin, size = self.end, len(array)
@@ -241,7 +246,8 @@ def _pickle(
 ) -> memoryview:
     """Pickles a message, and moves its blocks of rows to `blocks`.
 
-    There may be a million objects. A dispatch table calls Python for the types in it only.
+    Uses a dispatch table, which calls Python functions only for the types in it: there may be a
+    million objects.
     """
     names = {id(shared_object): name for name, shared_object in shared_objects.items()}
 
@@ -261,7 +267,7 @@ def _pickle(
 
 
 class _Unpickler(pickle.Unpickler):
-    """Replaces the marks in a pickled message by shared objects and blocks of the memory."""
+    """Unpickles a message with the shared objects and blocks that its placeholders stand for."""
 
     def __init__(
         self, pickled: memoryview, shared_objects: _SharedObjects, memory: NDArray[np.uint8]
@@ -282,6 +288,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _send(connection: socket.socket, message: object, shared_objects: _SharedObjects) -> None:
+    """Writes a message to a memory file, and passes its descriptor through the connection."""
     blocks = _OutOfBandBlocks()
     pickled = _pickle(message, shared_objects, blocks)
     parts = [blocks.end.to_bytes(_HEADER_BYTES, "little"), *blocks.parts, pickled]
@@ -320,9 +327,9 @@ def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
 
 
 def _map_memory(memory: int) -> memoryview:
-    """Maps a memory file as writable bytes, until the last array that uses them is gone.
+    """Maps a memory file as writable bytes. It is unmapped after the last array that uses it.
 
-    Not with the module mmap, which would keep a file descriptor open for each mapping.
+    The module mmap is not used, since it would keep a file descriptor open for each mapping.
     """
     size = os.fstat(memory).st_size
     libc = ctypes.CDLL(None, use_errno=True)
@@ -333,6 +340,6 @@ def _map_memory(memory: int) -> memoryview:
     if address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "cannot map memory")
     array = (ctypes.c_ubyte * size).from_address(address)
-    # Not at exit: arrays may be in use until the end, and then the system unmaps the memory.
+    # Not called at exit, when arrays may still be in use. The system unmaps the memory then.
     weakref.finalize(array, libc.munmap, address, size).atexit = False
     return memoryview(array).cast("B")

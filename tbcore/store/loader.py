@@ -43,18 +43,20 @@ _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
 _MAX_LINES_PER_REPORT = 20
-"""Number of lines logged at once: there may be a thousand unreadable files."""
+"""Maximum number of lines logged at once: there may be a thousand unreadable files."""
 
 _SIZE_SCAN_SECONDS = 0.02
-"""Time limit for adding up file sizes, before a helper process is started. A logdir that takes
-longer counts as large."""
+"""Time limit for adding up file sizes, which decides whether a helper process is started. A logdir
+that takes longer counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
-"""Size of one batch of runs for the helper. Its runs are published when the whole batch is back."""
+"""Maximum size of a batch of several runs for the helper. The runs of a batch are published when
+all of them are back."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
-"""Size of the longest run that is assigned to the helper. The loader reads longer ones, and
-publishes them while it does."""
+"""Maximum size of a run that is assigned to the helper. The loader reads larger ones itself, so
+that it can publish them while it reads."""
 _MAX_ASSIGNED_BATCHES = 2
-"""Number of batches that the helper has at a time: the one it reads, and the next one."""
+"""Maximum number of batches that are assigned at a time: the one the helper reads, and the next
+one."""
 
 
 class Loader:
@@ -77,7 +79,7 @@ class Loader:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
-        `wake` ends a pause early. `tuning` is also that of decoding.
+        `wake` ends a pause early. `tuning` applies to decoding, too.
         """
         self._multiplexer = multiplexer
         self._specs = list(specs)
@@ -105,12 +107,13 @@ class Loader:
         """The batches of runs that the helper is reading, in the order in which they were sent."""
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._logged_scan_lines: set[str] = set()
-        """What was wrong in the last scan, so that it is logged once."""
+        """The lines that describe what was wrong in the last scan, so that each is logged once."""
         self._logged_bugs: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        """The last lines that `_log_bug` logged, so that each is logged once."""
         self._passes = 0
-        """Complete passes."""
+        """Number of complete passes."""
         self._watch_requested = False
-        """Whether the thread must start to watch the files after its next pass."""
+        """Whether the thread has yet to start watching the files."""
         self._publish_early = True
         """Whether to publish while there is more to read."""
         self._published = threading.Event()
@@ -121,7 +124,7 @@ class Loader:
     def start_helper(self) -> None:
         """Starts a helper process for the first pass, if there is enough to read.
 
-        Must be called before any other thread is started: see HelperProcess.
+        Must be called before any other thread is started: see `HelperProcess.__init__`.
         """
         if not HelperProcess.is_supported() or not self._has_enough_for_helper():
             return
@@ -146,14 +149,14 @@ class Loader:
         size_scan.start()
         size_scan.join(self._tuning.scan_timeout_seconds)
         if size_scan.is_alive():
-            # A process must not be forked while another thread runs. That thread still uses its
-            # Logdir, so the loader takes a new one.
+            # A process must not be forked while another thread runs, so there is no helper. The
+            # thread still uses its Logdir, so the loader needs a new one.
             self._logdir = Logdir(self._specs)
             return False
         return any(results)
 
     def load_once(self) -> None:
-        """Makes one pass in the calling thread: scans, reads all that is new, publishes it."""
+        """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
         try:
             self._scan_logdir()
             published_at = time.monotonic()
@@ -166,7 +169,7 @@ class Loader:
                     self._read_slice(self._queue.popleft())
                 seconds = time.monotonic() - published_at
                 if self._publish_early and seconds >= self._tuning.publish_interval_seconds:
-                    # Reading may take minutes, during which other runs begin.
+                    # Reading may take minutes, and new runs may be created during that time.
                     if 0 < self._reload_interval <= time.monotonic() - self._scanned_at:
                         self._scan_logdir()
                     self._publish_changes()
@@ -181,10 +184,10 @@ class Loader:
         self._publish_changes()
 
     def start(self, *, publish_early: bool = True) -> None:
-        """Starts a daemon thread that makes one pass after the other.
+        """Starts a daemon thread that makes one pass after another.
 
-        With `publish_early` false, nothing of the first pass is published before it is complete or
-        `publish` is called: publishing takes time, and before there is a server it is of no use.
+        With `publish_early` false, nothing is published before the first pass is complete, unless
+        `publish` is called: publishing takes time, and is of no use before there is a server.
         """
         self._publish_early = publish_early
         self._publish_status(loading=True)
@@ -193,18 +196,18 @@ class Loader:
         thread.start()
 
     def publish(self, timeout: float = 0.0) -> None:
-        """Makes the thread publish while it reads from now on: see `start`.
+        """From now on, the thread also publishes during a pass: see `start`.
 
-        Waits at most `timeout` seconds until what has been found and read so far is published.
+        Waits at most `timeout` seconds for the first publication.
         """
         self._publish_early = True
         self._published.wait(timeout)
 
     def watch(self) -> None:
-        """Makes the thread scan as soon as the system reports a change, after its first pass.
+        """After its first pass, the thread also scans as soon as the system reports a change.
 
-        That imports a package in another thread. So call this when no thread imports modules any
-        more: two threads that import the same modules can block each other.
+        Watching imports a package in another thread. So call this only when no thread imports
+        modules any more: two threads that import the same modules can block each other.
         """
         self._watch_requested = True
         self._wake.set()
@@ -212,7 +215,8 @@ class Loader:
     def wait_until_started(self, timeout: float) -> None:
         """Waits until the thread has scanned and begins to read, at most `timeout` seconds.
 
-        A scan is many short system calls, and a busy thread would delay it after each of them.
+        A busy calling thread would delay the scan, which makes many short system calls and needs
+        the interpreter lock after each of them.
         """
         self._started.wait(timeout)
 
@@ -225,7 +229,7 @@ class Loader:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def _load(self) -> None:
-        """The thread: passes with pauses between them, until `stop` is called."""
+        """Runs in the loader's thread: makes passes, with pauses between them, until `stop`."""
         while not self._stopping.is_set():
             pass_began_at = time.monotonic()
             if self._watch_requested and self._passes:
@@ -233,7 +237,7 @@ class Loader:
             try:
                 self.load_once()
             except Exception as error:
-                # A server that silently stops loading would be worse than any bug.
+                # The thread must not end: the server would silently stop loading.
                 self._log_bug("loading failed and will be retried", error)
             if self._reload_interval <= 0:
                 return
@@ -242,14 +246,14 @@ class Loader:
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
                 self._wake.wait(self._reload_interval - min_pause)
-            # The next scan may miss a change that is made while it runs. The wake-up for such a
-            # change stays set, and ends the next pause.
+            # Cleared before the next scan, which may miss a change that is made while it runs. The
+            # event that such a change sets then ends the next pause.
             self._wake.clear()
 
     def _start_watching(self) -> None:
         """Starts to watch the directories for changes, if any of them exists.
 
-        Called after the first pass: to start takes as long as a scan, and during the first pass
+        Not called before the first pass is complete, since starting takes as long as a scan, and
         requests are waiting for data. Called after each pass until there is a directory to watch.
         """
         watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
@@ -266,6 +270,7 @@ class Loader:
         scan = self._logdir.scan()
         self._last_scan, self._scanned_at = scan, time.monotonic()
         self._log_scan_problems(scan)
+        # Runs in a directory that could not be listed may still exist, so they are kept.
         for name in [name for name in self._runs if name not in scan.runs]:
             if not self._runs[name].is_below(scan.unlisted):
                 self._remove(name)
@@ -292,7 +297,7 @@ class Loader:
         self._queue = deque(waiting)
 
     def _update(self, run: _TrackedRun, files: Sequence[EventFile]) -> None:
-        """Passes the files that a scan found to the run's reader, which may need a successor."""
+        """Passes the files that a scan found to the run's reader, or to a new reader if needed."""
         if run.active_reader.is_up_to_date and files == run.files:
             return
         if run.set_files(files):
@@ -302,9 +307,10 @@ class Loader:
         self._promote_successor(run)
 
     def _reread_from_start(self, run: _TrackedRun) -> None:
-        """Gives the run a new reader. Its old data is served until that one has caught up.
+        """Gives the run a new reader, which reads all its files.
 
-        A run that was never published has no old data to serve.
+        The data of the old reader is served until the new one has caught up. If the run was never
+        published, there is no such data, and the new reader replaces the old one at once.
         """
         reader = self._new_reader(run.files)
         if run.view is None:
@@ -329,12 +335,11 @@ class Loader:
     # -- reading -------------------------------------------------------------------------------
 
     def _preload_small_files(self) -> None:
-        """Reads the small files of the next runs in the queue together, in one batch."""
+        """Reads small files of the next runs in the queue together, in one batch."""
         try:
             preload_small_files(self._small_files, (run.active_reader for run in self._queue))
         except Exception as error:
-            # The bug concerns many runs, but loses none: a file that was not preloaded is read in
-            # a time slice of its run.
+            # No data is lost: a file that was not preloaded is read in a time slice of its run.
             self._log_bug("preloading small files", error)
 
     def _read_slice(self, run: _TrackedRun) -> None:
@@ -357,7 +362,7 @@ class Loader:
             self._queue.append(run)
 
     def _promote_successor(self, run: _TrackedRun) -> None:
-        """Replaces the reader of a run by its successor, once that one has read everything."""
+        """Replaces the reader of a run by its successor, if that has read everything."""
         if run.successor is not None and not run.successor.has_work:
             run.reader, run.successor = run.successor, None
             self._changed[run.name] = run
@@ -365,6 +370,7 @@ class Loader:
     # -- work for the helper process -----------------------------------------------------------
 
     def _queued_bytes(self) -> int:
+        """Approximate number of unread bytes in the queue."""
         return sum(run.active_reader.bytes_left for run in self._queue)
 
     def _stop_helper(self) -> None:
@@ -379,28 +385,28 @@ class Loader:
         self._assigned.clear()
 
     def _is_current(self, assignment: _Assignment) -> bool:
-        """Whether the result is still of use: the run may be gone, or have a new reader."""
+        """Whether the result can be used: the run may be gone, or may have got a new reader."""
         run = assignment.run
         return run.active_reader is assignment.reader and self._runs.get(run.name) is run
 
     def _assign_work(self) -> None:
         """Sends runs from the end of the queue to the helper, until it has enough batches.
 
-        A batch is at most a quarter of the bytes in the queue: batches become smaller towards the
-        end, so that loader and helper finish at about the same time. The helper is stopped when no
-        run is left that can be assigned.
+        A batch has at most a quarter of the bytes in the queue, or a single run. So batches become
+        smaller towards the end, and loader and helper finish at about the same time. The helper is
+        stopped when it has no batch, and no run is left that can be assigned.
         """
         if self._helper is None:
             return
         while len(self._assigned) < _MAX_ASSIGNED_BATCHES and len(self._queue) > 1:
-            bytes_left = min(self._queued_bytes() // 4, _MAX_BATCH_BYTES)
+            space_left = min(self._queued_bytes() // 4, _MAX_BATCH_BYTES)
             batch: list[_Assignment] = []
             for run in reversed(self._queue):
                 size = run.active_reader.bytes_left
                 if not run.active_reader.not_started or size > _MAX_ASSIGNED_RUN_BYTES:
                     continue
-                bytes_left -= size
-                if bytes_left < 0 and batch:
+                space_left -= size
+                if space_left < 0 and batch:
                     break
                 batch.append(_Assignment(run, run.active_reader, run.files))
             if not batch:
@@ -417,9 +423,9 @@ class Loader:
             self._stop_helper()
 
     def _collect_results(self) -> None:
-        """Takes over the runs that the helper has read.
+        """Receives the batches that the helper has read, and uses their readers.
 
-        If the queue is empty, waits for them up to one publication interval.
+        If the queue is empty, waits for each batch up to one publication interval.
         """
         while self._assigned and self._helper is not None:
             timeout = 0 if self._queue else self._tuning.publish_interval_seconds
@@ -438,6 +444,8 @@ class Loader:
                     run.replace_active_reader(reader)
                     run.copy_first_event_time()
                     if run.files is not assignment.files:
+                        # The helper has read the files as of the assignment. A later scan found
+                        # others.
                         self._update(run, run.files)
                     self._promote_successor(run)
                     self._changed[run.name] = run
@@ -445,7 +453,7 @@ class Loader:
                     self._queue.append(run)
 
     def _fall_back_to_local(self, error: HelperError) -> None:
-        """Ends the helper, so that the loader reads all remaining runs."""
+        """Stops the helper after an error, so that the loader reads all remaining runs."""
         logger.debug("the helper process failed; the loader reads the remaining runs: %s", error)
         self._stop_helper()
 
@@ -466,12 +474,14 @@ class Loader:
                 run.find_first_event_time()
             except Exception as error:
                 self._log_bug(f"run {run.name}", error)
-        # Published runs never change places, so this order is among the runs of one commit only.
+        # Only the runs that are new in this commit are sorted: published runs never change places.
         new.sort(key=_TrackedRun.sort_key)
         for run in [*new, *known]:
             modified[run.name] = run.modified
             if run.successor is not None:
-                continue  # The last rows of the old reader may already be from the new file.
+                # The old data stays as it was published: the last rows of the old reader may
+                # already be from the new file.
+                continue
             try:
                 view = run.reader.data.commit()
             except Exception as error:
@@ -486,6 +496,7 @@ class Loader:
         self._published.set()
 
     def _publish_status(self, *, loading: bool) -> None:
+        """Sets the multiplexer's status."""
         readers = [run.active_reader for run in self._runs.values()]
         bytes_read = sum(reader.bytes_read for reader in readers)
         bytes_total = sum(reader.bytes_total for reader in readers)
@@ -508,7 +519,7 @@ class Loader:
     # -- logging -------------------------------------------------------------------------------
 
     def _log_scan_problems(self, scan: Scan) -> None:
-        """Logs what a scan found wrong, except for lines that the scan before it had, too."""
+        """Logs what was wrong in a scan, except for lines that the previous scan had, too."""
         missing = [f"logdir {path} does not exist; waiting for it" for path in scan.missing]
         new = [line for line in scan.problems if line not in self._logged_scan_lines]
         self._problems.extend(new)
@@ -516,7 +527,7 @@ class Loader:
         self._logged_scan_lines = {*missing, *scan.problems}
 
     def _log_bug(self, what: str, error: Exception) -> None:
-        """Logs an exception that only a bug of tbcore can cause. Each line is logged once."""
+        """Logs an exception that only a bug in tbcore can cause. Each line is logged once."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
         if line not in self._logged_bugs:
@@ -525,6 +536,7 @@ class Loader:
             self._log_lines([line])
 
     def _log_lines(self, lines: Sequence[str]) -> None:
+        """Logs lines as warnings: at most _MAX_LINES_PER_REPORT, and the number of the others."""
         for line in lines[:_MAX_LINES_PER_REPORT]:
             logger.warning("%s", line)
         if len(lines) > _MAX_LINES_PER_REPORT:
@@ -532,11 +544,11 @@ class Loader:
 
 
 class _Assignment(NamedTuple):
-    """A run that the helper process reads."""
+    """A run that is assigned to the helper process."""
 
     run: _TrackedRun
     reader: RunReader
-    """The run's reader in this process. It reads the run if the helper does not."""
+    """The run's reader in this process, which reads the run if the helper fails to."""
     files: Sequence[EventFile]
     """The files of the run at the time of the assignment."""
 
@@ -552,14 +564,15 @@ class _TrackedRun:
         """When the newest file was written to, in seconds since the epoch."""
         self.set_files(files)
         self.reader = reader
-        """Has the data that is published."""
+        """The reader whose data is published."""
         self.successor: RunReader | None = None
-        """Reads the run again from its start, and replaces `reader` once it has caught up."""
+        """A reader that reads the run again from its start, and replaces `reader` once it has
+        caught up."""
         self.view: RunView | None = None
         """The view that was published last."""
         self.first_event_time = math.inf
-        """When the run began, as of its first publication, in seconds since the epoch; infinite if
-        it had no event then."""
+        """Wall time of the run's first event when the run was first published, in seconds since the
+        epoch; infinite if it had no event then."""
 
     @property
     def active_reader(self) -> RunReader:
@@ -567,7 +580,7 @@ class _TrackedRun:
         return self.successor or self.reader
 
     def replace_active_reader(self, reader: RunReader) -> None:
-        """Puts another reader in the place of `active_reader`."""
+        """Replaces `active_reader` by a reader that has read more of the same files."""
         if self.successor is None:
             self.reader = reader
         else:
@@ -582,7 +595,10 @@ class _TrackedRun:
         return self.modified != before
 
     def find_first_event_time(self) -> None:
-        """Sets `first_event_time`, by which new runs are sorted, even if nothing was read yet."""
+        """Sets `first_event_time`, by which new runs are sorted.
+
+        If nothing was read yet, this reads the first event of a file.
+        """
         if (known := self.reader.data.first_event_time) is not None:
             self.first_event_time = known
             return
@@ -597,7 +613,7 @@ class _TrackedRun:
                 return
 
     def copy_first_event_time(self) -> None:
-        """Sets the known `first_event_time` in `reader`. A successor finds its own."""
+        """Copies `first_event_time`, if it is known, to `reader`. A successor finds its own."""
         if self.first_event_time != math.inf:
             self.reader.data.set_first_event_time(self.first_event_time)
 

@@ -1,7 +1,7 @@
 """Multiplexer: the index over all runs, and the interface through which plugins read data.
 
-All data is reached through one reference to an immutable state. A reader takes that reference once,
-and needs no lock; a commit replaces it by a reference to another state.
+All data is reached through one reference to an immutable state. Each method reads this reference
+once, and needs no lock; a commit replaces it by a reference to a new state.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_NAMES_COMPARED = 200
-"""Number of names that a wrong name is compared with. For long names, one comparison takes a
-millisecond."""
+"""Maximum number of names that an unknown name is compared with. For long names, one comparison
+takes a millisecond."""
 _MAX_NAME_CHARS = 200
-"""Length at which names are cut in messages."""
+"""Maximum length of a name in a message."""
 _MAX_WARNED_TAGS = 100
-"""Number of tags whose unreadable items are logged; more lines would not help."""
+"""Maximum number of tags whose unreadable items are logged; more lines would not help."""
 _MAX_CACHED_CLAIMS = 64
-"""Number of results of `tags` that are cached; there are about as many claims as plugins."""
+"""Maximum number of cached results of `tags`. There are about as many as plugins."""
 _NO_TIMES: Mapping[str, float] = {}
 
 
@@ -64,7 +64,7 @@ class KindSummary(NamedTuple):
     kind: Kind
     num_runs: int
     num_tags: int
-    """Different tag names: a tag that several runs have counts once."""
+    """Number of distinct tag names: a tag that several runs have counts once."""
     example_run: str
     example_tag: str
     """A tag of `example_run` with this kind."""
@@ -76,7 +76,7 @@ class RunDetails(NamedTuple):
     name: str
     first_event_time: float | None
     last_event_time: float | None
-    """When the last event was written; of several files, the latest of their last events."""
+    """When the last event was written; for several files, the maximum over their last events."""
     modified: float | None
     """When the newest event file was written to, as of the last scan of the logdir."""
     nonfinite_tags: tuple[str, ...]
@@ -93,7 +93,7 @@ class TagsByRun(Mapping[str, list[str]]):
         self._json: bytes | None = None
 
     def as_json(self) -> bytes:
-        """The whole mapping as JSON, which may be megabytes. It is made once for all requests.
+        """The whole mapping as JSON, which may be megabytes. It is encoded once for all requests.
 
         Raises TypeError for names that are not valid Unicode.
         """
@@ -124,18 +124,21 @@ class _CachedAnswers:
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
-        """The first generation for which the results are valid."""
+        """The first generation for which the results are valid; see `runs_generation`."""
         self.tags: dict[ClaimsKey, TagsByRun] = {}
-        """Results of `Multiplexer.tags`."""
+        """Results of `Multiplexer.tags`, by claims."""
         self.kinds: frozenset[Kind] | None = None
-        """The kinds of all runs; None before they are first used."""
+        """The kinds of all runs; None before the first call of `Multiplexer.has`."""
         self.summaries: list[KindSummary] | None = None
         """The result of `Multiplexer.kinds`; None before the first call."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """All runs as they were at one commit. Dictionaries are by run name, in order of discovery."""
+    """All runs as they were at one commit.
+
+    The keys of all dictionaries are run names, in order of discovery.
+    """
 
     generation: int = 0
     runs: dict[str, RunView] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class Multiplexer:
         self._subscribers: tuple[Callable[[], None], ...] = ()
         self._subscribing = threading.Lock()
         self._warned: set[tuple[str, str]] = set()
-        """Run and tag of the unreadable items that were logged."""
+        """Run and tag of each warning that `_warn_once` has logged."""
 
     # -- for readers ---------------------------------------------------------------------------
 
@@ -203,9 +206,9 @@ class Multiplexer:
     ) -> ScalarSeries:
         """The points of one tag, sampled to at most `samples` points (0: all).
 
-        Series that one of the claims matches are merged in the order written; without claims, all
-        series. Raises NotFoundError if the run is unknown, or has no such tag that the claims
-        match.
+        The tag's series that one of the claims matches are merged in the order written; without
+        claims, all its series of numbers. Raises NotFoundError if the run is unknown, or has no
+        such tag with a series that a claim matches.
         """
         _, view = self._find(run, tag, claims)
         series = [
@@ -225,7 +228,7 @@ class Multiplexer:
         return ScalarSeries(*_merged(series, samples, numbers))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
-        """Steps and wall times of all items of one tag, without the items.
+        """Ordinals, steps and wall times of all items of one tag, without the items themselves.
 
         Fast for any number of items. Raises NotFoundError like `scalars`.
         """
@@ -303,9 +306,10 @@ class Multiplexer:
         *,
         samples: int = 0,
     ) -> list[tuple[Item, T]]:
-        """The items of one tag, each with the result of `decode` for what `Item.read` returns.
+        """The items of one tag, each with the result of `decode`.
 
-        Faster than to read item by item. Items that cannot be read, or for which `decode` raises a
+        `decode` is called with what `Item.read` returns. This is faster than reading the items one
+        by one. Items that cannot be read, or for which `decode` raises a
         DataError or NotFoundError, are left out, which is logged once for each tag. If no item is
         left, the error of the last one is raised. Raises NotFoundError like `scalars`.
         """
@@ -343,8 +347,8 @@ class Multiplexer:
     def run_details(self) -> list[RunDetails]:
         """What a list of runs shows, for each run in the order of `runs`.
 
-        `modified` also changes without a new generation, if a file was written to but has no new
-        event.
+        `modified` can change without a new generation: a file may have been written to, but have no
+        new event.
         """
         return list(self._state.details.values())
 
@@ -386,8 +390,8 @@ class Multiplexer:
         """Replaces the views of changed runs, and drops removed runs. For one thread only.
 
         New runs are appended in the order given. A run that is both removed and changed counts as
-        new. `modified` has the time of the last write to a run's files, where it is a new one; it
-        does not lead to a new generation by itself.
+        new. `modified` has the time of the last write to a run's files, by run name, for runs for
+        which it changed; these times alone do not lead to a new generation.
         """
         old = self._state
         removed = [name for name in removed if name in old.runs]
@@ -426,11 +430,12 @@ class Multiplexer:
     # -- private -------------------------------------------------------------------------------
 
     def _notify(self) -> None:
+        """Calls all subscribers."""
         for callback in self._subscribers:
             try:
                 callback()
             except Exception:
-                # For example, its event loop was closed. The other subscribers are called.
+                # For example, its event loop was closed. The other subscribers are still called.
                 logger.debug("a subscriber failed", exc_info=True)
 
     def _warn_once(
@@ -458,7 +463,10 @@ class Multiplexer:
         return view
 
     def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
-        """The run and the tag, if a claim matches one of the tag's series; raises NotFoundError."""
+        """The views of a run and of one of its tags. With claims, one must match a series of it.
+
+        Raises NotFoundError.
+        """
         run_view = self._run(run)
         view = run_view.tags.get(tag)
         if view is not None and (
@@ -474,6 +482,7 @@ class Multiplexer:
 def _details(
     name: str, view: RunView, before: RunDetails | None, modified: float | None
 ) -> RunDetails:
+    """The details of a run; `modified` is as before if it is None."""
     if modified is None and before is not None:
         modified = before.modified
     return RunDetails(
@@ -490,7 +499,7 @@ class _SampledRows(NamedTuple):
 
 
 def _sample(all_series: Sequence[Series], samples: int) -> list[_SampledRows]:
-    """A sample of the rows of all series together: for each series, its rows in the sample."""
+    """Samples the rows of all series together. Returns, for each series, its rows in the sample."""
     if len(all_series) == 1:
         rows = all_series[0].sampled_rows(samples)
         return [_SampledRows(all_series[0], rows, all_series[0].ordinals_at(rows))]
@@ -510,20 +519,21 @@ def _sample(all_series: Sequence[Series], samples: int) -> list[_SampledRows]:
 
 
 def _last_ordinal(series: Series) -> int:
+    """The ordinal of the last row."""
     return int(series.ordinals_between(len(series) - 1, len(series))[0])
 
 
 def _references(view: TagView, claims: Claims) -> list[Series]:
-    """The tag's series of items that one of the claims matches."""
+    """The tag's series of items, as opposed to scalars, that one of the claims matches."""
     return [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
 
 
 def _merged(
     all_series: Sequence[Series], samples: int, numbers: Sequence[int]
 ) -> Iterator[NDArray[Any]]:
-    """Ordinals, then the columns with these numbers, of a sample of all series together.
+    """Samples all series together: the ordinals, and then the columns with these numbers.
 
-    Read-only, sorted by ordinal.
+    Arrays are read-only. Rows are sorted by ordinal.
     """
     if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
         series = all_series[0]
@@ -545,6 +555,7 @@ def _merged(
 
 
 def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
+    """Counts the runs and tags of each kind."""
     tags: dict[Kind, dict[str, None]] = {}
     examples: dict[Kind, tuple[str, str]] = {}
     num_runs: dict[Kind, int] = {}

@@ -1,4 +1,4 @@
-"""RunData: the data of one run while it is read, and the immutable views of it for readers.
+"""RunData: collects the data of one run while it is read, and makes immutable views of it.
 
 Rows are appended in the order of the files. When the training job restarted, the rows that the
 restart orphaned are dropped. Only the loader's thread uses a RunData.
@@ -54,12 +54,12 @@ _EMPTY_TAG = TagView((), 0, None)
 _EMPTY_RUN = RunView()
 _NO_STEP = -(1 << 63) - 1
 """Lower than any int64 step."""
-_FIRST_ARRAY_FIELD = 4
-"""Index of the first field of a Column that is an array of rows. From there on, the fields are in
-the order of a series' columns."""
+_FIRST_STORED_FIELD = 4
+"""Index of `step` in a ScalarColumn or ReferenceColumn. This field and those after it are stored in
+a series, and have the order of its columns."""
 _MAX_SPARE_SHARE = 64.0
-"""Spare capacity while a run is loaded, as a share of the rows. Tags that are logged only at the
-start of a run get too much of it, until it is trimmed."""
+"""Maximum spare capacity while a run is loaded, as a share of the rows. Tags that are logged only
+at the start of a run have too much spare capacity, until it is trimmed."""
 
 
 class RunData:
@@ -83,16 +83,16 @@ class RunData:
         self._nonfinite_in_order: tuple[str, ...] = ()
         """The same tags in order of first appearance, as of the last commit."""
         self._is_changed = False
-        """Whether anything changed since the last commit. If not, the view of that commit uses
-        `_tags`, so a dictionary must be copied before it is changed."""
+        """Whether anything changed since the last commit. If not, the view of that commit shares
+        `_tags`, which must be copied before it is changed."""
         self._untrimmed_tags: set[str] = set()
         """Tags that may have too much spare capacity, or more than `max_points` rows."""
         self._first_path_read: str | None = None
         """The first in path order of the files that contained an item."""
         self._version: float | None = None
-        """The version of files that have none: the last version that was read in any file."""
+        """The version of a file that does not state one: the last that was read in any file."""
         self._versions: dict[int, float] = {}
-        """The last file version in each file, by file index."""
+        """The last version that each file states, by file index."""
         self._most_recent_step = -1
         """The step that the next summary is compared with, in files older than version 2."""
         self._has_started = False
@@ -100,23 +100,23 @@ class RunData:
         self._highest_step_by_tag: dict[str, int] = {}
         """The highest step of the rows that a START may drop, by tag."""
         self._highest_step = _NO_STEP
-        """The highest of these steps."""
+        """The maximum of `_highest_step_by_tag`."""
         self._tags_to_remeasure: set[str] | None = None
-        """Tags that changed since their highest step was determined; None before the first START
-        that may drop rows."""
+        """Tags whose highest step must be determined again, since they changed; None before the
+        first START that may drop rows."""
         self._bytes_before = self._bytes_total = 0
-        """See `set_expected_size`."""
+        """The arguments of `set_expected_size`."""
 
     # -- files ---------------------------------------------------------------------------------
 
     def add_file(self, path: str) -> int:
-        """Adds a file without items, and returns its index."""
+        """Adds a file from which nothing was read yet, and returns its index."""
         self._begin_change()
         self._files.append(FileRef(path, -1, -1))
         return len(self._files) - 1
 
     def set_file_identity(self, file_index: int, device: int, inode: int) -> None:
-        """Sets which file was opened. Must be called before the file's first item is added."""
+        """Sets device and inode of an opened file. Must be called before an item of it is added."""
         file = self._files[file_index]
         if (file.device, file.inode) != (device, inode):
             self._begin_change()
@@ -134,17 +134,17 @@ class RunData:
             self._first_event_time = wall_time
 
     def set_expected_size(self, bytes_before: int, bytes_total: int) -> None:
-        """Sets how much was read before the next file, and the size of the whole run, in bytes.
+        """Sets the bytes that were read before the current file, and the size of the whole run.
 
         The number of rows to come is estimated from these, so that blocks of the right size are
-        allocated. Both are 0 for a live run, about which nothing is known.
+        allocated. Both are 0 for a live run, whose final size is unknown.
         """
         self._bytes_before, self._bytes_total = bytes_before, bytes_total
 
     # -- items, in the order in which they are read --------------------------------------------
 
     def add_item(self, item: DecodedItem, file_index: int) -> None:
-        """Adds any item of a file. Items are added in file order, and their arrays are copied."""
+        """Adds an item of any type. The items of a file are added in order; arrays are copied."""
         if isinstance(item, Batch):
             self.add_batch(item, file_index)
         elif isinstance(item, FileVersion):
@@ -161,10 +161,10 @@ class RunData:
             self._most_recent_step = item.step
 
     def add_session_start(self, item: SessionStart, file_index: int) -> None:
-        """Adds a START, which orphans rows of all kinds but graphs, at its step and above.
+        """Adds a START, which orphans the rows at its step and above, except those of graphs.
 
-        The first START of a run orphans nothing if no other file comes before its file: writers may
-        log values before it.
+        The first START of a run orphans nothing if no file before its file, in path order, was
+        read: writers may log values before it.
         """
         is_first_file = self._mark_file_read(file_index)
         self._update_last_event_time(file_index, item.wall_time)
@@ -177,16 +177,21 @@ class RunData:
                 self._purge(tag, item.step)
 
     def add_batch(self, batch: Batch, file_index: int) -> None:
-        """Adds rows. Their arrays are copied."""
-        if isinstance(batch, Table) and self._append_table(batch, file_index):
+        """Adds the rows of a batch. Their arrays are copied."""
+        # 1. Add a table of new tags as a whole.
+        # 2. Otherwise, sort the columns by their first row: new tags are listed in this order.
+        # 3. In a file older than version 2, drop the rows that the batch orphans, and find those of
+        #    its own rows to leave out.
+        # 4. Group the columns by tag, and append them.
+        if isinstance(batch, Table) and self._append_table(batch, file_index):  # 1.
             return
         self._mark_file_read(file_index)
         scalars, references, bare_events = batch.scalars, batch.references, batch.bare_events
-        columns: list[Column] = [*scalars, *references]
+        columns: list[Column] = [*scalars, *references]  # 2.
         if scalars and references:
             columns.sort(key=lambda column: column.position[0])
         self._update_last_event_time(file_index, _last_wall_time(columns, bare_events))
-        kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)
+        kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)  # 3.
         if self._purge_orphaned_data and self._finds_restarts_by_step(file_index):
             orphans = self._find_orphaned_rows(columns, bare_events)
             kept = orphans.kept
@@ -198,7 +203,7 @@ class RunData:
         spare_share = self._spare_share(
             max(int(columns[0].position[-1]), int(columns[-1].position[-1]))
         )
-        by_tag: dict[str, list[int]] = {}
+        by_tag: dict[str, list[int]] = {}  # 4.
         for number, column in enumerate(columns):
             by_tag.setdefault(column.tag, []).append(number)
         for tag, numbers in by_tag.items():
@@ -209,7 +214,7 @@ class RunData:
     # -- views ---------------------------------------------------------------------------------
 
     def trim_spare_capacity(self) -> None:
-        """Trims all series: the run was read to its end, and grows slowly from now on."""
+        """Trims all series: the run has been read to its end, and grows slowly from now on."""
         for tag in self._untrimmed_tags:
             all_series = self._tags[tag].series
             self._replace_series(
@@ -218,7 +223,7 @@ class RunData:
         self._untrimmed_tags.clear()
 
     def commit(self) -> RunView:
-        """The run as it is now. Returns the same view as before if nothing changed."""
+        """Returns a view of the run as it is now; the same view as before if nothing changed."""
         if not self._is_changed:
             return self._view
         if self._max_points:
@@ -227,6 +232,7 @@ class RunData:
                     tag, [self._downsampled(series) for series in self._tags[tag].series]
                 )
         self._is_changed = False
+        # Whether the two differ, found without creating another set.
         if len(self._nonfinite) != len(self._nonfinite_in_order) or not self._nonfinite.issuperset(
             self._nonfinite_in_order
         ):
@@ -274,7 +280,8 @@ class RunData:
     def _find_orphaned_rows(
         self, columns: Sequence[Column], bare_events: Sequence[BareEvent]
     ) -> OrphanedRows:
-        # A graph is an event without summary: it is in bare_events, and its column counts as empty.
+        """Finds the rows that a batch orphans, and updates the most recent step."""
+        # A graph is not a summary: its event is in `bare_events`, so its column is passed as empty.
         rows = [
             SummaryRows(c.tag, c.position[:0], c.step[:0])
             if c.field in GRAPH_FIELDS
@@ -288,8 +295,8 @@ class RunData:
     def _tags_with_steps_from(self, step: int) -> list[str]:
         """Tags with rows at this step or above.
 
-        Only tags that changed are measured again: a file may hold thousands of STARTs, most of
-        which drop nothing.
+        Highest steps are determined again only for tags that changed: a file may have thousands of
+        STARTs, most of which drop nothing.
         """
         if self._tags_to_remeasure is None:
             self._tags_to_remeasure = set(self._tags)
@@ -306,11 +313,10 @@ class RunData:
         return [tag for tag, highest in self._highest_step_by_tag.items() if highest >= step]
 
     def _purge(self, tag: str, limit: int) -> None:
-        """Drops the rows of a tag at the step `limit` and above."""
+        """Drops the rows of a tag whose step is `limit` or above, except graphs."""
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series = list(view.series)
         for number, series in enumerate(all_series):
-            # Graphs are never dropped.
             if series.kind.field not in GRAPH_FIELDS:
                 num_shared = self._num_shared_rows(tag, series)
                 all_series[number] = series.purged(limit, num_shared=num_shared)
@@ -318,15 +324,15 @@ class RunData:
             self._untrimmed_tags.add(tag)
 
     def _num_shared_rows(self, tag: str, series: Series) -> int:
-        """How many rows of the series' block any view may have.
+        """How many rows of the series' block readers may have views of.
 
-        That of the last view is enough: earlier views have no more rows of the same block.
+        Only the last view is examined: earlier views have no more rows of the same block.
         """
         committed = self._view.tags.get(tag, _EMPTY_TAG).series
         return next((s.length for s in committed if s.block is series.block), 0)
 
     def _replace_series(self, tag: str, all_series: Sequence[Series]) -> bool:
-        """Replaces all series of the tag; returns False if they are the same objects."""
+        """Replaces all series of the tag; returns False if they are the same objects as before."""
         view = self._tags.get(tag, _EMPTY_TAG)
         if all(new is old for new, old in zip(all_series, view.series, strict=True)):
             return False
@@ -355,28 +361,28 @@ class RunData:
     def _spare_share(self, position: int) -> float:
         """Capacity to allocate for rows to come, as a share of the rows present.
 
-        `position` is about the position of the last row in its file.
+        `position` is the position of one of the last rows in the file.
         """
         if not self._bytes_total:
             return LIVE_SPARE_SHARE
         done = self._bytes_before + position
-        # As steps grow, records become longer. So this is too high rather than too low.
+        # Records become longer as steps grow. So this estimate is rather too high than too low.
         expected = self._bytes_total / max(done, 1) - 1
         return min(max(expected + LOADED_SPARE_SHARE / 2, LOADED_SPARE_SHARE), _MAX_SPARE_SHARE)
 
     def _append_table(self, table: Table, file_index: int) -> bool:
         """Adds a table whose tags are all new, as one block per group of columns.
 
-        Returns False, and adds nothing, if that is not possible; the table is then added column by
-        column.
+        Returns False and adds nothing if that is not possible. Then the table must be added column
+        by column.
         """
         lazy_tags = self._tags if isinstance(self._tags, LazyTagMap) else None
         if (self._tags and not lazy_tags) or self._max_points or table.value.dtype != np.float32:
             return False
         if self._purge_orphaned_data and self._finds_restarts_by_step(file_index):
             return False
-        new = _schema(table.layout)
-        schema = lazy_tags.extended_schema(new) if lazy_tags else new
+        table_schema = _schema(table.layout)
+        schema = lazy_tags.extended_schema(table_schema) if lazy_tags else table_schema
         if schema is None:
             return False
         spare_share = self._spare_share(table.origin + int(table.position[table.layout.last]))
@@ -396,9 +402,9 @@ class RunData:
                 for number in block.nonfinite_series()
             )
         if self._tags_to_remeasure is not None:
-            self._tags_to_remeasure.update(new.entries)
+            self._tags_to_remeasure.update(table_schema.entries)
         if not all(block.is_trimmed for block in blocks):
-            self._untrimmed_tags.update(new.entries)
+            self._untrimmed_tags.update(table_schema.entries)
         return True
 
     def _append_columns(
@@ -409,10 +415,14 @@ class RunData:
         file_index: int,
         spare_share: float,
     ) -> None:
-        """Appends columns of one tag."""
+        """Appends columns of one tag, each to the series of its kind.
+
+        `kept` has a mask of the rows to append for each column; None appends all rows.
+        """
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series, metadata, num_rows = list(view.series), view.metadata, view.num_rows
         if metadata is None:
+            # The one with the lowest position was written first.
             found = [c.metadata for c in columns if c.metadata is not None]
             metadata = min(found).data if found else None
         if metadata is view.metadata and all_series:
@@ -422,7 +432,7 @@ class RunData:
             if plugin_name and all_series:
                 all_series = [_with_plugin_name(series, plugin_name) for series in all_series]
                 self._tag_index = TagIndex()
-        # Rows of all series of a tag are numbered together, in the order written.
+        # The rows of all series of a tag have ordinals in one sequence, in the order written.
         all_ordinals = [num_rows] if len(columns) == 1 else _ordinals(columns, num_rows)
         for column, mask, ordinals in zip(columns, kept, all_ordinals, strict=True):
             num_rows += len(column.step)
@@ -431,7 +441,7 @@ class RunData:
             if number == len(all_series):
                 all_series.append(Series.empty(_kind(column.field, plugin_name, is_scalar)))
                 self._tag_index = TagIndex()
-            rows: tuple[Any, ...] = column[_FIRST_ARRAY_FIELD:]
+            rows: tuple[Any, ...] = column[_FIRST_STORED_FIELD:]
             if mask is not None and not mask.all():
                 rows, ordinals = _select_masked(rows, ordinals, mask)
             if not is_scalar:
@@ -445,7 +455,7 @@ class RunData:
 
 
 def _table_rows(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
-    """Some rows of a table, as columns in the order of a series' columns."""
+    """Some rows of a table, all scalars or all references, in the order of a series' columns."""
     common = table.step[rows], table.wall_time[rows]
     if is_scalar or table.locations is None:
         return *common, table.value[rows]
@@ -466,7 +476,7 @@ def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent])
 
 
 def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
-    """Index of a tag's series with this field; the number of series if there is none."""
+    """Index of a tag's series for this field; the number of series if there is none yet."""
     for number, series in enumerate(all_series):
         if series.kind.field == field and series.kind.is_scalar is is_scalar:
             return number
@@ -474,34 +484,37 @@ def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> 
 
 
 @lru_cache(maxsize=1 << 8)
-def _schema(shape: TableLayout) -> RunSchema:
-    """The schema of runs whose first rows are a table of this shape."""
+def _schema(layout: TableLayout) -> RunSchema:
+    """The schema of runs that consist of one table with this layout."""
     entries: dict[str, SchemaEntry] = {}
-    for block, group in enumerate(shape.groups):
+    for block, group in enumerate(layout.groups):
         for number, index in enumerate(group.columns):
-            tag, field, is_scalar, metadata, _ = shape.columns[index]
+            tag, field, is_scalar, metadata, _ = layout.columns[index]
             data = metadata[1] if metadata else None
             entries[tag] = SchemaEntry(
                 block, number, _kind(field, _plugin_name(data), is_scalar), data
             )
-    return _shared_schema(tuple((column.tag, entries[column.tag]) for column in shape.columns))
+    return _shared_schema(tuple((column.tag, entries[column.tag]) for column in layout.columns))
 
 
 @lru_cache(maxsize=1 << 6)
 def _shared_schema(entries: tuple[tuple[str, SchemaEntry], ...]) -> RunSchema:
-    # Runs of a sweep that stopped at different steps have tables of different shapes, but the same
-    # entries. So they share one schema.
+    """The schema with these entries, by tag.
+
+    Runs of a sweep that stopped at different steps have tables with different layouts, but the same
+    entries, so they share one schema.
+    """
     return RunSchema(dict(entries))
 
 
 @lru_cache(maxsize=1 << 12)
 def _kind(field: str, plugin_name: str, is_scalar: bool) -> Kind:
-    # One object for each kind: there may be a million series.
+    """The same object for equal arguments: there may be a million series."""
     return Kind(field, plugin_name, is_scalar)
 
 
 def _with_plugin_name(series: Series, plugin_name: str) -> Series:
-    """The same series with this plugin name in its kind."""
+    """The series with this plugin name in its kind."""
     return series.with_kind(_kind(series.kind.field, plugin_name, series.kind.is_scalar))
 
 
@@ -517,7 +530,7 @@ def _plugin_name(metadata: bytes | None) -> str:
 
 
 def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.int64]]:
-    """Ordinals from `first` on for the rows of all columns, numbered in file order."""
+    """Numbers the rows of all columns from `first` on, in file order; the ordinals by column."""
     position = np.concatenate([position_array(column.position) for column in columns])
     ordinal = np.empty(len(position), np.int64)
     ordinal[np.argsort(position, kind="stable")] = np.arange(first, first + len(position))

@@ -16,17 +16,17 @@ from tbcore.store.run import RunData
 logger = logging.getLogger(__name__)
 
 MAX_PROBLEMS = 100
-"""Number of problem lines that are kept: a damaged file can have one problem per record."""
+"""Maximum number of problem lines that are kept: a damaged file can have one per record."""
 
 _MAX_READERS_PER_PRELOAD = 256
-"""Number of runs that are searched for small files at once."""
+"""Maximum number of runs that are searched for the small files of one batch."""
 
 
 class RunReader:
     """Reads one run from its start, and later what is added to it. For the loader's thread only.
 
     The data stays valid as long as the files only grow. When `update` or `read_slice` finds that a
-    file was replaced, the run must be read again by a new reader.
+    file was replaced, a new reader must read the run from its start.
     """
 
     def __init__(
@@ -36,24 +36,27 @@ class RunReader:
         purge_orphaned_data: bool = True,
         max_points: int = 0,
     ) -> None:
-        """Bounds are those of the decoder's tuning; the other options are those of RunData."""
+        """The decoder's tuning applies to the reader, too. The options are those of RunData."""
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
-        """Whether all data has been read once, so that what comes now was just written."""
+        """Whether all data has been read once, so that later data was only just written."""
         self.bytes_read = 0
+        """Number of bytes that have been read of all files."""
         self.bytes_total = 0
         """Size of all files as of the last update."""
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._files: dict[str, _RunFile] = {}
         self._pending: list[_RunFile] = []
-        """Files with unread data, the next one last."""
+        """Files with unread data. The last one is read next."""
         self._scanned: Sequence[EventFile] = ()
         """The files as of the last update."""
         self.is_up_to_date = False
         """Whether the last update found nothing to read."""
         self._read_errors: list[str] = []
+        """Lines for `pop_read_errors`."""
         self._problems: list[str] = []
+        """Lines for `pop_problems`."""
 
     @property
     def has_work(self) -> bool:
@@ -67,7 +70,7 @@ class RunReader:
 
     @property
     def bytes_left(self) -> int:
-        """Approximate number of unread bytes. A small file counts as MIN_FILE_BYTES."""
+        """Approximate number of unread bytes, at least MIN_FILE_BYTES for each file."""
         return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES * len(self._pending))
 
     @property
@@ -76,9 +79,9 @@ class RunReader:
         return max((file.scanned.mtime_ns for file in self._pending), default=0)
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
-        """Compares the files with those that a scan found, and sets what there is to read.
+        """Compares the files with those that a scan found, and finds those with unread data.
 
-        Returns False when a file is gone or was replaced: a new reader must read the run.
+        Returns False if a file is gone or was replaced: then a new reader must read the run.
         """
         if scanned == self._scanned and self.is_up_to_date:
             return True
@@ -120,10 +123,10 @@ class RunReader:
                 yield file.reader
 
     def read_slice(self, max_bytes: int) -> None:
-        """Reads one time slice: about `max_bytes` of unread data, each file to its end.
+        """Reads about `max_bytes` of unread data. Each file is read to its end before the next.
 
-        Ends earlier when the time is up, and after the last preloaded file when small files
-        follow: the next batch can read these together.
+        Reads less if this takes longer than a time slice. Also ends after the last preloaded file
+        if more small files follow, since the next batch can read these together.
 
         Files that cannot be read are tried again after the next update. Raises FileReplacedError
         when a new reader must read the run.
@@ -151,8 +154,8 @@ class RunReader:
             except OSError as error:
                 self._add_read_error(file, f"cannot be read: {error.strerror or error}")
             except Exception as error:
-                # A bug of tbcore. The other files are still read. The rows of this one are kept,
-                # and the file is not read again, which would add them a second time.
+                # A bug in tbcore. The other files are still read. The rows of this file are kept.
+                # It is not read again, since that would add these rows a second time.
                 file.has_failed = True
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out because of {reason}")
@@ -169,14 +172,14 @@ class RunReader:
             self.data.trim_spare_capacity()
 
     def pop_read_errors(self) -> list[str]:
-        """Returns and forgets the errors of files that could not be read, one line each."""
+        """Returns the errors of files that could not be read since the last call, one line each."""
         read_errors, self._read_errors = self._read_errors, []
         return read_errors
 
     def pop_problems(self) -> list[str]:
-        """Returns and forgets the damage found in files, one line each.
+        """Returns the damage that was found in files since the last call, one line each.
 
-        The first one of each file is in the log already.
+        The first problem of each file has already been logged.
         """
         problems, self._problems = self._problems, []
         return problems
@@ -185,7 +188,7 @@ class RunReader:
         """Reads one file into the run's data."""
         reader, data = file.reader, self.data
         if self.is_live:
-            data.set_expected_size(0, 0)  # Nobody knows how much a live run will write.
+            data.set_expected_size(0, 0)  # It is not known how much a live run will write.
         else:
             data.set_expected_size(self.bytes_read - file.num_bytes_read, self.bytes_total)
         for item in reader.read(max_bytes, is_time_up):
@@ -194,29 +197,31 @@ class RunReader:
         data.set_first_event_time(reader.first_event_time)
 
     def _add_read_error(self, file: _RunFile, read_error: str) -> None:
-        # The same error occurs in each pass, and is reported once.
+        """Records why a file could not be read. The same error in later passes adds no line."""
         if file.read_error != read_error:
             self._read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
 
     def _collect_problems(self, file: _RunFile) -> None:
-        """Takes over the problems that the file's reader has found since the last call."""
+        """Adds the problems that the file's reader has found since the last call to `_problems`."""
         problems = file.reader.problems
         if not problems:
             return
-        new = problems[file.num_problems_reported :][-MAX_PROBLEMS:]
+        new = problems[file.num_problems_collected :][-MAX_PROBLEMS:]
         self._problems += [one_line(f"{file.reader.path}: {problem}") for problem in new]
         del self._problems[:-MAX_PROBLEMS]
-        # The file's reader logs a problem only if its list is empty, so the first one stays in it.
+        # The file's reader logs a problem only if its list is empty. So the first one stays in the
+        # list.
         del problems[1:]
-        file.num_problems_reported = len(problems)
+        file.num_problems_collected = len(problems)
 
 
 def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
-    """Reads small files of the next runs in one batch, if the very next run has any.
+    """Reads small files of the next runs in one batch, if the first of these runs has any.
 
-    Call this before each time slice. A run that also has a large file is preloaded only as the
-    very next one: until a run is started, the helper process can still read it.
+    Call this before each time slice. If a run also has large files, its small files are preloaded
+    only when it is the first one. Until then the helper process can read the run, since none of its
+    files was opened.
     """
     candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
     first = list(next(candidates).small_unread_files())
@@ -233,7 +238,7 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
 class _RunFile:
     """One event file of a run."""
 
-    __slots__ = ("has_failed", "num_problems_reported", "read_error", "reader", "scanned")
+    __slots__ = ("has_failed", "num_problems_collected", "read_error", "reader", "scanned")
 
     def __init__(self, reader: FileReader, scanned: EventFile) -> None:
         self.reader = reader
@@ -242,8 +247,9 @@ class _RunFile:
         self.read_error = ""
         """Why the file could not be read the last time; empty if it could."""
         self.has_failed = False
-        """Whether a bug of tbcore came up, after which the file is not read any more."""
-        self.num_problems_reported = 0
+        """Whether a bug in tbcore occurred in this file, which is then not read any more."""
+        self.num_problems_collected = 0
+        """How many problems, from the start of the reader's list, were collected already."""
 
     @property
     def is_small(self) -> bool:
@@ -264,8 +270,10 @@ class _RunFile:
 
     def may_be_same_file(self, scanned: EventFile) -> bool:
         """Whether this may still be the file that was read, or a longer copy of it."""
-        if self.has_failed and (scanned.device, scanned.inode) != self.reader.opened[1:3]:
-            return False  # Reading would find out, but a failed file is not read.
+        opened = self.reader.opened
+        if self.has_failed and (scanned.device, scanned.inode) != (opened.device, opened.inode):
+            # For other files, this is found when they are read.
+            return False
         return scanned.size >= self.reader.offset
 
     def may_have_more(self) -> bool:

@@ -6,15 +6,14 @@ All columns of a series are in one block of memory, which has spare capacity:
     | step: capacity x 8 bytes  | wall_time                 | value        |
     | #########------           | #########------           | #####---     |
     +---------------------------+---------------------------+--------------+
-      ^ `length` rows, then spare capacity
+    #: the `length` rows, -: spare capacity
 
-Steps with a constant stride, which are the most frequent ones, need no column: see
-`ArithmeticSteps`.
+Most series have steps with a constant stride, which need no column: see `ArithmeticSteps`.
 
 A `Series` is immutable: it is a block, and the number of rows in it that belong to the series.
-Appending writes after these rows and returns a new `Series`, in most cases of the same block.
-Readers of the old `Series` are not affected. Two series must not append to the same block, so rows
-are appended to each `Series` at most once.
+Appending writes after these rows and returns a new `Series`, which in most cases uses the same
+block. Readers of the old `Series` are not affected. Rows must be appended to each `Series` at most
+once: a second call would overwrite the rows of the first one.
 """
 
 from __future__ import annotations
@@ -32,17 +31,18 @@ from tbcore.kinds import Kind
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
-"""Indexes of rows in a series, or one int64 per row."""
+"""An int64 array: indexes of rows in a series, or one number per row, such as its ordinal."""
 
 LOADED_SPARE_SHARE = 1 / 64
 """Spare capacity of a series whose run has been read to its end, as a share of its rows."""
 LIVE_SPARE_SHARE = 1 / 8
 """Spare capacity of a series that outgrows its block while its run is live, as a share of its rows.
-A series with more is trimmed."""
+A series with more spare capacity is trimmed."""
 _MIN_SPARE_ROWS = 2
+"""Minimum spare capacity of a new block."""
 _MIN_ROWS_TO_CACHE = 1 << 17
-"""Samples, and steps without a column, of series this long are cached. Shorter ones are computed
-again within a millisecond."""
+"""Samples, and steps that have no column, are cached if a series has at least this many rows. For
+fewer rows, computing them again takes less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +66,14 @@ class ScalarSeries:
 class UnsampledSeries(ScalarSeries):
     """All rows of a series from which no row was dropped.
 
-    Ordinals, and steps without a column, are computed when they are first used: there may be
+    Ordinals, and steps that have no column, are computed when they are first used: there may be
     millions of them.
     """
 
     _series: Series
 
     def __init__(self, series: Series) -> None:
+        # The base class is frozen.
         object.__setattr__(self, "_series", series)
         object.__setattr__(self, "wall_time", series.column(WALL_TIME))
         object.__setattr__(self, "value", series.column(VALUE))
@@ -94,9 +95,9 @@ class LastPoints(NamedTuple):
     """The last point of each tag of a run, as columns."""
 
     tags: list[str]
-    """Tags in order of first appearance, but for those without points."""
+    """The tags that have points, in order of first appearance."""
     step: NDArray[np.int64]
-    """Shape (n,), one for each of `tags`."""
+    """Shape (n,), one step for each of `tags`."""
     wall_time: NDArray[np.float64]
     """Shape (n,), seconds since the epoch."""
     value: NDArray[np.float64]
@@ -125,13 +126,15 @@ class BlockLayout:
     __slots__ = ("columns", "row_bytes")
 
     def __init__(self, *types: str, has_steps: bool = True) -> None:
-        """`types` are dtypes, the first one that of the steps.
+        """`types` are the dtypes of the columns, of which steps are the first.
 
         With `has_steps` false, the block has no column of steps.
         """
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
-        """Dtype, bytes per row and start of each column. The start is a number of bytes per row of
-        capacity. Columns of 8 bytes come first, so that all columns are aligned."""
+        """Dtype, bytes per row and start of each column. A column begins at byte `start * capacity`
+        of its block, because the columns before it take `start` bytes per row. Columns of 8 bytes
+        come first, so that all columns are aligned. A column that is left out has 0 bytes per
+        row."""
         self.row_bytes = 0
         """Bytes of one row in all columns."""
         for number, dtype in enumerate(map(np.dtype, types)):
@@ -155,19 +158,28 @@ class ArithmeticSteps(NamedTuple):
 
     @classmethod
     def of(cls, step: Rows) -> ArithmeticSteps | None:
-        """These steps, at least one; None if the stride varies."""
+        """Describes these steps, at least one; None if they have no constant stride.
+
+        A stride that is negative or at least _MAX_STRIDE counts as not constant.
+        """
         return cls(int(step[0]), 0).extended_by(1, step[1:])
 
     def extended_by(self, length: int, step: Rows) -> ArithmeticSteps | None:
-        """The first `length` of these steps followed by `step`; None if the stride varies."""
+        """The first `length` of these steps followed by `step`; None if the stride varies.
+
+        `length` is at least 1.
+        """
+        # 1. If there is only one step so far, the first new one determines the stride.
+        # 2. Compare the last new step with the expected one: this rules out most other steps.
+        # 3. Compare all new steps with the expected ones.
         count = len(step)
         if not count:
             return self
-        stride = int(step[0]) - self.first if length == 1 else self.stride
-        last = self.first + stride * (length + count - 1)
+        stride = int(step[0]) - self.first if length == 1 else self.stride  # 1.
+        last = self.first + stride * (length + count - 1)  # 2.
         if not 0 <= stride < _MAX_STRIDE or int(step[-1]) != last:
             return None
-        extended = self if stride == self.stride else ArithmeticSteps(self.first, stride)
+        extended = self if stride == self.stride else ArithmeticSteps(self.first, stride)  # 3.
         if count > _MAX_STEPS_COMPARED_AS_LIST or not stride:
             return extended if (step == extended.at(length, length + count)).all() else None
         expected = [*range(last - stride * (count - 1), last + 1, stride)]
@@ -177,6 +189,7 @@ class ArithmeticSteps(NamedTuple):
         """How many of the first `length` steps are below the limit."""
         if not self.stride:
             return length if self.first < limit else 0
+        # This is (limit - first) / stride, rounded up.
         return min(max(-((self.first - limit) // self.stride), 0), length)
 
 
@@ -184,8 +197,8 @@ class ArithmeticSteps(NamedTuple):
 def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> Rows:
     """The steps of the rows in `range(start, stop)`, read-only.
 
-    One result is cached: a page requests the same steps again and again, and all tags of a run may
-    have the same ones.
+    One result is cached: a page requests the same steps again and again, and often all tags of a
+    run have the same steps.
     """
     steps = np.arange(start, stop, dtype=np.int64)
     steps *= arithmetic_steps.stride
@@ -195,9 +208,9 @@ def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> R
 
 
 _MAX_STEPS_COMPARED_AS_LIST = 64
-"""Up to this number of steps, comparing lists takes less time than the calls of numpy."""
+"""Up to this number of steps, comparing lists takes less time than calling numpy."""
 _MAX_STRIDE = 1 << 62
-"""Strides of twice this size do not fit into an int64."""
+"""Strides are below this bound, so that they fit into an int64; twice this number does not."""
 
 STEP, WALL_TIME = 0, 1
 """Numbers of the columns that all layouts have."""
@@ -215,7 +228,7 @@ FLOAT32_NO_STEPS = BlockLayout("i8", "f8", "f4", has_steps=False)
 FLOAT64_NO_STEPS = BlockLayout("i8", "f8", "f8", has_steps=False)
 """Layout of float64 scalars with a constant stride."""
 REFERENCE = BlockLayout("i8", "f8", "i8", "u4", "u4", "u4", "u4")
-"""Layout of references: step, wall time, and where the payload is in which file."""
+"""Layout of references: step, wall time, and the location of the payload (OFFSET to FILE)."""
 
 
 _EMPTY_BLOCK = np.empty(0, np.uint8)
@@ -224,9 +237,9 @@ _INT64, _FLOAT64, _FLOAT32 = map(struct.Struct, ("=q", "=d", "=f"))
 
 
 class OrdinalRanges:
-    """The ordinals of a series from which rows were dropped: ranges of consecutive numbers.
+    """The ordinals of a series from which rows were dropped, as ranges of consecutive ordinals.
 
-    Immutable. The last range goes to the end of the series, however long the series is.
+    Immutable. The last range extends to the end of the series, however long the series is.
     """
 
     __slots__ = ("_firsts", "_rows", "sampler")
@@ -237,8 +250,8 @@ class OrdinalRanges:
         self._firsts = firsts
         """Shape (num_ranges,): the ordinal of that row."""
         self.sampler = sampler
-        """Shared with the objects that `extended_by` made from this one: their first rows are the
-        same."""
+        """Shared with the objects that `extended_by` makes from this one, since the ordinals that
+        both have are the same."""
 
     @classmethod
     def of(cls, ordinals: Rows) -> OrdinalRanges:
@@ -256,9 +269,10 @@ class OrdinalRanges:
         return self._firsts[ranges] + (rows - self._rows[ranges])
 
     def row_of(self, ordinal: int) -> int:
-        """The row with this ordinal, -1 if the ordinal is below all others.
+        """The row with this ordinal; -1 if the ordinal is lower than all others.
 
-        If its row was dropped, this is a later row, which has another ordinal.
+        If the row with this ordinal was dropped, the result is a later row, or beyond the end of
+        the series. The caller must compare the ordinal of that row.
         """
         number = int(np.searchsorted(self._firsts, ordinal, side="right")) - 1
         return -1 if number < 0 else int(self._rows[number] + (ordinal - self._firsts[number]))
@@ -269,7 +283,7 @@ class OrdinalRanges:
             return self
         rows = _range_starts(ordinals)
         if length and int(self.at(np.array([length]))[0]) == int(ordinals[0]):
-            rows = rows[1:]
+            rows = rows[1:]  # The first new row continues the last range.
         if not len(rows):
             return self
         return OrdinalRanges(
@@ -279,7 +293,10 @@ class OrdinalRanges:
         )
 
     def truncated(self, length: int) -> OrdinalRanges:
-        """The ranges of the first `length` rows, to which other rows can be appended."""
+        """The ranges of the first `length` rows.
+
+        The result has a sampler of its own, since other rows may be appended.
+        """
         num_ranges = int(np.searchsorted(self._rows, length))
         return OrdinalRanges(self._rows[:num_ranges], self._firsts[:num_ranges], sampling.Sampler())
 
@@ -315,7 +332,7 @@ class Series:
         self.layout = layout
         self.block = block
         """The memory of all columns. Other series may use the same block, with fewer or more rows.
-        Rows are appended to each series at most once, so these never overwrite each other."""
+        Rows are appended to each series at most once, so no series overwrites another's rows."""
         self.capacity = capacity
         """Number of rows that fit into the block."""
         self.length = length
@@ -326,7 +343,8 @@ class Series:
         self.num_nonfinite = num_nonfinite
         """How many values are NaN or infinite; 0 for references."""
         self._num_sorted = num_sorted
-        """So many first rows are known to have ascending steps. `_count_sorted` updates it."""
+        """Number of rows, from the start, whose steps are known to be ascending. `_count_sorted`
+        updates it."""
 
     @classmethod
     def empty(cls, kind: Kind) -> Series:
@@ -362,13 +380,13 @@ class Series:
         return view
 
     def column_at(self, number: int, rows: Rows) -> NDArray[Any]:
-        """These rows of a column, as a copy."""
+        """A copy of these rows of a column."""
         if number == STEP and self.arithmetic_steps is not None:
             return rows * self.arithmetic_steps.stride + self.arithmetic_steps.first
         return self._column(number, 0, self.length)[rows]
 
     def sampled_rows(self, samples: int) -> Rows:
-        """The rows in a sample of this size, ascending; all rows for 0."""
+        """The rows in a sample of this size, ascending; all rows if `samples` is 0."""
         if self.ordinal_ranges is None:
             return sampling.sampled_rows(self.length, samples)
         if self.length < _MIN_ROWS_TO_CACHE:
@@ -384,7 +402,7 @@ class Series:
         return self.ordinals_at(np.arange(start, stop, dtype=np.int64))
 
     def row_of(self, ordinal: int) -> int | None:
-        """The row with this ordinal, None if there is none."""
+        """The row with this ordinal; None if there is no such row."""
         if not 0 <= ordinal < 1 << 63:
             return None
         row = ordinal if self.ordinal_ranges is None else self.ordinal_ranges.row_of(ordinal)
@@ -393,8 +411,8 @@ class Series:
         return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
 
     def last_point(self) -> tuple[int, float, float]:
-        """Step, wall time and value of the last row. The series must have scalars, and a row."""
-        # Without views of the columns: a request may need this of 100,000 series.
+        """Step, wall time and value of the last row. For scalars with at least one row."""
+        # Creating no array views is faster: a request may need the last points of 100,000 series.
         data, last, capacity = self.block.data, self.length - 1, self.capacity
         (_, _, step_at), (_, _, wall_time_at), (_, size, value_at) = self.layout.columns
         if self.arithmetic_steps is not None:
@@ -407,7 +425,7 @@ class Series:
         return step, wall_time, value
 
     def highest_step(self) -> int | None:
-        """The highest step, None if there are no rows. For the loader's thread only."""
+        """The highest step; None if there are no rows. For the loader's thread only."""
         if not self.length:
             return None
         if self.arithmetic_steps is not None:
@@ -426,14 +444,15 @@ class Series:
     ) -> Series:
         """This series with more rows at its end.
 
-        `columns` are copied; one of them may be a single number for all rows. `ordinals` are those
-        of the rows, or the first one if they are consecutive. `spare_share` is the spare capacity
-        of a new block, as a share of the rows, if this block is too small.
+        `columns` are copied; one of them may be a single number for all rows. `ordinals` are the
+        ordinals of the new rows, or only the first one if they are consecutive. `spare_share` is
+        the spare capacity of a new block, as a share of its rows, if this block is too small.
         """
         # 1. Choose the layout: float64 only if a value needs it, no steps if the stride is
         #    constant.
-        # 2. Copy the rows into a larger block if they do not fit, or into one of that layout.
-        # 3. Write the new rows after the present ones.
+        # 2. If the new rows do not fit, or if the layout changes, copy the old rows to a new block.
+        # 3. Write the new rows after the old ones.
+        # 4. Count the non-finite values among the new rows.
         count = len(columns[STEP])
         layout, length, new_length = self.layout, self.length, self.length + count
         block, capacity = self.block, self.capacity
@@ -456,7 +475,7 @@ class Series:
         for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
             if size:
                 np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
-        num_nonfinite = self.num_nonfinite
+        num_nonfinite = self.num_nonfinite  # 4.
         if layout is not REFERENCE:
             num_nonfinite += _num_nonfinite(
                 _column_view(block, layout, capacity, VALUE, length, new_length)
@@ -476,8 +495,9 @@ class Series:
     def purged(self, limit: int, *, num_shared: int) -> Series:
         """This series without the rows whose step is `limit` or above; itself if there are none.
 
-        `num_shared` is the number of the block's rows that readers may have a view of. Such rows
-        are never overwritten: if some of them are dropped, the others are copied to a new block.
+        `num_shared` is the number of rows of the block that readers may have views of. These rows
+        must never be overwritten: if some of them are dropped, the others are copied to a new
+        block.
         """
         if self.arithmetic_steps is not None:
             num_kept = self.arithmetic_steps.num_below(limit, self.length)
@@ -485,9 +505,9 @@ class Series:
         # A job that restarts goes back from its last step, so the rows to drop are nearly always
         # the last ones, and binary search finds them. This fails only if files of the run were
         # written at the same time: then steps jump back without a restart.
-        # 1. In the ascending first part, count the rows to keep by binary search.
-        # 2. After that part, compare each row with the limit.
-        # 3. Truncate the series, unless rows of the second part are kept: then copy the rows.
+        # 1. In the rows up to the first lower step, count those to keep by binary search.
+        # 2. In the other rows, compare each step with the limit.
+        # 3. Truncate the series, unless some of the other rows are kept: then copy all kept rows.
         step = self._column(STEP, 0, self.length)
         num_sorted = self._count_sorted(step)
         num_kept = int(np.searchsorted(step[:num_sorted], limit))  # 1.
@@ -499,7 +519,7 @@ class Series:
         return self._truncated(num_kept, num_shared)
 
     def _truncated(self, length: int, num_shared: int) -> Series:
-        """The first `length` rows, which are ascending; for `num_shared` see `purged`."""
+        """The first `length` rows, whose steps are ascending; for `num_shared` see `purged`."""
         ordinal_ranges = None
         if self.ordinal_ranges is not None:
             ordinal_ranges = self.ordinal_ranges.truncated(length)
@@ -523,19 +543,21 @@ class Series:
         )
 
     def downsampled(self, max_rows: int) -> Series:
-        """A sample of `max_rows` of its rows; itself if it has no more."""
+        """A sample of `max_rows` rows of this series; itself if it has no more rows."""
         if self.length <= max_rows:
             return self
         return self.select_rows(self.sampled_rows(max_rows))
 
     def select_rows(self, rows: Rows) -> Series:
         """A copy of these rows, which must be ascending. They keep their ordinals."""
+        # The selected steps need a column: their stride may not be constant.
         layout = {FLOAT32_NO_STEPS: FLOAT32, FLOAT64_NO_STEPS: FLOAT64}.get(
             self.layout, self.layout
         )
         capacity = _capacity_for(len(rows), LOADED_SPARE_SHARE)
         block = self._copied(layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
+        # Ordinals are ascending, so the last one shows whether they are 0, 1, 2, ...
         are_consecutive = not len(rows) or int(ordinals[-1]) == len(rows) - 1
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
@@ -553,7 +575,7 @@ class Series:
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether the spare capacity is small."""
+        """Whether the spare capacity is at most that of a live series."""
         return _is_trimmed(self.capacity, self.length)
 
     def trimmed(self) -> Series:
@@ -579,6 +601,7 @@ class Series:
         return Series(kind, *self._fields_after_kind())
 
     def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
+        """The rows in `range(start, stop)` of a column; may be a writable view of the block."""
         if number == STEP and self.arithmetic_steps is not None:
             return self.arithmetic_steps.at(start, stop)
         return _column_view(self.block, self.layout, self.capacity, number, start, stop)
@@ -594,7 +617,7 @@ class Series:
         return block
 
     def _steps_with(self, step: Rows) -> ArithmeticSteps | None:
-        """The steps of the series and `step` after them; None if the stride is not constant."""
+        """The steps of the series followed by `step`; None if their stride is not constant."""
         if not self.length:
             return ArithmeticSteps.of(step) if len(step) else None
         if self.arithmetic_steps is None:
@@ -602,7 +625,10 @@ class Series:
         return self.arithmetic_steps.extended_by(self.length, step)
 
     def _ordinal_ranges_with(self, ordinals: int | Rows, count: int) -> OrdinalRanges | None:
-        """The ordinals of the series and of `count` more rows; None if they are 0, 1, 2, ..."""
+        """The ordinals of the series and of `count` more rows; None if they are 0, 1, 2, ...
+
+        `ordinals` are as for `appended`.
+        """
         if isinstance(ordinals, int):
             if self.ordinal_ranges is None and (ordinals == self.length or not count):
                 return None
@@ -613,14 +639,15 @@ class Series:
             return None
         known = self.ordinal_ranges
         if known is None:
-            start = np.zeros(1 if self.length else 0, np.int64)
-            known = OrdinalRanges(start, start, sampling.Sampler())
+            # The ordinals so far are 0, 1, 2, ...: one range, or none if there are no rows.
+            zero = np.zeros(1 if self.length else 0, np.int64)
+            known = OrdinalRanges(zero, zero, sampling.Sampler())
         return known.extended_by(self.length, ordinals)
 
     def _count_sorted(self, step: NDArray[np.int64]) -> int:
-        """The number of steps from the start up to the first that is lower than the one before.
+        """The number of rows, from the start, up to the first step lower than the one before it.
 
-        The number is kept, so that each row is compared once.
+        The result is cached, so that each row is compared only once.
         """
         known = max(self._num_sorted, min(1, self.length))
         is_lower = step[known:] < step[known - 1 : -1] if known else step[:0]
@@ -629,7 +656,10 @@ class Series:
 
 
 class SeriesBlock:
-    """The first rows of several series of equal length, in one block of memory."""
+    """The first rows of several series of equal length, in one block of memory.
+
+    Each series has a slice of the block, whose layout is that of a block with one series.
+    """
 
     __slots__ = ("_arithmetic_steps", "_block", "_capacity", "_layout", "_length", "_num_nonfinite")
 
@@ -646,7 +676,7 @@ class SeriesBlock:
         self._block = block
         self._capacity = capacity
         self._length = length
-        """Number of rows of each series. Capacity and steps are those of each series, too."""
+        """Number of rows of each series. Capacity and steps apply to each series, too."""
         self._arithmetic_steps = arithmetic_steps
         self._num_nonfinite = num_nonfinite
         """The number of NaN and infinite values of each series; None if all values are finite."""
@@ -655,13 +685,13 @@ class SeriesBlock:
     def of(
         cls, layout: BlockLayout, num_series: int, columns: Sequence[Any], *, spare_share: float
     ) -> SeriesBlock:
-        """Copies the columns of `num_series` series, which follow each other in each column.
+        """Copies the rows of `num_series` series. In each column, they follow each other.
 
-        The layout is FLOAT32 or REFERENCE. One column may be a single number for all rows.
+        The layout is FLOAT32 or REFERENCE. A column may be a single number for all rows.
         """
         # 1. For scalars, choose the layout without steps if possible, and count non-finite values.
         # 2. Allocate one slice of the block for each series.
-        # 3. Write each column of all series by one strided view of the block.
+        # 3. Write each column of all series through one strided view of the block.
         shape = num_series, len(columns[STEP]) // num_series
         num_rows = shape[1]
         arithmetic_steps = num_nonfinite = None  # 1.
@@ -694,7 +724,7 @@ class SeriesBlock:
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether the spare capacity is small."""
+        """Whether the spare capacity is at most that of live series."""
         return _is_trimmed(self._capacity, self._length)
 
     def nonfinite_series(self) -> list[int]:
@@ -717,7 +747,7 @@ class SeriesBlock:
 
 @lru_cache(maxsize=16)
 def _common_steps(steps: bytes, num_series: int) -> ArithmeticSteps | None:
-    """The steps that all of `num_series` series have; None if they differ or have no fixed stride.
+    """The steps that are the same in all series; None if they differ or have no constant stride.
 
     `steps` are the int64 steps of all series. Cached: the runs of a sweep log at the same steps.
     """
@@ -735,11 +765,12 @@ def _column_view(
     block: NDArray[np.uint8], layout: BlockLayout, capacity: int, number: int, start: int, stop: int
 ) -> NDArray[Any]:
     """The rows in `range(start, stop)` of a column, as a writable view of the block."""
-    dtype, size, at = layout.columns[number]
-    return np.ndarray((stop - start,), dtype, block, capacity * at + start * size)
+    dtype, size, column_start = layout.columns[number]
+    return np.ndarray((stop - start,), dtype, block, capacity * column_start + start * size)
 
 
 def _num_nonfinite(values: NDArray[np.floating[Any]]) -> int:
+    """How many of the values are NaN or infinite."""
     return len(values) - int(np.count_nonzero(np.isfinite(values)))
 
 
@@ -748,11 +779,12 @@ def _is_trimmed(capacity: int, length: int) -> bool:
 
 
 def _capacity_for(length: int, spare_share: float) -> int:
+    """Capacity of a new block for `length` rows, in rows."""
     return length + max(int(length * spare_share), _MIN_SPARE_ROWS)
 
 
 def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
-    """The values as float32, None if one of them needs more."""
+    """The values as float32; None if one of them needs float64."""
     if value.dtype.itemsize <= 4:
         return value
     with np.errstate(over="ignore", invalid="ignore"):
@@ -762,7 +794,7 @@ def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _range_starts(ordinals: Rows) -> Rows:
-    """The indexes at which ranges of consecutive ordinals begin, the first of which is 0."""
+    """The indexes at which ranges of consecutive ordinals begin, including 0."""
     if not len(ordinals):
         return np.empty(0, np.int64)
     return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(ordinals) != 1) + 1])
