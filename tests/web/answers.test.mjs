@@ -4,22 +4,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Answers } from "../../tbcore/web/lib/answers.js";
 
-/** A host whose server counts requests, and returns the count. */
+/** A host whose server responds with the number of requests so far. */
 function makeHost() {
   const host = {
-    asked: /** @type {string[]} */ ([]),
+    /** The paths of all requests. */
+    requests: /** @type {string[]} */ ([]),
     generation: "1",
     status: 200,
     etag: "",
     /** @param {string} path */
     async fetch(path) {
-      host.asked.push(path);
+      host.requests.push(path);
       const headers = host.etag ? { etag: host.etag } : undefined;
-      return new Response(host.status === 200 ? JSON.stringify(host.asked.length) : "no such tag", { status: host.status, headers });
+      return new Response(host.status === 200 ? JSON.stringify(host.requests.length) : "no such tag", { status: host.status, headers });
     },
     generations: {
       get value() {
-        return { all: "", lists: "", of: (/** @type {string} */ run) => `${run}-${run === "still" ? 0 : host.generation}` };
+        return { all: "", lists: "", of: (/** @type {string} */ run) => `${run}-${run === "unchanged" ? 0 : host.generation}` };
       },
       subscribe: () => () => {},
     },
@@ -27,39 +28,44 @@ function makeHost() {
   return host;
 }
 
-const never = new AbortController().signal;
-const still = { run: "still", tag: "a/b" };
-const moves = { run: "moves", tag: "a/b" };
+/** A signal that is never aborted. */
+const { signal } = new AbortController();
+/**
+ * The parameters of a run whose generation stays the same, and of one that has the host's
+ * generation.
+ */
+const unchanged = { run: "unchanged", tag: "a/b" };
+const changing = { run: "changing", tag: "a/b" };
 
 test("a run that did not change is requested once", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number * 10);
-  assert.equal(answers.get(still), undefined);
-  assert.equal(await answers.load(still, never), 10);
-  assert.deepEqual(host.asked, ["numbers?run=still&tag=a%2Fb"]);
-  await answers.load(moves, never);
+  assert.equal(answers.get(unchanged), undefined);
+  assert.equal(await answers.load(unchanged, signal), 10);
+  assert.deepEqual(host.requests, ["numbers?run=unchanged&tag=a%2Fb"]);
+  await answers.load(changing, signal);
   host.generation = "2";
-  assert.equal(await answers.load(still, never), 10);
-  assert.equal(await answers.load(moves, never), 30);
-  assert.equal(host.asked.length, 3);
+  assert.equal(await answers.load(unchanged, signal), 10);
+  assert.equal(await answers.load(changing, signal), 30);
+  assert.equal(host.requests.length, 3);
 });
 
 test("an error has the server's message, and the cached value stays", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers", (number) => number);
-  await answers.load(moves, never);
+  await answers.load(changing, signal);
   [host.generation, host.status] = ["2", 404];
-  await assert.rejects(answers.load(moves, never), /^Error: no such tag$/);
-  assert.equal(answers.get(moves), 1);
+  await assert.rejects(answers.load(changing, signal), /^Error: no such tag$/);
+  assert.equal(answers.get(changing), 1);
 });
 
 test("responses are cached by all parameters, and undefined ones are left out", async () => {
   const host = makeHost();
   const answers = new Answers(host, "numbers");
-  await answers.load({ ...still, step: undefined, nth: 2 }, never);
-  assert.deepEqual(host.asked, ["numbers?run=still&tag=a%2Fb&nth=2"]);
-  assert.equal(answers.get(still), undefined);
-  assert.equal(answers.get({ ...still, nth: 2 }), 1);
+  await answers.load({ ...unchanged, step: undefined, nth: 2 }, signal);
+  assert.deepEqual(host.requests, ["numbers?run=unchanged&tag=a%2Fb&nth=2"]);
+  assert.equal(answers.get(unchanged), undefined);
+  assert.equal(answers.get({ ...unchanged, nth: 2 }), 1);
 });
 
 test("a response with the same ETag is not parsed again", async () => {
@@ -67,10 +73,10 @@ test("a response with the same ETag is not parsed again", async () => {
   let numRead = 0;
   const answers = new Answers(host, "numbers", () => ({ number: ++numRead }));
   host.etag = '"x"';
-  const first = await answers.load(moves, never);
+  const first = await answers.load(changing, signal);
   host.generation = "2";
-  assert.equal(await answers.load(moves, never), first);
+  assert.equal(await answers.load(changing, signal), first);
   [host.generation, host.etag] = ["3", '"y"'];
-  assert.deepEqual(await answers.load(moves, never), { number: 2 });
-  assert.equal(host.asked.length, 3);
+  assert.deepEqual(await answers.load(changing, signal), { number: 2 });
+  assert.equal(host.requests.length, 3);
 });

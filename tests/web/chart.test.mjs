@@ -10,20 +10,35 @@ import { legendRows, sortRows } from "../../tbcore/web/lib/legend-rows.js";
 import { marksOf } from "../../tbcore/web/lib/marks.js";
 import { extent, newNonFinitePoints, nonFinitePoints, segmentsOf, rowAt } from "../../tbcore/web/lib/series.js";
 
-/** @param {string} name @param {number[]} value @param {number[]} [step] @param {object} [more] */
+/**
+ * A line, with a point every 10 seconds from 100 seconds on.
+ * @param {string} name
+ * @param {number[]} value
+ * @param {number[]} [step]  by default 0, 1, 2 and so on
+ * @param {object} [more]  more fields
+ */
 function line(name, value, step = value.map((_, i) => i), more = {}) {
   const wallTime = Float64Array.from(value, (_, i) => 100 + 10 * i);
   return { name, color: "#102030", value: Float64Array.from(value), step: Float64Array.from(step), wallTime, ...more };
 }
 
-/** @param {ReturnType<typeof line>} line @param {number[]} [starts] @returns {import("../../tbcore/web/lib/line-chart.js").Item} */
+/**
+ * A line as an item of a chart with linear axes.
+ * @param {ReturnType<typeof line>} line
+ * @param {number[]} [starts]  index of the first point of each segment
+ * @returns {import("../../tbcore/web/lib/line-chart.js").Item}
+ */
 function item(line, starts) {
   const { name, color, value, step } = line;
   const common = { line, band: null, name, run: name, color, xs: step, ys: value, raw: null, columns: [value] };
   return { ...common, segments: segmentsOf(step, starts), xExtent: extent(step), yExtent: extent(value), nonFinite: nonFinitePoints(value) };
 }
 
-/** @param {[number, number]} x @param {[number, number]} y */
+/**
+ * A plot of 120 by 60 pixels with these ranges.
+ * @param {[number, number]} x
+ * @param {[number, number]} y
+ */
 const plot = (x, y) => ({
   x: { kind: /** @type {const} */ ("step"), log: false, range: x },
   y: { kind: /** @type {const} */ ("value"), log: false, range: y },
@@ -125,7 +140,7 @@ test("a pinned x is sent to all members, including those that join later", () =>
   assert.deepEqual(calls, [["a", 3, false, true], ["b", 3, true, false], ["a", null, true, false], ["b", null, true, false]]);
 });
 
-test("the row at an x is the nearest one, also a little past the ends", () => {
+test("the row at an x is the nearest one, even a little past the ends", () => {
   const xs = [0, 10, 20, 100];
   assert.deepEqual([4, 6, 20, 59, 61, 180, 181, -10, -11].map((x) => rowAt(xs, x)), [0, 1, 2, 2, 3, 3, -1, 0, -1]);
   assert.deepEqual([rowAt([5], 5), rowAt([5], 6), rowAt([], 1)], [0, -1, -1]);
@@ -152,10 +167,10 @@ test("legend rows have the values at the cursor, or the last ones", () => {
 test("a picture has everything that the chart shows, escaped for XML", () => {
   const { x, y } = plot([0, 2], [0, 4]);
   const layout = layOut(400, 300, x, y, (text) => 6 * text.length);
-  const names = { ...item(line("a<b>\u0000 & \"c\"", [1, 2, 4], undefined, { dash: [4, 2] })), color: '"><script>' };
+  const hostile = { ...item(line("a<b>\u0000 & \"c\"", [1, 2, 4], undefined, { dash: [4, 2] })), color: '"><script>' };
   const colors = { text: "#111", grid: "#eee", surface: "#fff" };
   const marks = [{ color: "red", fill: "M1,1h2z", stroke: "" }];
-  const svg = chartSVG({ label: "loss", width: 400, height: 300, layout, x, y, items: [names], marks, note: "outliers clipped", colors });
+  const svg = chartSVG({ label: "loss", width: 400, height: 300, layout, x, y, items: [hostile], marks, note: "outliers clipped", colors });
   assert.ok(svg.includes(">a&#60;b&#62; &#38; &#34;c&#34;</text>"));
   assert.ok(!svg.includes("<script"));
   for (const part of [">loss</text>", ">step</text>", ">value</text>", "outliers clipped", 'stroke-dasharray="4 2"', "M1,1h2z", ">2</text>"]) assert.ok(svg.includes(part), part);

@@ -1,4 +1,4 @@
-// Colours of runs are stable, distinguishable, and readable in both themes.
+// Colours of runs are stable, distinguishable, and visible in both themes.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -25,8 +25,8 @@ test("the first seven colours are far apart, also with red-green colour blindnes
   for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
     for (const theme of THEMES) {
       const colors = [...colorsOf(names.slice(0, 7), theme).values()];
-      for (const [vision, least] of /** @type {const} */ ([["normal", 0.15], ["protan", 0.095], ["deutan", 0.095]])) {
-        assert.ok(leastDistance(colors.map((color) => oklab(color, vision))) >= least, `${theme}, ${vision}`);
+      for (const [vision, min] of /** @type {const} */ ([["normal", 0.15], ["protan", 0.095], ["deutan", 0.095]])) {
+        assert.ok(minDistance(colors.map((color) => oklab(color, vision))) >= min, `${theme}, ${vision}`);
       }
     }
   }
@@ -35,7 +35,7 @@ test("the first seven colours are far apart, also with red-green colour blindnes
 test("a dozen colours are distinguishable", () => {
   for (const theme of THEMES) {
     const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];
-    assert.ok(leastDistance(colors.map((color) => oklab(color))) > 0.075, theme);
+    assert.ok(minDistance(colors.map((color) => oklab(color))) > 0.075, theme);
   }
 });
 
@@ -55,7 +55,7 @@ test("a name gets the same colour among any other names, while that colour is un
   const alone = colorsOf(["train"], "light").get("train");
   assert.equal(colorsOf(["train", "a", "b", "c"], "light").get("train"), alone);
   const numSame = RUNS.filter((run) => colorsOf(["train", run], "light").get(run) === colorsOf([run], "light").get(run)).length;
-  assert.ok(numSame >= 28); // all but those whose preferred colour is the same
+  assert.ok(numSame >= 28); // all but those that prefer the colour of "train"
 });
 
 test("colours have a contrast of at least 2.4 to 1 on cards", () => {
@@ -74,7 +74,7 @@ test("no colour looks like text, in either theme", () => {
   assert.equal(inks.length, 2);
   THEMES.forEach((theme, i) => {
     for (const [run, color] of colorsOf(RUNS.slice(0, 24), theme)) {
-      const distance = leastDistance([oklab(color), oklab(inks[i])]);
+      const distance = minDistance([oklab(color), oklab(inks[i])]);
       assert.ok(distance > 0.15, `${run} is ${color} on ${theme}: ${distance.toFixed(2)} from ${inks[i]}`);
     }
   });
@@ -87,12 +87,12 @@ test("OKLCH converts to the corners of sRGB", () => {
   assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
 });
 
-/** @param {string} hex @returns {number[]} linear light */
+/** The linear light of red, green and blue. @param {string} hex @returns {number[]} */
 function linear(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
 }
 
-/** @param {string} hex */
+/** The relative luminance, as in WCAG. @param {string} hex */
 function luminance(hex) {
   const [r, g, b] = linear(hex);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -108,16 +108,21 @@ const VISION = {
   deutan: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
 };
 
-/** @param {number[][]} labs */
-function leastDistance(labs) {
-  let least = Infinity;
+/** The smallest distance between any two colours in OKLab. @param {number[][]} labs */
+function minDistance(labs) {
+  let min = Infinity;
   for (const [i, a] of labs.entries()) {
-    for (const b of labs.slice(i + 1)) least = Math.min(least, Math.hypot(...a.map((part, k) => part - b[k])));
+    for (const b of labs.slice(i + 1)) min = Math.min(min, Math.hypot(...a.map((part, k) => part - b[k])));
   }
-  return least;
+  return min;
 }
 
-/** @param {string} hex @param {keyof typeof VISION} vision @returns {number[]} */
+/**
+ * A colour in OKLab, as seen with a kind of colour vision.
+ * @param {string} hex
+ * @param {keyof typeof VISION} vision
+ * @returns {number[]}
+ */
 function oklab(hex, vision = "normal") {
   const light = linear(hex);
   const [r, g, b] = VISION[vision].map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, k) => sum + part * light[k], 0))));

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readColumns } from "../../tbcore/web/lib/columns.js";
 
-/** The body of columns_response({"tag": "é"}, [{"x": [1, 2, 3], "y": [0.5, nan, -1]}, {}, {"z": [2**53]}]) */
+/**
+ * The body, in hexadecimal, of
+ * columns_response({"tag": "é"}, [{"x": [1, 2, 3], "y": [0.5, nan, -1]}, {}, {"z": [2**53]}])
+ */
 const BODY =
   "740000007b22686561646572223a7b22746167223a22c3a9227d2c227461626c6573223a5b7b22726f7773223a332c22636f6c756d6e73223a" +
   "5b2278222c2279225d7d2c7b22726f7773223a302c22636f6c756d6e73223a5b5d7d2c7b22726f7773223a312c22636f6c756d6e73223a5b22" +

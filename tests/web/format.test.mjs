@@ -16,16 +16,17 @@ import {
 } from "../../tbcore/web/lib/format.js";
 
 /**
+ * Asserts that a function formats inputs as expected.
  * @template I
  * @param {(input: I) => string} format
- * @param {[I, string][]} table
+ * @param {[input: I, expected: string][]} table
  */
-function holds(format, table) {
+function assertFormats(format, table) {
   for (const [input, expected] of table) assert.equal(format(input), expected);
 }
 
 test("values have six significant digits and no more than they need", () => {
-  holds(formatValue, [
+  assertFormats(formatValue, [
     [0, "0"],
     [-0, "0"],
     [1, "1"],
@@ -47,7 +48,7 @@ test("values have six significant digits and no more than they need", () => {
 });
 
 test("steps have separators and stay whole numbers", () => {
-  holds(formatStep, [
+  assertFormats(formatStep, [
     [0, "0"],
     [1234567, "1,234,567"],
     [Number.MAX_SAFE_INTEGER, "9,007,199,254,740,991"],
@@ -93,7 +94,7 @@ test("ticks of a logarithmic axis are short", () => {
 });
 
 test("durations have their two largest units", () => {
-  holds(formatDuration, [
+  assertFormats(formatDuration, [
     [0, "0 s"],
     [0.25, "0.25 s"],
     [12.4, "12 s"],
@@ -129,7 +130,7 @@ test("only the first time tick of a day has the date", () => {
 });
 
 test("sizes have two or three digits", () => {
-  holds(formatBytes, [
+  assertFormats(formatBytes, [
     [0, "0 B"],
     [999, "999 B"],
     [1000, "1 kB"],

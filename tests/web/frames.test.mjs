@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawNever, drawSoon } from "../../tbcore/web/lib/frames.js";
 
-/** @type {(() => void)[]} */
+/** The callbacks of requested animation frames. @type {(() => void)[]} */
 const frames = [];
 globalThis.requestAnimationFrame = /** @type {any} */ ((/** @type {() => void} */ callback) => frames.push(callback));
 

@@ -15,29 +15,29 @@ test("numbers of any length are compared", () => {
 });
 
 test("decimals and exponents are compared by value", () => {
-  holds(["lr_0.001", "lr_0.005", "lr_0.01", "lr_0.05", "lr_0.1", "lr_0.5", "lr_1", "lr_1.5", "lr_10"]);
-  holds(["lr1e-10", "lr1e-4", "lr0.0002", "lr5e-4", "lr1e-3", "lr1.5e-3", "lr1", "lr1e3"]);
-  holds(["0", "0.0", "0.1", "0.10", "0.25", "0.9"]);
+  assertAscending(["lr_0.001", "lr_0.005", "lr_0.01", "lr_0.05", "lr_0.1", "lr_0.5", "lr_1", "lr_1.5", "lr_10"]);
+  assertAscending(["lr1e-10", "lr1e-4", "lr0.0002", "lr5e-4", "lr1e-3", "lr1.5e-3", "lr1", "lr1e3"]);
+  assertAscending(["0", "0.0", "0.1", "0.10", "0.25", "0.9"]);
 });
 
 test("parts of versions and dates are compared one by one", () => {
-  holds(["v1.9", "v1.10", "v2.0"]);
-  holds(["model_v1.9-a", "model_v1.10-a"]);
-  holds(["torch-1.9.0", "torch-1.10.0", "torch-1.10.2"]);
-  holds(["2024.3.9", "2024.03.10", "2024.11.01"]);
-  holds(["2024-03-09_11.06", "2024-03-10_09.30", "2024-11-01"]);
-  holds(["Feb9_20-01-44", "Feb16_09-01-44", "Feb16_20-01-44"]);
-  holds(["10.0.0.2", "10.0.0.10"]);
+  assertAscending(["v1.9", "v1.10", "v2.0"]);
+  assertAscending(["model_v1.9-a", "model_v1.10-a"]);
+  assertAscending(["torch-1.9.0", "torch-1.10.0", "torch-1.10.2"]);
+  assertAscending(["2024.3.9", "2024.03.10", "2024.11.01"]);
+  assertAscending(["2024-03-09_11.06", "2024-03-10_09.30", "2024-11-01"]);
+  assertAscending(["Feb9_20-01-44", "Feb16_09-01-44", "Feb16_20-01-44"]);
+  assertAscending(["10.0.0.2", "10.0.0.10"]);
 });
 
 test("an exponent counts only at the end of a number", () => {
-  holds(["3e5a", "12e4f"]);
-  holds(["run1eval", "run2eval", "run10eval"]);
+  assertAscending(["3e5a", "12e4f"]);
+  assertAscending(["run1eval", "run2eval", "run10eval"]);
 });
 
 test("children follow their parent, however their numbers are written", () => {
-  holds(["exp_lr0.01", "exp_lr0.01/losses/a", "exp_lr0.1", "exp_lr0.1/losses/a"]);
-  holds(["run01", "run01/a", "run1", "run1/a", "run1a", "run1a/b"]);
+  assertAscending(["exp_lr0.01", "exp_lr0.01/losses/a", "exp_lr0.1", "exp_lr0.1/losses/a"]);
+  assertAscending(["run01", "run01/a", "run1", "run1/a", "run1a", "run1a/b"]);
 });
 
 test("members of a group stay together", () => {
@@ -58,8 +58,8 @@ test("the order is total and antisymmetric", () => {
 test("the order is transitive", () => {
   const names = ["1", "1.0", "1.1", "1.10", "1.9", "1.9.1", "1.10.1", "v1.9", "v1.10", "1e1", "10", "1e-1", "0.1", "a1.10", "a1/9", "1/1.5", "1.0/2"];
   const sorted = [...names].sort(compareNames);
-  holds(sorted);
-  holds([...names].reverse().sort(compareNames));
+  assertAscending(sorted);
+  assertAscending([...names].reverse().sort(compareNames));
 });
 
 test("tags are grouped by their first segment, in natural order", () => {
@@ -94,10 +94,10 @@ test("a name is split before its last segment", () => {
 });
 
 /**
- * Each name comes before all that stand behind it.
+ * Asserts that names are in ascending order: each is less than all names after it.
  * @param {string[]} names
  */
-function holds(names) {
+function assertAscending(names) {
   names.forEach((name, at) => {
     for (const later of names.slice(at + 1)) assert.ok(compareNames(name, later) < 0, `${name} before ${later}`);
   });

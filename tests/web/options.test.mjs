@@ -6,8 +6,8 @@ import { Options } from "../../tbcore/web/lib/options.js";
 
 const OPTIONS = new Options({ x: "step", trim: 0, tails: true }, { x: ["step", "relative"], trim: [0, 1] });
 
-/** @param {Record<string, string>} value */
-const kept = (value) => ({
+/** Settings or preferences, as a host has them. @param {Record<string, string>} value */
+const settingsWith = (value) => ({
   value,
   subscribe: () => () => {},
   /** @param {string} name @param {string | null} text */
@@ -36,16 +36,16 @@ test("numbers are clamped to their limits", () => {
 });
 
 test("defaults are not stored, and stored options do not change what a link shows", () => {
-  const host = { settings: kept({}), preferences: kept({}) };
+  const host = { settings: settingsWith({}), preferences: settingsWith({}) };
   OPTIONS.set(host, "trim", 1);
   assert.deepEqual([host.settings.value, host.preferences.value], [{ trim: "1" }, { trim: "1" }]);
   OPTIONS.set(host, "trim", 0);
   assert.deepEqual([host.settings.value, host.preferences.value], [{}, {}]);
 
-  const fresh = { settings: kept({}), preferences: kept({ tails: "false", unknown: "1" }) };
+  const fresh = { settings: settingsWith({}), preferences: settingsWith({ tails: "false", unknown: "1" }) };
   OPTIONS.recall(fresh);
   assert.deepEqual(fresh.settings.value, { tails: "false" });
-  const linked = { settings: kept({ x: "relative" }), preferences: kept({ tails: "false" }) };
+  const linked = { settings: settingsWith({ x: "relative" }), preferences: settingsWith({ tails: "false" }) };
   OPTIONS.recall(linked);
   assert.deepEqual(linked.settings.value, { x: "relative" });
 });

@@ -10,13 +10,13 @@ const WEB = fileURLToPath(new URL("../../tbcore/web", import.meta.url));
 const PAGE = readFileSync(join(WEB, "index.html"), "utf8");
 const IMPORTS = JSON.parse(/** @type {RegExpExecArray} */ (/<script type="importmap">(.*?)<\/script>/s.exec(PAGE))[1]).imports;
 
-/** Returns the names of the modules that a module imports, as written. @param {string} path */
+/** Returns the specifiers of a module's imports. @param {string} path */
 function importsOf(path) {
   return [...readFileSync(path, "utf8").matchAll(/^(?:import|export)\s(?:[^"]*?\sfrom\s)?"([^"]+)";/gm)].map((match) => match[1]);
 }
 
 /**
- * Adds a module and all modules that it imports, directly or indirectly, to a set.
+ * Adds a module and all modules that it imports, directly or indirectly, to a set; returns the set.
  * @param {string} path
  * @param {Set<string>} loaded  paths relative to the web folder
  */
@@ -87,8 +87,8 @@ test("pure modules import only pure modules, so that they run without a browser"
   }
 });
 
-test("the server strips comments from modules, and no text of template literals", () => {
-  /** The regular expression in tbcore/server/static.py. */
+test("the server strips comments from modules, but no text of template literals", () => {
+  /** The comments that the server strips, as in tbcore/server/static.py. */
   const stripped = /^[ \t]*(?:\/\/[^\n]*|\/\*\*(?:[^*]|\*(?!\/))*\*\/[ \t]*)$/gm;
   assert.deepEqual(textOf("a(`x\n// y ${'`' + `// z`}\n`)\n// `w").match(/\S+/g), ["x", "//", "y", "//", "z"]);
   let numStripped = 0;
@@ -105,13 +105,13 @@ test("the server strips comments from modules, and no text of template literals"
 });
 
 /**
- * Returns the source with spaces in place of all characters but line ends and the text of template
- * literals.
+ * Returns the source with all characters replaced by spaces, except line ends and the text of
+ * template literals.
  * @param {string} source
  */
 function textOf(source) {
   const text = source.replace(/[^\n]/g, " ").split("");
-  /** Number of open braces at the top level, and in each open `${`. @type {number[]} */
+  /** Numbers of open braces: at the top level, and then in each open `${`. @type {number[]} */
   const open = [0];
   let isText = false; // inside of a template literal
   for (let i = 0; i < source.length; i++) {

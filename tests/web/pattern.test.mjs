@@ -1,4 +1,4 @@
-// Regular expressions in linear time: equal to RegExp where both support the pattern, and never slow.
+// Regular expressions that match like RegExp, but in linear time.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -90,7 +90,7 @@ test("two thousand names are filtered within a frame or two", () => {
   assert.ok(cpuTime() - start < 500);
 });
 
-test("patterns with more states than are cached match, too", () => {
+test("patterns that need more states than are cached also match", () => {
   const random = generator(11);
   const names = Array.from({ length: 2000 }, () => Array.from({ length: 200 }, () => "ab1/_"[Math.floor(random() * 5)]).join(""));
   const native = /a.{12}b.{3}[1_]$/i;
@@ -133,19 +133,20 @@ test("an empty group repeated a billion times is compiled at once", () => {
 });
 
 test("plain words do not load the module for regular expressions", async () => {
-  const early = await import("../../tbcore/web/lib/filter.js?fresh");
-  assert.equal(early.makeFilter("Loss").matches("train/loss"), true);
-  assert.equal(early.makeFilter("l.ss").matches("train/loss"), false); // nothing matches until the module is loaded
-  await early.loadPatterns();
-  assert.equal(early.makeFilter("l.ss").matches("train/loss"), true);
-  const another = await import("../../tbcore/web/lib/filter.js?another");
-  const pending = another.makeFilter("l[");
-  assert.equal(another.makeFilter("l[", another.makeFilter("x")).matches("train/loss"), false);
-  await another.loadPatterns();
-  assert.equal(another.makeFilter("l[", pending).matches("train/loss"), true);
+  // Two copies of the module, neither of which has loaded the module for regular expressions.
+  const first = await import("../../tbcore/web/lib/filter.js?fresh");
+  assert.equal(first.makeFilter("Loss").matches("train/loss"), true);
+  assert.equal(first.makeFilter("l.ss").matches("train/loss"), false); // nothing matches until the module is loaded
+  await first.loadPatterns();
+  assert.equal(first.makeFilter("l.ss").matches("train/loss"), true);
+  const second = await import("../../tbcore/web/lib/filter.js?second");
+  const pending = second.makeFilter("l[");
+  assert.equal(second.makeFilter("l[", second.makeFilter("x")).matches("train/loss"), false);
+  await second.loadPatterns();
+  assert.equal(second.makeFilter("l[", pending).matches("train/loss"), true);
 });
 
-test("a filter with an error matches what the last one did, or everything", () => {
+test("a filter with an error matches the same names as the last filter, or all", () => {
   assert.equal(makeFilter("(").matches("anything"), true);
   const valid = makeFilter("exp");
   const unfinished = makeFilter("exp(", makeFilter("exp[", valid));

@@ -32,25 +32,25 @@ test("tasks run in order, and no more than the limit at once", async () => {
 
 test("a cancelled task never starts, and after a failed one the next starts", async () => {
   const queue = new Queue(1);
-  const leaving = new AbortController();
+  const canceller = new AbortController();
   const { signal } = new AbortController();
   const failed = queue.add(() => Promise.reject(new Error("no")), signal);
   let hasStarted = false;
-  const dropped = queue.add(async () => void (hasStarted = true), leaving.signal);
+  const dropped = queue.add(async () => void (hasStarted = true), canceller.signal);
   const last = queue.add(async () => "done", signal);
-  leaving.abort(new Error("left"));
-  await assert.rejects(dropped, /left/);
+  canceller.abort(new Error("cancelled"));
+  await assert.rejects(dropped, /cancelled/);
   await assert.rejects(failed, /no/);
   assert.equal(await last, "done");
   assert.equal(hasStarted, false);
-  await assert.rejects(queue.add(async () => 1, leaving.signal), /left/);
+  await assert.rejects(queue.add(async () => 1, canceller.signal), /cancelled/);
 });
 
 test("a task that is requested while it runs is run once more afterwards", async () => {
-  const leaving = new AbortController();
+  const canceller = new AbortController();
   /** @type {(() => void)[]} */
   const finish = [];
-  const run = takingTurns(leaving.signal, () => new Promise((resolve) => void finish.push(resolve)));
+  const run = takingTurns(canceller.signal, () => new Promise((resolve) => void finish.push(resolve)));
   const first = run();
   run();
   run();
@@ -63,7 +63,7 @@ test("a task that is requested while it runs is run once more afterwards", async
   assert.equal(finish.length, 2);
   const last = run();
   run();
-  leaving.abort();
+  canceller.abort();
   finish[2]();
   await last;
   assert.equal(finish.length, 3);

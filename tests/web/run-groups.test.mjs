@@ -6,13 +6,17 @@ import { compileProgram } from "../../tbcore/web/lib/pattern.js";
 import { compileRule, groupsOf, matchGroups, suggestRules } from "../../tbcore/web/lib/run-groups.js";
 import { cpuTime, generator } from "./tools.mjs";
 
-/** @param {string} rule @param {Record<string, string>} expected  run to group */
+/**
+ * Asserts which groups a rule makes.
+ * @param {string} rule
+ * @param {Record<string, string>} expected  run to group
+ */
 function check(rule, expected) {
   const group = compileRule(rule);
   for (const [run, name] of Object.entries(expected)) assert.equal(group(run), name, `${rule} of ${run}`);
 }
 
-test("in a path pattern, braces differ within a group and stars between groups", () => {
+test("in a path pattern, braces match what differs within a group, and stars what differs between groups", () => {
   check("exp/{seed}", { "exp/1": "exp/{seed}", "exp/2": "exp/{seed}", "other/1": "other/1", exp: "exp" });
   check("*/{seed}", { "a/1": "a/{seed}", "b/1": "b/{seed}", "b/2/train": "b/{seed}/train" });
   check("lr*_s{seed}", { "lr0.1_s3": "lr0.1_s{seed}", "lr0.2_s44": "lr0.2_s{seed}", "lr0.2": "lr0.2", "lr_s4": "lr_s4" });

@@ -6,7 +6,7 @@ import { cutLabel, flatRows, groupRows, treeRows } from "../../tbcore/web/lib/ru
 
 const all = () => true;
 
-/** @param {import("../../tbcore/web/lib/run-tree.js").Row[]} rows */
+/** The rows as indented labels. @param {import("../../tbcore/web/lib/run-tree.js").Row[]} rows */
 const drawn = (rows) => rows.map(({ depth, label, kind }) => `${"  ".repeat(depth)}${label}${kind === "group" ? " (group)" : ""}`);
 
 test("runs are in the folders of their paths, and a folder with one child has no row", () => {
@@ -59,13 +59,16 @@ test("a flat list has full names", () => {
 });
 
 test("the work per run does not grow with the number of runs", () => {
-  /** How many folders are asked for, and how many runs their rows hold together, for each run. @param {number} count */
+  /**
+   * The number of calls of `isOpen`, and the number of rows that contain each run on average.
+   * @param {number} count  number of runs
+   */
   const work = (count) => {
     const runs = Array.from({ length: count }, (_, i) => `sweep${i % 40}/lr${i % 7}/run${i}`);
-    let numAsked = 0;
-    const rows = treeRows(runs, () => ++numAsked > 0);
+    let numCalls = 0;
+    const rows = treeRows(runs, () => ++numCalls > 0);
     assert.equal(rows.filter(({ kind }) => kind === "run").length, count);
-    return [numAsked, rows.reduce((sum, row) => sum + row.runs.length, 0) / count];
+    return [numCalls, rows.reduce((sum, row) => sum + row.runs.length, 0) / count];
   };
   assert.deepEqual(work(10_000), [40 + 280, 3]); // each run in two folders and in a row of its own
   assert.deepEqual(work(2_800), [40 + 280, 3]);

@@ -49,7 +49,7 @@ test("all and none apply to runs that are added later", () => {
   assert.deepEqual([...checkedRuns(all, ["a", "b", "c"])], ["a", "b", "c"]);
 });
 
-test("with many runs, the shorter list is kept: of the checked or of the unchecked ones", () => {
+test("with many runs, the text lists either the checked or the unchecked ones, whichever are fewer", () => {
   const runs = Array.from({ length: 10_000 }, (_, i) => `r${i}`);
   const all = setChecked(AUTO, runs, true, runs);
   const few = setChecked(all, runs.slice(3), false, runs);

@@ -32,12 +32,12 @@ class Path {
   }
 }
 
-/** @param {number} x */
-const same = (x) => x;
+/** A scale in which values are pixels. @param {number} x */
+const identity = (x) => x;
 
 test("a line skips values that cannot be drawn, and is not broken by them", () => {
   const path = new Path();
-  const count = tracePath(path, [0, 10, 20, 30, 40], [1, NaN, 2, Infinity, 3], same, same);
+  const count = tracePath(path, [0, 10, 20, 30, 40], [1, NaN, 2, Infinity, 3], identity, identity);
   assert.equal(count, 3);
   assert.deepEqual(path.calls, [["M", 0, 1], ["L", 20, 2], ["L", 40, 3]]);
 });
@@ -46,7 +46,7 @@ test("many points in one pixel column are drawn as their extremes", () => {
   const path = new Path();
   const xs = Float64Array.from({ length: 100000 }, (_, i) => i / 1000);
   const values = xs.map((_, i) => (i === 50500 ? 1000 : i === 50600 ? -1000 : Math.sin(i)));
-  assert.equal(tracePath(path, xs, values, same, same), path.calls.length);
+  assert.equal(tracePath(path, xs, values, identity, identity), path.calls.length);
   assert.ok(path.calls.length <= 4 * 102);
   const ys = path.calls.map(([, , y]) => y);
   assert.equal(Math.max(...ys), 1000);
@@ -56,7 +56,7 @@ test("many points in one pixel column are drawn as their extremes", () => {
 test("a path never has more points than the line", () => {
   for (const values of [[1, 2], [1, 3, 2], [1, 0, 4, 2], [2, 2, 2], [1, 3, 3], [3, 1, 3]]) {
     const path = new Path();
-    tracePath(path, values.map((_, i) => i / 10), values, same, same);
+    tracePath(path, values.map((_, i) => i / 10), values, identity, identity);
     assert.deepEqual(path.calls.map(([, , y]) => y).slice(0, 1), values.slice(0, 1));
     assert.ok(path.calls.length <= values.length);
     assert.equal(path.calls.at(-1)?.[2], values.at(-1));
@@ -65,7 +65,7 @@ test("a path never has more points than the line", () => {
 
 test("a path keeps the order of its points, even if x decreases", () => {
   const path = new Path();
-  tracePath(path, [5, 3, 8], [1, 2, 3], same, same);
+  tracePath(path, [5, 3, 8], [1, 2, 3], identity, identity);
   assert.deepEqual(path.calls.map(([, x]) => x), [5, 3, 8]);
 });
 
@@ -138,13 +138,13 @@ test("a column is split into stretches that never decrease", () => {
 
 test("a band is one outline", () => {
   const path = new Path();
-  traceBand(path, Float64Array.of(0, 9), Float64Array.of(1, 2), Float64Array.of(5, 6), same, same);
+  traceBand(path, Float64Array.of(0, 9), Float64Array.of(1, 2), Float64Array.of(5, 6), identity, identity);
   assert.deepEqual(path.calls, [["M", 0, 5], ["L", 9, 6], ["L", 9, 2], ["L", 0, 1]]);
 });
 
 test("a band with a restart has an outline for each stretch", () => {
   const path = new Path();
-  traceBand(path, Float64Array.of(0, 50, 100, 0, 50), Float64Array.of(1, 1, 1, 3, 3), Float64Array.of(2, 2, 2, 4, 4), same, same);
+  traceBand(path, Float64Array.of(0, 50, 100, 0, 50), Float64Array.of(1, 1, 1, 3, 3), Float64Array.of(2, 2, 2, 4, 4), identity, identity);
   const outlines = path.calls.map(([what, x, y]) => `${what}${x},${y}`).join("");
   assert.equal(outlines, "M0,2L50,2L100,2L100,1L50,1L0,1M0,4L50,4L50,3L0,3");
 });

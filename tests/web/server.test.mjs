@@ -1,3 +1,5 @@
+// Objects from the server's JSON, whose keys can be any names.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withoutPrototype } from "../../tbcore/web/server.js";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-/** @type {Map<string, string>} */
+/** What localStorage contains. @type {Map<string, string>} */
 let items;
 let isFull = false;
 globalThis.localStorage = /** @type {any} */ ({
@@ -20,8 +20,10 @@ beforeEach(() => {
 });
 
 let numPages = 0;
-/** A new instance of the module, as in another page of the same browser. */
-/** @returns {Promise<typeof import("../../tbcore/web/lib/stored-selections.js")>} */
+/**
+ * A new instance of the module, as in another page of the same browser.
+ * @returns {Promise<typeof import("../../tbcore/web/lib/stored-selections.js")>}
+ */
 const open = () => import(`../../tbcore/web/lib/stored-selections.js?page=${numPages++}`);
 
 const LONG = Array.from({ length: 1000 }, (_, i) => `exp/run${i}`).join(",");

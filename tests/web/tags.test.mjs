@@ -5,12 +5,18 @@ import { test } from "node:test";
 import { signal } from "@preact/signals-core";
 import { watchTags } from "../../tbcore/web/lib/tags.js";
 
-/** A host whose responses are sent by the test. */
+/**
+ * A host with slow requests: the test calls `respond[i]` with the response to request i, or an
+ * error.
+ */
 function slowHost() {
-  /** @type {((answer: any) => void)[]} */
-  const waiting = [];
+  /** @type {((response: any) => void)[]} */
+  const respond = [];
   const generations = signal({ lists: "1" });
-  const fetchJSON = () => new Promise((resolve, reject) => waiting.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))));
+  const fetchJSON = () =>
+    new Promise((resolve, reject) => {
+      respond.push((response) => (response instanceof Error ? reject(response) : resolve(response)));
+    });
   const onReload = (/** @type {(value: any) => void} */ callback) => {
     let isFirst = true;
     generations.subscribe((value) => {
@@ -18,48 +24,49 @@ function slowHost() {
       isFirst = false;
     });
   };
-  return { host: /** @type {any} */ ({ generations, fetchJSON, onReload }), generations, waiting };
+  return { host: /** @type {any} */ ({ generations, fetchJSON, onReload }), generations, respond };
 }
 
+/** Waits until pending promises are settled. */
 const settle = () => new Promise((done) => setTimeout(done));
 
 test("a late response does not replace a newer one", async () => {
-  const { host, generations, waiting } = slowHost();
+  const { host, generations, respond } = slowHost();
   const watching = watchTags(host);
-  waiting[0]({ a: ["first"] });
+  respond[0]({ a: ["first"] });
   const tags = await watching;
   assert.deepEqual(tags.value, { a: ["first"] });
   generations.value = { lists: "2" };
   generations.value = { lists: "3" };
-  assert.equal(waiting.length, 3);
-  waiting[2]({ a: ["third"] });
+  assert.equal(respond.length, 3);
+  respond[2]({ a: ["third"] });
   await settle();
-  waiting[1]({ a: ["second"] });
+  respond[1]({ a: ["second"] });
   await settle();
   assert.deepEqual(tags.value, { a: ["third"] });
 });
 
 test("tags that change during the first request are requested again", async () => {
-  const { host, generations, waiting } = slowHost();
+  const { host, generations, respond } = slowHost();
   const watching = watchTags(host);
   generations.value = { lists: "2" };
-  waiting[0]({ a: ["first"] });
+  respond[0]({ a: ["first"] });
   const tags = await watching;
-  waiting[1]({ a: ["second"] });
+  respond[1]({ a: ["second"] });
   await settle();
   assert.deepEqual(tags.value, { a: ["second"] });
 });
 
 test("a failed request is sent again on the next reload", async () => {
-  const { host, generations, waiting } = slowHost();
+  const { host, generations, respond } = slowHost();
   const watching = watchTags(host);
-  waiting[0]({});
+  respond[0]({});
   const tags = await watching;
   generations.value = { lists: "2" };
-  waiting[1](new Error("away"));
+  respond[1](new Error("away"));
   await settle();
   generations.value = { lists: "2" };
-  waiting[2]({ a: ["again"] });
+  respond[2]({ a: ["again"] });
   await settle();
   assert.deepEqual(tags.value, { a: ["again"] });
 });

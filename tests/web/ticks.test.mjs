@@ -14,8 +14,8 @@ test("ticks are inside the range and not too many, whatever its size", () => {
   for (const [min, max] of [[0, 1e-300], [-1e38, 1e38], [1e15, 1e15 + 8], [0.1 + 0.2, 0.3], [-5, 3], [1e-12, 2e-12], [0, 1.7e308]]) {
     const { at } = numberTicks(Math.min(min, max), Math.max(min, max), 6);
     assert.ok(at.length >= 1 && at.length <= 8, `${at.length} in ${min} to ${max}`);
-    const slack = (Math.max(min, max) - Math.min(min, max)) * 1e-6;
-    for (const tick of at) assert.ok(tick >= Math.min(min, max) - slack && tick <= Math.max(min, max) + slack);
+    const tolerance = (Math.max(min, max) - Math.min(min, max)) * 1e-6;
+    for (const tick of at) assert.ok(tick >= Math.min(min, max) - tolerance && tick <= Math.max(min, max) + tolerance);
   }
 });
 

@@ -1,6 +1,9 @@
 // Helpers for the tests of web modules.
 
-/** Milliseconds of CPU time of this process, which do not include waiting on a busy machine. */
+/**
+ * Milliseconds of CPU time that this process has used. Unlike wall time, it does not include
+ * waiting on a busy machine.
+ */
 export function cpuTime() {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
