@@ -178,7 +178,7 @@ class KnownRoute:
 
 
 class ProbedRoutes:
-    """The routes of one plugin, with what probes on plain data revealed about them."""
+    """The routes of one plugin, with their parameters and results on plain data."""
 
     def __init__(self, name: str, prober: Prober, pairs: Sequence[tuple[str, str]]) -> None:
         self.name = name

@@ -1,6 +1,7 @@
 /**
- * Records what a page does, starting before its first script: listeners, timers, connections and observers
- * that are not removed, with the plugin whose code created them. That is the plugin with a file on the stack.
+ * Records what a page does, starting before its first script: listeners, timers, connections and
+ * observers that are not removed, with the plugin whose code created them. That is the plugin with
+ * a file on the stack.
  */
 (() => {
   Error.stackTraceLimit = 60;
@@ -151,7 +152,7 @@
     requests,
     /** The shell's error notices about the tab. */
     notices: () => [...document.querySelectorAll(".notice.failure, .uncaught-error")].map((one) => one.innerText),
-    /** Whether the tab shows something, and has had no pending requests for `quiet` ms; or has failed. */
+    /** Whether the tab shows something and has had no pending requests for `quiet` ms, or failed. */
     isReady: (name, quiet) =>
       document.querySelector(".notice.failure") !== null ||
       (content(name)?.childNodes.length > 0 &&
