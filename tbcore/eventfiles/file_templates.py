@@ -5,9 +5,9 @@ files differ only in wall times, steps, values and checksums. A *file template* 
 rest of a file, up to its end: all its constant bytes are compared at once, and all its numbers are
 gathered by one indexing operation.
 
-Many runs of a sweep are stopped early, so their files are as long as some part of another one. What
-is learnt is therefore a *record sequence*. Its templates are the beginnings that end where a file
-ended.
+Many runs of a sweep are stopped early, and their files have only the first records of a longer one.
+So what is learnt from a file is a *record sequence*, and a template is a beginning of a sequence
+that ends where some file ended.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from tbcore.eventfiles.layouts import (
 )
 from tbcore.eventfiles.proto.event_pb2 import Event
 
-_MAX_START_INDEX = 8
-"""A template starts at one of the first records of a file, before the one with this index. Records
-before the start may differ between runs: they hold hyperparameters, for example."""
+_NUM_START_RECORDS = 8
+"""First records of a file at which a template may start. Records before the start may differ from
+run to run: they hold hyperparameters, for example."""
 _MIN_TEMPLATE_RECORDS = 16
 """Records of the shortest template."""
 _MAX_SEQUENCES = 16
@@ -287,7 +287,7 @@ class FileTemplateCache:
         """
         if not self._templates and not self._sequences:
             return None
-        for start, length in islice(_records(buffer, begin, end), _MAX_START_INDEX):
+        for start, length in islice(_records(buffer, begin, end), _NUM_START_RECORDS):
             template = self._template((end - start, length))
             if template is not None and template.matches(buffer, start):
                 self._num_matches += 1
@@ -295,18 +295,18 @@ class FileTemplateCache:
         return None
 
     def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
-        """Learns a sequence from the undamaged file `buffer[begin:end]`, if it promises matches.
+        """Learns a sequence from the undamaged file `buffer[begin:end]`, if others are like it.
 
-        It does if an earlier file had the same length, or if the file begins with a known sequence
-        and continues after it. `layout_cache` has most layouts of the file.
+        This is assumed if an earlier file had the same length, or if the file begins with a known
+        sequence and continues after it. `layout_cache` has most layouts of the file.
         """
         # Until a sequence was learnt, for each of the first records:
         # 1. Find a known sequence that starts there, or an earlier file with the same key.
         # 2. Learn the records from there on, if that is within the budget.
         # 3. Cache the sequence, in place of the shorter one, and its longest template.
         if self.find(buffer, begin, end) is not None:
-            return  # A file of the same batch has taught the template.
-        starts = list(islice(_records(buffer, begin, end), _MAX_START_INDEX))
+            return  # The template was learnt from another file of the same batch.
+        starts = list(islice(_records(buffer, begin, end), _NUM_START_RECORDS))
         for start, length in starts:
             key = end - start, length
             if key in self._templates:

@@ -3,7 +3,7 @@
 A numpy call takes about as long for ten rows as for a thousand, and each run of a sweep has a file
 of only some hundred records. So a batch of files is read into one buffer, and their records are
 decoded as if they were one file. The result is a table for each file, which its FileReader keeps
-until the file is read. Files that are alike take a shorter way still: see `file_templates`.
+until the file is read. Files that are alike are decoded even faster: see `file_templates`.
 
 Only whole, undamaged files are decoded here. All others are left to their FileReader, so that
 damage and growth are handled in one place.
@@ -49,7 +49,8 @@ from tbcore.eventfiles.tail import FileReader, WholeFile
 from tbcore.tuning import Tuning, default_tuning
 
 _BATCH_GROWTH = 4
-"""Factor by which the next batch has more files: what is learnt from some makes others faster."""
+"""Factor by which the number of files grows from batch to batch: what is learnt from some files
+makes others faster to decode."""
 _ALIGNMENT = 8
 """Each file begins at a multiple of this in the buffer, in bytes."""
 
@@ -63,19 +64,21 @@ class SmallFileReader:
         self._tuning = tuning = tuning or default_tuning()
         self._buffer = bytearray()
         self._max_files = tuning.first_batch_files
-        """Files in the next batch."""
+        """Maximum number of files in the next batch."""
         self._templates = FileTemplateCache(max_values=tuning.max_template_values)
         self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(tuning)
 
     def preload(self, readers: Iterable[FileReader]) -> None:
         """Reads the first of these files as one batch; their readers keep what was decoded.
 
-        A file that is too large, damaged or cannot be decoded here is left to its reader.
+        A file is left to its reader if it is too large or damaged, or if it holds values that
+        cannot be in a table.
         """
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
         # 2. If the rest of the file matches a template, decode this rest.
-        # 3. Find the records before it. If they do not end where it begins, skip the file.
+        # 3. Find the records before this rest. If they do not end where it begins, a length is wrong:
+        #    skip the file.
         # 4. Clear the gap before the next file: raw checksums stay 0 over zero bytes.
         # Then decode the records of all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
@@ -109,19 +112,19 @@ class SmallFileReader:
             self._decode(files, np.array(starts, np.int64))
 
     def release_buffers(self) -> None:
-        """Frees the buffer and most of what was learnt, until there are small files again."""
+        """Frees the buffer and most of what was learnt. The next `preload` makes them again."""
         self._buffer = bytearray()
         self._templates.release_buffers()
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        """Drops all layouts and row classes: a class refers to the layouts by their numbers."""
+        """Drops all layouts, and the row classes, which refer to layouts by their numbers."""
         self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(self._tuning)
 
     def _decode_rest(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
-        """Where the rest of the file begins that matches a template, and the items in this rest.
+        """Decodes the rest of the file `buffer[begin:end]`, if it matches a template.
 
-        Returns the end of the file and no items if no template matches.
+        Returns where the rest begins, and its items; `end` and no items if no template matches.
         """
         found = self._templates.find(self._buffer, begin, end)
         if found is None:
@@ -130,8 +133,9 @@ class SmallFileReader:
         return start, list(template.items(self._buffer, start, -begin))
 
     def _decode(self, files: Sequence[_SmallFile], starts: NDArray[np.int64]) -> None:
-        """Decodes files whose records begin at `starts`, except those with damage."""
-        # 1. Make the frames of all records, and the index of each record's file.
+        """Decodes files whose records begin at `starts`, and preloads those without damage."""
+        # 1. Make the frames of all records, and the index of each record's file. `after_last` has
+        #    the index after the last record of each file.
         # 2. If the length of a record is damaged, start again without its file.
         # 3. Decode the records, and verify their checksums.
         # 4. Leave out files with damage, and those whose values do not fit into tables.
@@ -224,24 +228,28 @@ class _TablePart(NamedTuple):
     first_row: int
     """Index of the first row among those of all files."""
     bare_events: list[BareEvent]
-    """The bare events between these rows, except graphs."""
+    """The bare events between the same two control events, except graphs."""
 
 
 class _RowClasses:
-    """The row classes of all files so far, by number, and the arrangements of their rows."""
+    """The row classes of all files so far, and the arrangements of tables.
+
+    Classes are numbered, so that the rows of many files can be described by an array of integers.
+    """
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning
         self._classes: list[_RowClass] = []
         self._numbers: dict[_RowClass, int] = {}
-        """Number of each class, except those of layouts."""
+        """Number of each class, except the classes of layouts."""
         self._num_bytes = 0
         """Bytes of all tags and metadata."""
         self._firsts_of_layouts = np.empty(0, np.int64)
         """Number of each layout's first class. Each value of a layout has a class of its own, and
         their numbers follow each other."""
         self._columns: list[int] = []
-        """Number of the column to which the rows of each class belong in a table."""
+        """Column number of each class: its rows are in the same column of a table as those of other
+        classes with this number."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
         """Tag, field and scalar-or-not to the number of the column."""
         self._arrangements: dict[bytes, _Arrangement | None] = {}
@@ -250,7 +258,7 @@ class _RowClasses:
         """Rows of all these arrangements."""
 
     def is_full(self) -> bool:
-        """Whether there is so much in here that it should be replaced by an empty one."""
+        """Whether there are so many classes that this object should be replaced by an empty one."""
         tuning = self._tuning
         return (
             len(self._classes) > tuning.max_row_classes
@@ -380,7 +388,7 @@ class _BatchRecords:
         """Indices of records that hold no valid event."""
         self.unsupported: list[int] = []
         """Indices of records with values that cannot be in a table: float64, or of a debugger."""
-        # 1. Decode the records by the same ways as the decoder, apart from row templates: known
+        # 1. Decode the records in the same ways as the decoder, apart from row templates: known
         #    layouts, value headers, new layouts, protobuf.
         # 2. Expand the records into rows.
         # 3. Set the values of the rows, and the classes that do not follow each other.

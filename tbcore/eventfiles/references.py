@@ -31,8 +31,9 @@ _HASH_FACTORS = np.array(
 
 A tag is hashed as a row of up to 32 words of 8 bytes, and a last word with its length and its key.
 The hash is the sum of all words modulo 2**64, each multiplied by the factor at its index. The
-factors must be odd, so that no bit of a word is lost, and far apart, so that similar tags get
-different hashes. Powers of 2**64 divided by the golden ratio, rounded to an odd number, are both.
+factors must be odd, so that no bit of a word is lost, and unlike each other, so that similar tags
+get different hashes. The powers of 0x9E3779B97F4A7C15 are both; this is 2**64 divided by the golden
+ratio. Tags with the same hash are compared in full.
 """
 
 

@@ -70,8 +70,8 @@ def find_value_headers(
     The buffer must extend at least 16 bytes beyond the last payload. Tags and metadata are not
     decoded: they may be malformed.
     """
-    # 1. Read the step, and the lengths of summary and value. Both must end with the payload, since
-    #    the event has a single value and no other fields then.
+    # 1. Read the step, and the lengths of summary and value. Both must end where the payload ends:
+    #    then the event has a single value, and no fields after it.
     # 2. Read the tag, and the key after it, which says what the value is.
     # 3. For each key, walk the content of the values, and read their metadata, if any. The payload
     #    must end there.
@@ -179,7 +179,7 @@ class _Cursors:
         #    has the top bits of all such bytes, and `stop` keeps the lowest one.
         # 2. Clear all bits after the varint, and the top bits.
         # 3. Join the groups of 7 bits.
-        # 4. Leave out the cursors that shall not move.
+        # 4. Leave out the cursors that must not move.
         words = self._words[self.offsets]
         stops = ~words & _ALL_TOP_BITS  # 1
         stop = stops & (~stops + np.uint64(1))
@@ -198,13 +198,13 @@ class _Cursors:
         return numbers
 
     def optional_varint(self, key: int) -> NDArray[np.int64]:
-        """Moves past this key and its varint, if present; returns the numbers, 0 by default."""
+        """Moves past this key and its varint, if present; returns the numbers, 0 if absent."""
         found = self.are_at(key)
         self.offsets += found
         return self.varint(found)
 
     def skip_optional_bytes(self, key: int) -> NDArray[np.int64]:
-        """Moves past this key and its bytes, if present; returns the numbers of these bytes."""
+        """Moves past this key and its bytes, if present; returns how many bytes they are."""
         size = self.optional_varint(key)
         self.skip(size)
         return size
@@ -224,7 +224,7 @@ def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of a histogram; accepts those whose arrays have whole numbers."""
+    """Moves past the fields of a histogram; accepts arrays of whole float64 numbers."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
         content.skip_optional_fixed(key, 8)
     limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
@@ -233,8 +233,8 @@ def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
 
 def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
     """Moves past the fields of a tensor; accepts strings, and arrays that cannot be scalars."""
-    # 1. Walk the dimensions, one of each shape at a time. A tensor with no dimension but those of
-    #    length 1 may be a scalar.
+    # 1. Walk the dimensions, one of each shape at a time. A tensor may be a scalar if all its
+    #    dimensions have length 1.
     # 2. Walk the data, which may be bytes or strings.
     dtype = content.optional_varint(0x08)
     content.offsets += (has_shape := content.are_at(0x12))  # 1

@@ -426,7 +426,7 @@ def test_only_directories_that_changed_are_listed_again(
 def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After one of its changes was missed, which is found within a minute. Mounted buckets do so."""
+    """After a change was missed, which is found within a minute. Mounted buckets do so."""
     touch(tmp_path / "run" / "a.tfevents")
     real = logdir_module._stamp
     monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))
