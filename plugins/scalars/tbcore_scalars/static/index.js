@@ -23,7 +23,7 @@ import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
 import { OPTIONS } from "./options.js";
 
-/** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, View } from "./types.js" */
+/** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, Tab, View } from "./types.js" */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
@@ -32,7 +32,8 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "TensorBoard's debiased exponential moving average, computed from all points. Longer series are smoothed as if they had 1,000 points, as in TensorBoard's sample. The original curve stays visible, faintly. Off by default (TensorBoard's default is 0.6), because smoothing hides spikes.";
+  "TensorBoard's debiased exponential moving average of all points. Series of more than 1,000 are smoothed as if they had 1,000, as in its sample. The original curve stays visible, faintly. Off by default (TensorBoard: 0.6), because smoothing hides spikes.";
+/** Stands for the section of pinned cards. */
 const PINNED = " pinned";
 
 export default {
@@ -106,6 +107,7 @@ function Dashboard({ host, store, tags }) {
   const partsOf = useRef(makePartsCache()).current;
   const zooms = () => parseLists(host.settings.value.zoom);
   const cardFlags = () => parseLists(host.settings.value.cards);
+  /** @type {Tab} */
   const tab = {
     host,
     store,
@@ -113,62 +115,55 @@ function Dashboard({ host, store, tags }) {
     cursor,
     groups: grouping?.groups ?? null,
     tags: [...runsOf.keys()],
-    /** @param {string} card */
     viewOf(card) {
       const [, from, to] = zooms().find(([first]) => first === card) ?? [];
       const view = [Number(from), Number(to)];
       return view[0] < view[1] ? /** @type {View} */ (view) : null;
     },
-    /** @param {string} card @param {View | null} view */
     onView(card, view) {
       const others = zooms().filter(([first]) => first !== card);
       host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
     },
-    /** @param {string} card */
     flagsOf: (card) => cardFlags().find(([first]) => first === card)?.slice(1) ?? [],
-    /** @param {string} card @param {RegExp} kind @param {string | null} flag */
     onFlag(card, kind, flag) {
       const others = cardFlags().filter(([first]) => first !== card);
       const flags = tab.flagsOf(card).filter((old) => !kind.test(old));
       if (flag !== null) flags.push(flag);
       host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
     },
-    /** @param {string} tag */
     onPin(tag) {
       const pinned = pinsOf(host);
       const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
       host.settings.set("pinned", formatLists([next]));
     },
-    /** @param {readonly string[]} into  tags of the chart @param {string} other */
     onCombine(into, other) {
       if (into.includes(other)) return;
       host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
     },
-    /** @param {readonly string[]} parts */
     onSplit(parts) {
       host.settings.set("with", formatLists(combinedOf(host).filter(([first]) => first !== parts[0])));
     },
   };
 
-  /** @param {string} place */
-  const linkOf = (place) => {
-    const link = links.get(place) ?? makeLinkedZoom();
-    links.set(place, link);
+  /** @param {string} section */
+  const linkOf = (section) => {
+    const link = links.get(section) ?? makeLinkedZoom();
+    links.set(section, link);
     return link;
   };
 
-  /** @param {string} tag @param {string} group @param {string} place */
-  const renderCard = (tag, group, place) => {
+  /** @param {string} tag @param {string} group @param {string} section */
+  const renderCard = (tag, group, section) => {
     const shown = combined.find(([first]) => first === tag) ?? [tag];
     const parts = partsOf(shown.map((name) => ({ tag: name, runs: stable.get(name) ?? [] })));
     return html`<${ChartCard}
       key=${parts.map((part) => part.tag).join("\n")}
-      id=${place === PINNED ? `${PINNED} ${tag}` : tag}
+      id=${section === PINNED ? `${PINNED} ${tag}` : tag}
       tab=${tab}
       parts=${parts}
       group=${group}
       pinned=${pinned.includes(tag)}
-      link=${options.link ? linkOf(place) : null}
+      link=${options.link ? linkOf(section) : null}
     />`;
   };
   const shownPins = pinned.filter((tag) => runsOf.has(tag));
