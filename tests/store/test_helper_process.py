@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 NUM_RUNS = 12
 STEPS = 1_000
-"""Enough for series of several kilobytes, beside short ones."""
+"""Number of steps of long series, which take several kilobytes. Other series are short."""
 
 
 def write_logs(logdir: Path) -> None:
@@ -109,7 +109,7 @@ class Logs:
         self.loader.load_once()
 
     def expected(self) -> dict[str, dict[str, Any]]:
-        """What a loader without a helper process reads."""
+        """The views of a loader that has no helper process."""
         loader = self.new_loader(Multiplexer())
         loader.load_once()
         return self.views(loader)
@@ -125,21 +125,24 @@ def logs(tmp_path: Path) -> Logs:
 def results(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
     """Makes loaders start a helper for any amount of data, and wait for it.
 
-    For each batch, whether the helper read each of its runs without problems.
+    The fixture's value has one list for each batch that the loader received: for each run, whether
+    the helper returned it.
     """
     logs.tune(min_bytes_for_helper=0)
     monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
     found: list[list[bool]] = []
 
     def receive_result(self: HelperProcess) -> list[Any]:
-        readers = real(self)
+        readers = real_receive_result(self)
         found.append([reader is not None for reader in readers])
         return readers
 
     def has_result(self: HelperProcess, timeout: float) -> bool:
-        return waits(self, 20.0)  # Otherwise the loader would read all before the helper starts.
+        # Otherwise the loader would have read all runs before the helper starts.
+        return real_has_result(self, 20.0)
 
-    real, waits = HelperProcess.receive_result, HelperProcess.has_result
+    real_receive_result = HelperProcess.receive_result
+    real_has_result = HelperProcess.has_result
     monkeypatch.setattr(HelperProcess, "receive_result", receive_result)
     monkeypatch.setattr(HelperProcess, "has_result", has_result)
     return found
@@ -209,7 +212,7 @@ def test_when_the_helper_dies_the_loader_reads_the_remaining_runs(
 def test_a_helper_that_dies_before_the_first_batch_loses_no_run(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may die during the first scan, before the loader has sent any run."""
+    """The helper may die during the first scan, before the loader has sent any run."""
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
         os.kill(self._pid, signal.SIGKILL)
@@ -257,7 +260,7 @@ def test_runs_are_in_the_order_of_their_first_events(
 def test_a_published_first_event_time_stays(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds even if the helper read the file before it had an event."""
+    """The helper may have read the file before it had an event."""
     assigned: list[Path] = []
 
     def assign(self: HelperProcess, runs: Sequence[RunFiles]) -> None:
@@ -282,7 +285,7 @@ def test_a_published_first_event_time_stays(
 def test_the_status_is_loading_until_the_helper_is_done(
     logs: Logs, results: list[list[bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loader itself may have nothing left to read."""
+    """The loader itself may have nothing left to read while the helper still reads."""
     logs.tune(publish_interval_seconds=0)
     loading: list[bool] = []
 
@@ -332,7 +335,7 @@ def test_files_may_change_while_the_helper_reads_them(
     """The next scan finds the change, as it does for runs that the loader read."""
 
     def replace_first_file(run: Path) -> None:
-        # In one step: otherwise the helper might read the second file while the first is gone.
+        # Replaced in one step, so that the helper never finds the first file missing.
         new = tmp_path / f"{run.name}.tfevents"
         with EventFileWriter(new, wall_time=int(run.name[3:])) as writer:
             writer.add_scalar("loss", 99, 0)
@@ -412,7 +415,7 @@ def test_results_keep_no_descriptor_and_are_freed_with_their_last_array(
 def test_the_helper_keeps_nothing_of_what_it_returned(
     tmp_path: Path, helper: HelperProcess
 ) -> None:
-    """Otherwise it would need as much memory as the server."""
+    """A helper that kept its results would need as much memory as the server."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system has no /proc")
     with EventFileWriter(tmp_path / "a.tfevents") as writer:
@@ -444,13 +447,13 @@ def test_closing_ends_the_process_at_once(logs: Logs, helper: HelperProcess) -> 
 
 
 def test_the_process_ends_with_its_parent(helper: HelperProcess) -> None:
-    """The parent may be killed, and then closes its end of the connection without a message."""
+    """A parent that is killed sends no message: only its end of the connection is closed."""
     helper._connection.close()
     assert os.waitpid(helper._pid, 0) == (helper._pid, 0)
 
 
 def test_a_dead_helper_raises_an_error(helper: HelperProcess) -> None:
-    """Nobody waits for its result."""
+    """The loader does not wait for a result that never comes."""
     os.kill(helper._pid, signal.SIGKILL)
     assert helper.has_result(60)
     with pytest.raises(HelperError):
@@ -477,7 +480,7 @@ def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess)
 
 
 def test_the_helper_keeps_no_file_of_its_parent_open(tmp_path: Path) -> None:
-    """A port would stay in use, and a reader of the server's output would wait for its end."""
+    """A port would stay in use after the parent ended, and its output would not be closed."""
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system has no /proc")
     with socket.create_server(("127.0.0.1", 0)), (tmp_path / "file").open("w"):
@@ -489,7 +492,7 @@ def test_the_helper_keeps_no_file_of_its_parent_open(tmp_path: Path) -> None:
         finally:
             helper.close()
     assert sum(name.startswith("socket:") for name in found) == 1, "the one to the parent"
-    expected = (os.devnull, "/memfd:")  # The latter while a message is on its way.
+    expected = (os.devnull, "/memfd:")  # A memory file is open while a message is sent.
     assert not [name for name in found if name.startswith("/") and not name.startswith(expected)]
 
 
@@ -503,7 +506,7 @@ def open_files(helper: HelperProcess) -> list[str]:
 
 
 def test_no_helper_is_started_for_little_data(logs: Logs) -> None:
-    """To start a process takes longer than to read a few files."""
+    """Starting a process takes longer than reading a few files."""
     logs.loader.start_helper()
     assert logs.loader._helper is None
     with (logs.path / "run00" / "big.tfevents").open("wb") as file:

@@ -55,7 +55,7 @@ class Logs:
         self.loader = self.new_loader()
 
     def write(self, file: str, *steps: int, wall_time: float = 100.0, value: float = 0.0) -> Path:
-        """Appends steps of the tag "loss" to a file."""
+        """Appends the steps of the tag "loss" to a file; returns its path."""
         path = self.path / file
         with EventFileWriter(path, wall_time=wall_time) as writer:
             for step in steps:
@@ -75,13 +75,13 @@ class Logs:
         return set(self.multiplexer.scalars(run, "loss").value.tolist())
 
     def watch(self, read: Callable[[], Any]) -> list[Any]:
-        """The results of `read` at each commit and change of status from now on."""
+        """A list that grows by the result of `read` at each commit and change of status."""
         seen: list[Any] = []
         self.multiplexer.subscribe(lambda: seen.append(read()))
         return seen
 
     def wait_until(self, is_done: Callable[[], bool]) -> None:
-        """Waits for the loader's thread."""
+        """Waits until the loader's thread has made `is_done` return true."""
         changed = threading.Event()
         unsubscribe = self.multiplexer.subscribe(changed.set)
         deadline = time.monotonic() + PATIENCE
@@ -101,11 +101,11 @@ class Logs:
 def descriptors() -> set[tuple[str, str]]:
     """This process's file descriptors and their targets.
 
-    Some that earlier tests opened may be closed in between.
+    Between two calls, descriptors that earlier tests opened may be closed.
     """
     found = set()
     for name in os.listdir("/proc/self/fd"):
-        # The descriptor that listed the directory is closed already.
+        # The descriptor with which the directory was listed is closed by now.
         with contextlib.suppress(FileNotFoundError):
             found.add((name, os.readlink(f"/proc/self/fd/{name}")))
     return found
@@ -120,13 +120,13 @@ def logs(tmp_path: Path) -> Logs:
 
 @pytest.fixture
 def small_slices(logs: Logs) -> None:
-    """Pieces of 1 kB, one time slice and one publication for each; no file is preloaded."""
+    """Makes each time slice read 1 kB, and publish it; no file is preloaded."""
     logs.tune(piece_bytes=1024, small_file_bytes=0, time_slice_bytes=1, publish_interval_seconds=0)
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the files that were opened."""
+    """Names of the event files that were opened, in order."""
     names: list[str] = []
 
     def open_regular(path: str) -> int:
@@ -194,7 +194,7 @@ def test_a_published_run_never_changes_its_place(logs: Logs) -> None:
 
 
 def test_the_first_event_of_a_run_may_be_in_a_later_file(logs: Logs) -> None:
-    """Its time is that of the first file that has an event."""
+    """The run's time is that of the first file that has an event."""
     (logs.path / "run").mkdir()
     (logs.path / "run" / "a.tfevents").touch()
     logs.write("run/b.tfevents", 1, wall_time=3.0)
@@ -216,7 +216,7 @@ def test_files_of_a_run_are_read_in_the_order_of_their_paths(logs: Logs) -> None
 
 
 def test_a_file_is_read_to_its_end_before_the_next(logs: Logs, small_slices: None) -> None:
-    """This holds across many time slices."""
+    """Reading a file takes many time slices."""
     logs.write("run/1.tfevents", *range(0, 300))
     logs.write("run/2.tfevents", *range(300, 600))
     seen = logs.watch(logs.steps)
@@ -240,7 +240,7 @@ def test_rows_are_appended_in_the_order_in_which_files_grow(logs: Logs) -> None:
 
 
 def test_the_newest_run_gets_the_first_time_slice(logs: Logs, small_slices: None) -> None:
-    """Then all runs take turns, so that no run waits until another is read to its end."""
+    """After it, all runs take turns, so that no run waits until another is read to its end."""
     for age, run in enumerate(("newest", "middle", "oldest")):
         path = logs.write(f"{run}/a.tfevents", *range(200), wall_time=age)
         os.utime(path, ns=(10**18, 10**18 - age * 10**9))
@@ -258,8 +258,10 @@ def test_the_newest_run_gets_the_first_time_slice(logs: Logs, small_slices: None
 
 
 def test_a_time_slice_ends_in_time_however_few_bytes_it_read(logs: Logs) -> None:
-    """Some records are slow: audio and restarts are read one by one. Other runs still get their
-    time slices, and no row is read twice."""
+    """Other runs get their time slices even if records are slow to decode, and no row is read twice.
+
+    Records with audio, and restarts, are decoded one by one.
+    """
     logs.tune(small_file_bytes=0, time_slice_seconds=0, publish_interval_seconds=0)
     with EventFileWriter(logs.path / "slow" / "a.tfevents") as writer:
         for step in range(100):
@@ -305,7 +307,7 @@ def test_data_is_served_while_it_is_loaded(logs: Logs, small_slices: None) -> No
 def test_a_pass_that_finds_nothing_new_changes_nothing(
     logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """There is no new generation, and no file is opened."""
+    """The generation stays the same, and no file is opened."""
     for run in ("a", "b"):
         logs.write(f"{run}/1.tfevents", 1, 2)
     logs.load()
@@ -326,7 +328,7 @@ def test_a_pass_that_finds_nothing_new_changes_nothing(
 def test_a_recently_written_file_is_opened_again(
     logs: Logs, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until the clock of the file system has moved on, it may change without a new time."""
+    """A change within one tick of the file system's clock leaves the file's times as they are."""
     path = logs.write("run/a.tfevents", 1, 2)
     written = path.stat().st_ctime_ns
     monkeypatch.setattr(time, "time_ns", lambda: written + 10**9)
@@ -345,7 +347,7 @@ def test_a_recently_written_file_is_opened_again(
 def test_an_unfinished_record_waits_and_counts_as_read(
     logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """The file is not opened before it has grown."""
+    """The file is not opened again before it has grown."""
     path = logs.write("run/a.tfevents", 1, 2)
     data = path.read_bytes()
     path.write_bytes(data[:-5])
@@ -406,7 +408,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def test_the_run_of_a_replaced_file_is_read_again(logs: Logs) -> None:
-    """Its other files are read again, too, and the run keeps its place."""
+    """The run's other files are read again, too, and the run keeps its place."""
     logs.write("run/1.tfevents", 1, 2, 3)
     logs.write("run/2.tfevents", 4)
     logs.write("later/1.tfevents", 1, wall_time=200.0)
@@ -420,7 +422,7 @@ def test_the_run_of_a_replaced_file_is_read_again(logs: Logs) -> None:
 
 
 def test_old_data_is_served_until_the_new_data_is_complete(logs: Logs, small_slices: None) -> None:
-    """No request gets a part of the new data, and other runs are loaded in the same pass."""
+    """No request gets only a part of the new data. Other runs are loaded in the same pass."""
     path = logs.write("run/1.tfevents", *range(300))
     logs.write("run/2.tfevents", *range(300, 400))
     logs.write("other/1.tfevents", 1)
@@ -495,7 +497,7 @@ def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
 def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, published: list[int]
 ) -> None:
-    """Rows of that slice may be from either file. The run may be new."""
+    """Rows of that slice may be from either file. The same is true for a new run."""
     logs.tune(publish_interval_seconds=0)
     path = logs.write("run/a.tfevents", *published)
     if published:
@@ -519,7 +521,7 @@ def test_a_file_replaced_during_a_time_slice_publishes_nothing_of_that_slice(
 
 
 def test_another_file_of_equal_size_and_time_is_found(logs: Logs, long_ago: None) -> None:
-    """Its change time (ctime) differs, which cannot be set back."""
+    """The two files differ in their change time (ctime), which cannot be set back."""
     path = logs.write("run/a.tfevents", 1, 2)
     status = path.stat()
     new = logs.write("elsewhere", 1, 2, wall_time=200.0, value=7.0).read_bytes()
@@ -535,7 +537,7 @@ def test_another_file_of_equal_size_and_time_is_found(logs: Logs, long_ago: None
 
 @pytest.mark.parametrize("same_time", [True, False])
 def test_a_file_overwritten_in_place_is_read_again(logs: Logs, same_time: bool) -> None:
-    """It is longer than before and has the same inode, but its first record differs."""
+    """The file is longer than before and has the same inode, but its first record differs."""
     path = logs.write("run/a.tfevents", 1, 2)
     logs.load()
     new = logs.write("elsewhere", *range(5), wall_time=200.0).read_bytes()
@@ -549,7 +551,7 @@ def test_a_file_overwritten_in_place_is_read_again(logs: Logs, same_time: bool) 
 
 
 def test_a_truncated_file_loses_the_rows_that_were_cut_off(logs: Logs) -> None:
-    """The rows that are still in it are shown."""
+    """The rows that are still in the file are shown."""
     path = logs.write("run/a.tfevents", 1, 2, 3)
     size = path.stat().st_size
     logs.load()
@@ -575,7 +577,7 @@ def test_a_deleted_file_takes_its_rows_with_it(logs: Logs) -> None:
 def test_an_empty_file_can_be_deleted_or_filled(
     logs: Logs, opened: list[str], long_ago: None
 ) -> None:
-    """It has no rows in the run, so the other files are not read again."""
+    """No row of the run is from this file, so the other files are not read again."""
     path = logs.write("run/1.tfevents", 1)
     (logs.path / "run" / "0.tfevents").touch()
     logs.load()
@@ -593,7 +595,7 @@ def test_an_empty_file_can_be_deleted_or_filled(
 
 
 def test_a_deleted_run_that_comes_back_is_a_new_one(logs: Logs) -> None:
-    """It is listed after the other runs."""
+    """The run is listed after the other runs."""
     for run in ("a", "b", "c"):
         logs.write(f"{run}/a.tfevents", 1)
     logs.load()
@@ -619,7 +621,7 @@ def test_a_renamed_directory_is_another_run(logs: Logs) -> None:
 
 
 def test_a_logdir_may_be_created_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged once, and loaded when it exists."""
+    """A missing logdir is logged once, and loaded when it exists."""
     logs = Logs(tmp_path / "later")
     logs.load()
     logs.load()
@@ -657,7 +659,7 @@ CHANGES = st.one_of(
 def test_after_any_changes_of_files_the_disk_is_the_truth(
     passes: list[list[tuple[str, str, str, int]]],
 ) -> None:
-    """After each pass, the loader shows the same as a new loader."""
+    """After each pass, the loader has the same data as a new loader."""
     with tempfile.TemporaryDirectory() as directory:
         logdir = Path(directory, "logdir")
         logdir.mkdir()
@@ -669,7 +671,8 @@ def test_after_any_changes_of_files_the_disk_is_the_truth(
                 clock += 1
                 change(logs, what, run, file, size, clock)
                 if what == "cut":
-                    # A file that is cut and grows again between two passes seems to have grown.
+                    # A file that is truncated and then grows between two passes cannot be told from
+                    # one that has only grown.
                     logs.load()
             logs.load()
             fresh = Logs(logdir)
@@ -705,7 +708,7 @@ def change(logs: Logs, what: str, run: str, file: str, size: int, clock: int) ->
 
 
 def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
-    """Points of each run, sorted: the order depends on when the files grew."""
+    """Points of each run, sorted, since their order depends on when the files grew."""
     found = {}
     for run, tags in logs.multiplexer.tags(SCALARS).items():
         rows: list[tuple[int, float, float]] = []
@@ -724,7 +727,7 @@ def content(logs: Logs) -> dict[str, list[tuple[int, float, float]]]:
 def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
     logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its run and other runs are loaded, and the file is read as soon as that is possible."""
+    """The rest of its run and other runs are loaded. The file is read once that is possible."""
     logs.write("run/1.tfevents", 1)
     logs.write("run/2.tfevents", 2)
     logs.write("other/3.tfevents", 3)
@@ -752,7 +755,7 @@ def test_an_unreadable_file_is_logged_once_and_tried_in_each_pass(
 def test_a_thousand_unreadable_files_do_not_fill_the_log(
     logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Some of them are logged, and the number of the others."""
+    """Some of the files are logged, and the number of the others."""
     (logs.path / "run").mkdir()
     for number in range(1000):
         (logs.path / "run" / f"{number}.tfevents").touch()
@@ -793,7 +796,7 @@ def test_a_directory_that_cannot_be_listed_keeps_its_runs(
 def test_a_bug_affects_one_run_only(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:
-    """It is logged once, however often it occurs, and the other runs are loaded."""
+    """The bug is logged once, however often it occurs, and the other runs are loaded."""
     logs.write("bad/bad.tfevents", 1, 2)
     logs.write("good/good.tfevents", 1)
     real = getattr(RunData, fails)
@@ -823,7 +826,7 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
     logs.write("good/good.tfevents", 1, wall_time=200.0)
     logs.write("read/read.tfevents", 1, wall_time=300.0)
     os.utime(logs.path / "read" / "read.tfevents", (2e9, 2e9))
-    # Publish right after the first time slice, when two runs have not had theirs.
+    # Publish right after the first time slice, before the other two runs have had one.
     logs.tune(publish_interval_seconds=0)
 
     def read_first_event_time(path: str, **options: Any) -> float | None:
@@ -868,7 +871,7 @@ def test_a_bug_while_a_file_is_read_affects_that_file_only(
 def test_a_bug_while_files_are_preloaded_affects_no_run(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The runs are read in their time slices, in the same pass: there may be no other one."""
+    """Their files are read in time slices of the same pass, which may be the only one."""
 
     def decode(*_: object) -> None:
         raise ZeroDivisionError("a bug")
@@ -882,7 +885,7 @@ def test_a_bug_while_files_are_preloaded_affects_no_run(
 
 
 def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
-    """They name file and offset. The log has the first one of each file only."""
+    """Each problem names file and offset. Only the first one of each file is logged."""
     path = logs.write("run/a.tfevents", *range(300))
     data = bytearray(path.read_bytes())
     for record in range(3):
@@ -899,7 +902,7 @@ def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixtu
 
 
 def test_the_thread_publishes_new_data(logs: Logs) -> None:
-    """It publishes new points and new runs, and ends soon after `stop`."""
+    """New points and new runs are published. The thread ends soon after `stop`."""
     logs.loader = logs.new_loader(reload_interval=0.05)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
@@ -916,7 +919,7 @@ def test_the_thread_publishes_new_data(logs: Logs) -> None:
 def test_nothing_is_published_early_before_publish_is_called(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From then on all runs are published, in the order of their first events."""
+    """After `publish` was called, all runs are published, in the order of their first events."""
     names = ["a", "b", "c", "d"]
     for number, name in enumerate(names):
         logs.write(f"{name}/a.tfevents", 1, wall_time=100.0 + number)
@@ -940,7 +943,7 @@ def test_nothing_is_published_early_before_publish_is_called(
 def test_publish_can_wait_for_the_first_publication(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not wait until everything is read."""
+    """`publish` does not wait until everything is read."""
     logs.write("a/a.tfevents", 1, wall_time=1.0)
     logs.write("b/a.tfevents", 1, wall_time=2.0)
     logs.tune(publish_interval_seconds=0)
@@ -978,7 +981,7 @@ def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(log
 
 
 def test_an_interval_of_0_loads_once(logs: Logs) -> None:
-    """Then the thread ends."""
+    """The thread makes one pass, and ends."""
     logs.loader = logs.new_loader(reload_interval=0)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
@@ -1012,7 +1015,7 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
     # The first pass does not watch, the second does, the third finds what changed in between.
     logs.wait_until(lambda: logs.multiplexer.status.passes >= 3)
     assert logs.steps() == [0]
-    # The watching thread may not be ready when the first change is made.
+    # The watching thread may not be ready yet when the first change is made.
     deadline = time.monotonic() + PATIENCE
     step = 0
     while len(logs.steps()) < 2:
@@ -1045,7 +1048,7 @@ def test_a_logdir_that_is_created_later_is_watched(tmp_path: Path) -> None:
 def test_watching_that_fails_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If, for example, the package does not work here, the loader still scans at intervals."""
+    """The package may not work on this system. The loader still scans at intervals."""
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     caplog.set_level("INFO", "tbcore")
 
@@ -1058,14 +1061,14 @@ def test_watching_that_fails_is_logged(
 
 
 def test_a_missing_logdir_is_not_watched(tmp_path: Path) -> None:
-    """The scans at intervals find it when it is created."""
+    """The scans at intervals find the logdir when it is created."""
     assert watch_module.watch([str(tmp_path / "no")], threading.Event(), threading.Event()) is None
 
 
 def test_a_bug_in_a_pass_does_not_end_the_thread(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is logged once, and the next pass tries again."""
+    """The bug is logged once, and the next pass tries again."""
     failures = iter(range(3))
     real = logdir.Logdir.scan
 
@@ -1085,7 +1088,7 @@ def test_a_bug_in_a_pass_does_not_end_the_thread(
 
 
 def test_stopping_ends_a_long_pass(logs: Logs, small_slices: None) -> None:
-    """It ends after the current time slice, before everything is read."""
+    """The pass ends after the current time slice, before everything is read."""
     logs.write("run/a.tfevents", *range(2000))
     logs.multiplexer.subscribe(lambda: logs.loader.stop() if logs.steps() else None)
     logs.load()
@@ -1115,7 +1118,7 @@ def test_runs_created_during_a_long_pass_are_published_in_it(
 def test_a_run_deleted_during_a_long_pass_is_not_published_again(
     logs: Logs, small_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds even if it was read since the last commit."""
+    """The run may have been read since the last commit."""
     logs.loader = logs.new_loader(reload_interval=1e-9)
     logs.write("deleted/a.tfevents", *range(200))
     logs.write("kept/a.tfevents", *range(200))
@@ -1134,7 +1137,7 @@ def test_a_run_deleted_during_a_long_pass_is_not_published_again(
 
 
 def test_many_passes_leak_nothing(logs: Logs) -> None:
-    """Threads and descriptors are the same as before, while the run grows."""
+    """While the run grows, the numbers of threads and descriptors stay the same."""
     logs.write("run/a.tfevents", 0)
     logs.load()
     before, threads = descriptors(), set(threading.enumerate())

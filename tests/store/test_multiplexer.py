@@ -82,12 +82,13 @@ def test_changing_a_result_of_tags_affects_no_other_caller(tmp_path: Path) -> No
 
 
 def test_tag_names_that_are_not_valid_unicode_are_replaced_in_json() -> None:
+    """One such name must not make the whole response fail."""
     odd = TagsByRun({"null": ["null", "\ud800"]})
     assert json_response(odd).body == '{"null":["null","\ufffd"]}'.encode()
 
 
 def test_the_first_metadata_of_a_tag_gives_its_kind(tmp_path: Path) -> None:
-    """This holds for all its values, including those in other files."""
+    """The kind applies to all values of the tag, including those in other files."""
     for name in ("a", "b"):
         metadata = "first" if name == "a" else "never"
         with EventFileWriter(
@@ -148,7 +149,7 @@ def test_metadata_without_a_value_is_an_item(tmp_path: Path) -> None:
 
 
 def test_a_tag_without_metadata_has_an_empty_one(tmp_path: Path) -> None:
-    """So callers need no special case."""
+    """Callers need no special case for tags without metadata."""
     write_run(tmp_path, "run", scalars={"loss": [1.0]})
     assert load(tmp_path).metadata("run", "loss").ByteSize() == 0
 
@@ -174,7 +175,7 @@ def test_two_series_of_a_tag_are_merged_as_written(tmp_path: Path) -> None:
 
 
 def test_two_series_of_items_are_merged_as_written(tmp_path: Path) -> None:
-    """A sample is one of both series together."""
+    """Both series are sampled together."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         for step in range(12):
             writer.add_histogram("h", [1.0], step, as_tensor=step % 2 == 1)
@@ -281,7 +282,7 @@ def test_unprintable_names_are_escaped_in_messages(tmp_path: Path) -> None:
 
 
 def test_an_item_whose_event_lacks_its_value_raises_an_error(tmp_path: Path) -> None:
-    """That cannot happen with a valid checksum, but it must not be an internal error."""
+    """A valid checksum makes this unlikely, but it must not be an internal error."""
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     (item,) = load(tmp_path).items("run", "h", HISTOGRAMS)
     beyond = type(item)(
@@ -315,7 +316,7 @@ def test_an_unknown_ordinal_is_not_found(tmp_path: Path, ordinal: int) -> None:
 
 
 def test_messages_suggest_similar_names(tmp_path: Path) -> None:
-    """They are names of runs, or of tags that the claims match."""
+    """Suggestions are names of runs, or of tags that the claims match."""
     write_run(tmp_path, "train", scalars={"loss": [1.0], "accuracy": [1.0]})
     write_run(tmp_path, "train", histograms={"lost": [[1.0]]})
     multiplexer = load(tmp_path)
@@ -364,7 +365,7 @@ def test_a_wrong_name_among_thousands_of_tags_is_reported_fast() -> None:
 
 
 def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
-    """Each kind also has an example."""
+    """Each kind also has an example: a run, and a tag in it."""
     write_run(tmp_path, "a", scalars={"x": [1.0], "y": [1.0]}, histograms={"h": [[1.0]]})
     write_run(tmp_path, "b", scalars={"x": [1.0]})
     multiplexer = load(tmp_path)
@@ -409,7 +410,7 @@ def test_the_last_event_of_a_run_may_be_of_any_kind(tmp_path: Path) -> None:
 
 
 def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
-    """They are in the order of tags. Tags whose non-finite values were dropped are not listed."""
+    """The list is in the order of tags. Tags whose non-finite values were dropped are not in it."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -434,7 +435,7 @@ def test_tags_with_nonfinite_values_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
-    """It is in the run's details: that of the newest file in the last scan."""
+    """The run's details have the time of the newest file as of the last scan."""
     for run in ("a", "b"):
         for file in ("1", "2"):
             with EventFileWriter(tmp_path / run / f"{file}.tfevents") as writer:
@@ -457,7 +458,7 @@ def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
 
 
 def test_a_commit_makes_details_of_changed_runs_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading details makes none."""
+    """Reading details computes none."""
     made: list[str] = []
     real = multiplexer_module._details
     monkeypatch.setattr(
@@ -473,7 +474,7 @@ def test_a_commit_makes_details_of_changed_runs_only(monkeypatch: pytest.MonkeyP
 
 
 def test_generations_increase_with_changes_only() -> None:
-    """This holds for the generation of all data, of each run, and of the lists."""
+    """There are generations of all data, of each run, and of the list of runs."""
     multiplexer = Multiplexer()
     view = RunView()
     multiplexer.commit({"a": view, "b": view})
@@ -494,7 +495,7 @@ def test_generations_increase_with_changes_only() -> None:
 
 
 def test_runs_keep_their_places_and_a_run_that_comes_back_is_new() -> None:
-    """New ones come last."""
+    """New runs come last."""
     multiplexer = Multiplexer()
     multiplexer.commit({"c": RunView(), "a": RunView()})
     multiplexer.commit({"b": RunView(), "c": RunView()})
@@ -523,7 +524,7 @@ def test_subscribers_are_called_for_commits_and_status_changes() -> None:
 
 
 def test_a_series_does_not_change_with_later_commits(tmp_path: Path) -> None:
-    """This holds for appended rows and for restarts."""
+    """Rows that are appended or dropped later do not affect it."""
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
         writer.add_session_log("START", 0)
         for step in range(100):
@@ -544,7 +545,7 @@ def test_a_series_does_not_change_with_later_commits(tmp_path: Path) -> None:
 
 
 def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
-    """They are exact to the last bit, at the ends of their ranges."""
+    """Steps and times are exact to the last bit, also at the ends of their ranges."""
     steps = [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1]
     times = [0.0, -1.5, 1.7e9 + 1e-6, 1e300, float("inf")]
     with EventFileWriter(tmp_path / "run" / "a.tfevents") as writer:
@@ -559,7 +560,7 @@ def test_wall_times_and_steps_are_exact(tmp_path: Path) -> None:
 
 
 def test_items_are_read_and_decoded_together(tmp_path: Path) -> None:
-    """They are in order, from several files, and can be sampled."""
+    """The items are in order, may be in several files, and can be sampled."""
     for start in (0, 2):
         write_run(tmp_path, "run", histograms={"h": [(start, [1.0]), (start + 1, [1.0] * 5)]})
     multiplexer = load(tmp_path)
@@ -606,7 +607,7 @@ def test_unreadable_items_are_left_out_and_logged_once(
 
 
 def test_a_bug_in_a_decoder_is_raised(tmp_path: Path) -> None:
-    """The data is not at fault."""
+    """Only errors in the data make an item unreadable."""
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     with pytest.raises(ZeroDivisionError):
         load(tmp_path).read_items("run", "h", HISTOGRAMS, lambda value: 1 / 0)

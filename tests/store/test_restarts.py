@@ -37,6 +37,7 @@ def write(logdir: Path, script: str, *, version: str | None = "brain.Event:2") -
 
 
 def write_event(writer: EventFileWriter, what: str, step: int) -> None:
+    """Writes one event, whose kind is the letter `what`."""
     match what:
         case "S":
             writer.add_session_log("START", step)
@@ -71,13 +72,14 @@ def steps(multiplexer: Multiplexer) -> dict[str, list[int]]:
 
 
 VERSION_2 = [
-    # Run with TensorBoard's reader, before and after it was changed to ignore the first START.
+    # These were verified with TensorBoard's reader, before and after it was changed to ignore the
+    # first START.
     ("S@0 a0..a5 b3 | S@3 a3' a4'", {"a": [0, 1, 2, 3, 4], "b": []}),
     ("a0..a5 S@3 a6", {"a": [0, 1, 2, 3, 4, 5, 6]}),
     ("a0..a5 a2'", {"a": [0, 1, 2, 3, 4, 5, 2]}),
     ("S@0 a1 a2 S@2 a3", {"a": [1, 3]}),
     ("a0..a5 | S@3 a3' a4'", {"a": [0, 1, 2, 3, 4]}),
-    # Other cases, by the rule.
+    # These follow from the rule.
     ("a0..a5 | a6 S@3 a7", {"a": [0, 1, 2, 7]}),
     ("a0..a5 S@3 S@3 a6", {"a": [0, 1, 2, 6]}),
     ("a0..a5 C@3 a6", {"a": [0, 1, 2, 3, 4, 5, 6]}),
@@ -85,7 +87,7 @@ VERSION_2 = [
     ("S@0 a5 a1 a7 a2 S@3 a9", {"a": [1, 2, 9]}),
     ("S@0 a-2 a-1 a0 S@-1 a3", {"a": [-2, 3]}),
     ("S@0 a0..a9 | S@5 a5'..a9 | S@7 a7''", {"a": [0, 1, 2, 3, 4, 5, 6, 7]}),
-    # All kinds but graphs.
+    # Rows of all kinds are dropped, except those of graphs.
     ("S@0 a5 H@5 T@5 G@5 M@5 S@3", {"a": [], "h": [], "t": [], "": [5], "m": [5]}),
     ("S@0 H@1 H@2 T@1 T@2 S@2 H@3", {"h": [1, 3], "t": [1]}),
 ]
@@ -104,14 +106,14 @@ OLD = [
     ("a0..a5 b5 a2' b2' a3'", {"a": [0, 1, 2, 3], "b": [2]}),
     ("a0..a5 a2'", {"a": [0, 1, 2]}),
     ("a0..a5 b3 a4'", {"a": [0, 1, 2, 3, 4], "b": [3]}),
-    # The most recent step stays while steps are below it, so each of these drops rows.
+    # A step below the most recent step does not replace it, so each of these drops rows.
     ("a9 a1 a2 a1'", {"a": [1]}),
     ("a9 b1 b2 a3 b2'", {"a": [3], "b": [1, 2]}),
     # An event without a summary lowers the most recent step.
     ("a9 G@0 a1 a2 b1", {"": [0], "a": [9, 1, 2], "b": [1]}),
     ("a9 S@0 a1 a2", {"a": [9, 1, 2]}),
     ("a9 C@3 a2", {"a": [2]}),
-    # All kinds are dropped. Graphs are not, and only lower the most recent step.
+    # Rows of all kinds are dropped, except those of graphs, which only lower the most recent step.
     ("H@5 T@5 a9 H@3 T@4", {"h": [3], "t": [4], "a": [9]}),
     ("a9 G@5 G@2 a3", {"a": [9, 3], "": [5, 2]}),
     ("a0..a5 | a3' a4'", {"a": [0, 1, 2, 3, 4]}),
@@ -123,7 +125,7 @@ OLD = [
 def test_in_older_files_a_lower_step_orphans_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]], version: str | None
 ) -> None:
-    """Rows are dropped from the tags of the event with the lower step only."""
+    """Only the tags of the event with the lower step lose rows."""
     if version is not None and script == "a0..a5 | a3' a4'":
         # The event with the file version has step 0, which lowers the most recent step.
         expected = {"a": [0, 1, 2, 3, 4, 5, 3, 4]}
@@ -132,7 +134,7 @@ def test_in_older_files_a_lower_step_orphans_rows(
 
 
 def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
-    """This holds even if a tag occurs twice in it, with other tags between."""
+    """A tag may occur twice in the event, with other tags in between."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 5, 5)
         many = [summaries.scalar(f"other{i}", 0) for i in range(40)]
@@ -145,7 +147,7 @@ def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
 
 
 def test_an_empty_tag_name_is_a_tag_like_others(tmp_path: Path) -> None:
-    """It drops its own rows only, not those of all tags."""
+    """A restart of this tag drops its own rows only, not those of all tags."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 1, 5)
         writer.add_scalar("", 1, 6)
@@ -155,14 +157,14 @@ def test_an_empty_tag_name_is_a_tag_like_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [None, "brain.Event:2"])
 def test_purging_can_be_turned_off(tmp_path: Path, version: str | None) -> None:
-    """Then all rows are shown, in the order in which they were written."""
+    """All rows are shown, in the order in which they were written."""
     write(tmp_path, "S@0 a0..a5 | S@2 a2' a1'", version=version)
     multiplexer = load(tmp_path, purge_orphaned_data=False)
     assert steps(multiplexer) == {"a": [0, 1, 2, 3, 4, 5, 2, 1]}
     assert multiplexer.scalars("run", "a").ordinal.tolist() == list(range(8))
 
 
-def test_ordinals_outlive_a_restart(tmp_path: Path) -> None:
+def test_ordinals_are_not_reused_after_a_restart(tmp_path: Path) -> None:
     """No ordinal is used twice, so a link to an item never shows another one."""
     write(tmp_path, "S@0 a0..a3 H@0 H@1 H@2 | S@2 a2' H@2")
     multiplexer = load(tmp_path)
@@ -170,8 +172,8 @@ def test_ordinals_outlive_a_restart(tmp_path: Path) -> None:
     assert [item.ordinal for item in multiplexer.items("run", "h", ANY)] == [0, 1, 3]
 
 
-def test_files_that_grow_together(tmp_path: Path) -> None:
-    """A START drops rows that were read before it. Later rows of an earlier file are appended."""
+def test_a_start_drops_only_rows_that_were_read_before_it(tmp_path: Path) -> None:
+    """Rows that an earlier file gets later are appended, whatever their steps are."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     first = EventFileWriter(tmp_path / "run" / "0.tfevents")
@@ -191,7 +193,7 @@ def test_files_that_grow_together(tmp_path: Path) -> None:
 
 
 def test_each_file_follows_the_rule_of_its_own_version(tmp_path: Path) -> None:
-    """This holds even if an old file grows after a newer one was read."""
+    """An old file may grow after a newer one was read."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     old = EventFileWriter(tmp_path / "run" / "0.tfevents", file_version="brain.Event:1")
@@ -209,7 +211,7 @@ def test_each_file_follows_the_rule_of_its_own_version(tmp_path: Path) -> None:
 
 
 def test_a_tag_without_remaining_rows_stays_listed(tmp_path: Path) -> None:
-    """It keeps its place in the order of tags."""
+    """The tag keeps its place in the order of tags."""
     write(tmp_path, "S@0 b3 a0 | S@1 a1")
     multiplexer = load(tmp_path)
     assert multiplexer.tags(SCALAR) == {"run": ["b", "a"]}

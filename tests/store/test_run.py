@@ -74,7 +74,7 @@ def metadata(plugin_name: str) -> bytes:
 
 
 def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
-    """Offsets of records that are as short as records with such events can be."""
+    """Offsets of the records of these events, as if they were as short as possible."""
     offsets = []
     for event in events:
         offsets.append(start)
@@ -85,7 +85,7 @@ def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
 def batches_of(
     events: Sequence[Event], cuts: Sequence[int] = (), start: int = 0
 ) -> Iterator[Batch | FileVersion | SessionStart]:
-    """The items of one file with these events: a new batch begins at each number in `cuts`, too."""
+    """The items of one file with these events. A batch also begins at each index in `cuts`."""
     pending: list[tuple[int, Event]] = []
     for number, (offset, event) in enumerate(zip(offsets_of(events, start), events, strict=True)):
         if pending and (number in cuts or event.what in ("version", "start")):
@@ -102,6 +102,7 @@ def batches_of(
 
 
 def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
+    """A batch of these events, each with the offset of its record."""
     rows: dict[tuple[str, str, bool], list[tuple[int, int, int]]] = {}
     first: dict[tuple[str, str, bool], FirstMetadata] = {}
     batch = Batch()
@@ -126,7 +127,7 @@ def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
         offset_column, index_column, step = np.array(found, np.int64).T
         position = offset_column + index_column
         if is_scalar:
-            # The value is the position, so that rows can be told apart.
+            # The value is the position, so that each row has another value.
             value = position.astype(np.float64)
             batch.scalars.append(
                 ScalarColumn(tag, field, first.get(key), position, step, step + 0.5, value)
@@ -167,7 +168,7 @@ class Model:
         self.has_started = False
         self.files_read: set[int] = set()
 
-    def take(self, event: Event, file: int, offset: int) -> None:
+    def add_event(self, event: Event, file: int, offset: int) -> None:
         if event.what == "version":
             self.version = self.versions[file] = event.version
         has_file_before = any(other < file for other in self.files_read)
@@ -183,9 +184,9 @@ class Model:
             else:
                 self.most_recent_step = event.step
         if event.what == "graph_def":
-            self.add(Value("", "graph_def", False), event.step, file, offset, 0)
+            self.add_row(Value("", "graph_def", False), event.step, file, offset, 0)
         for index, value in enumerate(event.values):
-            self.add(value, event.step, file, offset, index)
+            self.add_row(value, event.step, file, offset, index)
 
     def purge(self, tags: Sequence[str], step: int) -> None:
         for tag in tags:
@@ -193,7 +194,7 @@ class Model:
                 if field not in GRAPH_FIELDS:
                     rows[:] = [row for row in rows if row.step < step]
 
-    def add(self, value: Value, step: int, file: int, offset: int, index: int) -> None:
+    def add_row(self, value: Value, step: int, file: int, offset: int, index: int) -> None:
         ordinal = self.num_rows.get(value.tag, 0)
         self.num_rows[value.tag] = ordinal + 1
         series = self.rows.setdefault(value.tag, {})
@@ -214,6 +215,7 @@ class Model:
 
 
 def content_of(view: RunView) -> Content:
+    """The rows of a view. Columns that follow from others are verified."""
     content: Content = {}
     for tag, tag_view in view.tags.items():
         for series in tag_view.series:
@@ -239,7 +241,7 @@ def content_of(view: RunView) -> Content:
 
 
 def comparable(content: Content) -> list[tuple[str, Kind, list[Row]]]:
-    """Content as a list in the order of tags. Rows of scalars have only their position."""
+    """Content as a list in the order of tags. Rows of scalars have a position, but no file."""
     return [
         (
             tag,
@@ -285,7 +287,7 @@ PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.lists(EVENTS, max_size=14), st.sets(st.integers(1, 13))),
     max_size=6,
 )
-"""Pieces of a stream: the number of a file, events appended to it, and where batches are cut."""
+"""Each piece has the number of a file, events to append, and indexes at which a batch begins."""
 
 
 @settings(max_examples=400, deadline=None)
@@ -295,7 +297,7 @@ def test_any_stream_of_events_gives_the_rows_of_the_model(
 ) -> None:
     """The stream has files that grow in turn, restarts, and tags of several kinds.
 
-    And each view still shows at the end what it showed when it was made.
+    Each view still has the same rows at the end as when it was made.
     """
     data, model = RunData(purge_orphaned_data=purges), Model(purges=purges)
     indices = [data.add_file(name) for name in ("1.tfevents", "2.tfevents", "3.tfevents")]
@@ -310,7 +312,7 @@ def test_any_stream_of_events_gives_the_rows_of_the_model(
             else:
                 data.add_session_start(item, indices[file])
         for offset, event in zip(offsets_of(events, ends[file]), events, strict=True):
-            model.take(event, file, offset)
+            model.add_event(event, file, offset)
             ends[file] = offset + 1000
         if number in trimmed:
             data.trim_spare_capacity()
@@ -324,7 +326,10 @@ def test_any_stream_of_events_gives_the_rows_of_the_model(
 # -- single rules ----------------------------------------------------------------------------------
 
 
-def take(data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0) -> RunView:
+def add_events(
+    data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0
+) -> RunView:
+    """Adds the events of a file, whose first record is at offset `start`, and commits them."""
     for item in batches_of(events, (), start):
         if isinstance(item, Batch):
             data.add_batch(item, file_index)
@@ -350,9 +355,9 @@ def steps_of(view: RunView, tag: str) -> list[int]:
 
 
 def test_a_view_stays_the_same_while_nothing_changes() -> None:
-    """So an idle run leads to no new generation."""
+    """An idle run leads to no new generation."""
     data = new_data()
-    view = take(data, scalar("a", 1, 2))
+    view = add_events(data, scalar("a", 1, 2))
     assert data.commit() is view
     data.trim_spare_capacity()
     assert content_of(data.commit()) == content_of(view)
@@ -360,19 +365,19 @@ def test_a_view_stays_the_same_while_nothing_changes() -> None:
 
 
 def test_the_tag_index_changes_with_tags_and_kinds_and_not_with_rows() -> None:
-    """Cached results are used as long as it stays the same."""
+    """Cached results are used as long as the tag index is the same object."""
     data = new_data()
     version = Event("version", 0, (), 2.0)
-    first = take(data, [version, *scalar("a", 1)])
-    more_rows = take(data, scalar("a", 2), start=1000)
+    first = add_events(data, [version, *scalar("a", 1)])
+    more_rows = add_events(data, scalar("a", 2), start=1000)
     assert more_rows.tag_index is first.tag_index
-    purged = take(data, [Event("start", 0), Event("start", 0)], start=2000)
+    purged = add_events(data, [Event("start", 0), Event("start", 0)], start=2000)
     assert purged.tag_index is first.tag_index
-    new_tag = take(data, scalar("b", 1), start=3000)
+    new_tag = add_events(data, scalar("b", 1), start=3000)
     assert new_tag.tag_index is not first.tag_index
-    new_kind = take(data, [Event("summary", 3, (Value("a", "tensor", True),))], start=4000)
+    new_kind = add_events(data, [Event("summary", 3, (Value("a", "tensor", True),))], start=4000)
     assert new_kind.tag_index is not new_tag.tag_index
-    described = take(
+    described = add_events(
         data, [Event("summary", 4, (Value("a", "tensor", True, "scalars"),))], start=5000
     )
     assert described.tag_index is not new_kind.tag_index
@@ -384,19 +389,19 @@ def test_the_tag_index_changes_with_tags_and_kinds_and_not_with_rows() -> None:
 
 
 def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
-    """It need not be that of the first column."""
+    """The first metadata may be in another column than the first one."""
     events = [
         Event("summary", 0, (Value("a", "simple_value", True),)),
         Event("summary", 1, (Value("a", "tensor", True, "early"),)),
         Event("summary", 2, (Value("a", "simple_value", True, "late"),)),
     ]
-    view = take(new_data(), events)
+    view = add_events(new_data(), events)
     assert view.tags["a"].metadata == metadata("early")
     assert {kind.plugin_name for kind in view.kinds()} == {"early"}
 
 
 def test_invalid_metadata_has_no_plugin_name() -> None:
-    """The bytes are kept as they are."""
+    """The invalid bytes are kept as they are."""
     data = new_data()
     batch = batch_of([(0, scalar("a", 1)[0])])
     batch.scalars[0] = batch.scalars[0]._replace(metadata=FirstMetadata(0, b"\xff\xff"))
@@ -410,21 +415,21 @@ def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
         Event("summary", step, (Value("a", "tensor" if step % 2 else "simple_value", True),))
         for step in range(6)
     ]
-    content = content_of(take(new_data(), events))["a"]
+    content = content_of(add_events(new_data(), events))["a"]
     assert [row.ordinal for row in content[Kind("simple_value", "", True)]] == [0, 2, 4]
     assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [1, 3, 5]
 
 
 def test_max_points_keeps_the_rows_of_a_sample() -> None:
-    """It limits scalars only, and always keeps the last row."""
+    """Only scalars are limited, and the last row is always kept."""
     data, free = new_data(max_points=10), new_data()
     for some in (data, free):
-        take(some, [Event("version", 0, (), 2.0)])
+        add_events(some, [Event("version", 0, (), 2.0)])
     for start in range(0, 400, 25):
         events = scalar("a", *range(start, start + 25))
         events += [Event("summary", start, (Value("image", "image", False),))] * 3
-        view = take(data, events, start=start * 1000)
-        everything = take(free, events, start=start * 1000).tags["a"].series[0]
+        view = add_events(data, events, start=start * 1000)
+        everything = add_events(free, events, start=start * 1000).tags["a"].series[0]
         series = view.tags["a"].series[0]
         assert len(series) <= 10
         picked = everything.sampled_rows(10)
@@ -436,7 +441,7 @@ def test_max_points_keeps_the_rows_of_a_sample() -> None:
 def test_a_start_only_processes_tags_that_it_may_concern(
     monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
-    """These are tags that lose rows, or that grew since the last START."""
+    """It examines tags that lose rows, or that grew since the last START."""
     calls: list[str] = []
     for name in ("purged", "highest_step"):
         real = getattr(Series, name)
@@ -444,23 +449,23 @@ def test_a_start_only_processes_tags_that_it_may_concern(
             Series, name, lambda *a, real=real, **k: calls.append("") or real(*a, **k)
         )
     data = new_data()
-    take(data, [Event("version", 0, (), 2.0)])
+    add_events(data, [Event("version", 0, (), 2.0)])
     many = tuple(Value(f"tag{i}", "simple_value", True) for i in range(200))
-    take(data, [Event("summary", 1, many), Event("summary", 2, many)], start=100)
+    add_events(data, [Event("summary", 1, many), Event("summary", 2, many)], start=100)
     for number in range(300):
         extended = scalar("tag7", 4 + number) if grows else []
-        view = take(data, [*extended, Event("start", 3)], start=1000 + 1000 * number)
+        view = add_events(data, [*extended, Event("start", 3)], start=1000 + 1000 * number)
     assert steps_of(view, "tag7") == steps_of(view, "tag8") == [1, 2]
     assert len(calls) <= 2 * 200 + 3 * 300
 
 
 def test_many_events_of_an_old_file_may_step_back() -> None:
-    """Later rows replace earlier ones of their tag, in one batch as in many."""
+    """Later rows replace earlier ones of their tag, however the events are divided into batches."""
     events = [*scalar("a", *range(1000)), *scalar("b", 5), *scalar("a", *range(500, 1000))]
     at_once, one_by_one = new_data(), new_data()
-    view = take(at_once, events)
+    view = add_events(at_once, events)
     for number, event in enumerate(events):
-        last = take(one_by_one, [event], start=number * 100)
+        last = add_events(one_by_one, [event], start=number * 100)
     assert steps_of(view, "a") == steps_of(last, "a") == list(range(1000))
     assert steps_of(view, "b") == [5]
     series = view.tags["a"].series[0]

@@ -20,8 +20,8 @@ ordinal_arrays = st.lists(st.integers(0, 100_000), unique=True, max_size=400).ma
 )
 
 
-def by_the_rule(ordinals: NDArray[np.int64], k: int) -> list[int]:
-    """The rule in plain Python, as the module's docstring has it."""
+def expected_sample(ordinals: NDArray[np.int64], k: int) -> list[int]:
+    """The sample that the rule in the module's docstring gives, computed in plain Python."""
     n = len(ordinals)
     if k == 0 or n <= k:
         return list(range(n))
@@ -30,7 +30,7 @@ def by_the_rule(ordinals: NDArray[np.int64], k: int) -> list[int]:
 
 
 def splitmix64(ordinal: int) -> int:
-    """The algorithm in plain integers, as its authors published it."""
+    """The algorithm with Python's integers, as its authors published it."""
     mask = (1 << 64) - 1
     z = (ordinal + 1) * 0x9E3779B97F4A7C15 & mask
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -48,18 +48,18 @@ def test_priorities_are_those_of_splitmix64() -> None:
 @given(lengths, counts)
 def test_samples_follow_the_rule(n: int, k: int) -> None:
     """Ascending rows, as many as requested: the last one, and those with the lowest priorities."""
-    assert sampled_rows(n, k).tolist() == by_the_rule(np.arange(n), k)
+    assert sampled_rows(n, k).tolist() == expected_sample(np.arange(n), k)
 
 
 @given(ordinal_arrays, counts)
 def test_samples_of_other_ordinals_follow_the_rule(ordinals: NDArray[np.int64], k: int) -> None:
     """Series from which rows were dropped have such ordinals."""
-    assert sampled_rows_of(ordinals, k).tolist() == by_the_rule(ordinals, k)
+    assert sampled_rows_of(ordinals, k).tolist() == expected_sample(ordinals, k)
 
 
 @given(lengths, st.integers(1, 300), st.integers(1, 300))
 def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
-    """So a series may be sampled several times in a row."""
+    """A sample of a sample is the same as a sample of the whole series."""
     few, many = sorted((a, b))
     assert set(sampled_rows(n, few)) <= set(sampled_rows(n, many))
     again = sampled_rows(n, many)[sampled_rows_of(sampled_rows(n, many), few)]
@@ -68,15 +68,15 @@ def test_fewer_samples_are_a_subset_of_more(n: int, a: int, b: int) -> None:
 
 @given(st.integers(1, 3000), st.integers(2, 100))
 def test_one_more_row_changes_at_most_one_of_the_others(n: int, k: int) -> None:
-    """So charts do not flicker while they grow."""
+    """Charts must not flicker while they grow."""
     before, after = set(sampled_rows(n, k)[:-1]), set(sampled_rows(n + 1, k)[:-1])
     assert len(after - before) <= 1
 
 
 @given(st.lists(lengths, max_size=8), st.integers(2, 200))
 def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) -> None:
-    """Row i is in the sample of each of them or of none, whatever was sampled before."""
-    expected = by_the_rule(np.arange(2000), k)
+    """Whatever was sampled before, the sample of a length is the same."""
+    expected = expected_sample(np.arange(2000), k)
     for n in others:
         sampled_rows(n, k)
     assert sampled_rows(2000, k).tolist() == expected
@@ -85,16 +85,16 @@ def test_series_of_the_same_length_are_sampled_alike(others: list[int], k: int) 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(1, 60), ordinal_arrays)
 def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
-    asked: list[int], k: int, ordinals: NDArray[np.int64]
+    sizes: list[int], k: int, ordinals: NDArray[np.int64]
 ) -> None:
-    """This holds for lengths in any order, and for ordinals other than 0, 1, 2, ..."""
+    """Lengths may be in any order, and ordinals may be others than 0, 1, 2, ..."""
     sampler = Sampler()
-    # With such small blocks, a few hundred rows are many blocks.
+    # Blocks are made so small that a few hundred rows are many blocks.
     with mock.patch.object(sampling, "_BLOCK_ROWS", 16):
-        for n in asked:
+        for n in sizes:
             n = min(n, len(ordinals))
             found = sampler.sampled_rows(n, k, lambda start, stop: ordinals[start:stop])
-            assert found.tolist() == by_the_rule(ordinals[:n], k)
+            assert found.tolist() == expected_sample(ordinals[:n], k)
 
 
 def test_rows_of_a_growing_series_are_hashed_once() -> None:
@@ -144,7 +144,7 @@ def test_neighbours_are_chosen_independently() -> None:
 
 
 def test_a_negative_number_of_samples_is_refused() -> None:
-    """0 requests all rows, and a wrong number must not."""
+    """Unlike 0, a negative number must not return all rows."""
     with pytest.raises(ValueError):
         sampled_rows(10, -1)
 

@@ -1,4 +1,4 @@
-"""Series: columns that grow at their end, while readers keep what they have."""
+"""Series: columns that grow at their end, without changing what readers have."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_nonfinite_values_are_counted(
 
 @given(st.lists(st.lists(st.integers(-3, 9))), st.integers(-3, 9))
 def test_the_highest_step_is_known(blocks: list[list[int]], limit: int) -> None:
-    """It is right for steps in any order, and after rows were dropped."""
+    """Steps may be in any order, and rows may have been dropped."""
     series = Series.empty(SCALAR)
     for block in blocks:
         series = series.appended(scalars(*block), len(series))
@@ -79,7 +79,7 @@ def test_the_highest_step_is_known(blocks: list[list[int]], limit: int) -> None:
 
 
 def test_columns_have_the_rows_that_were_appended() -> None:
-    """This holds for all columns, while blocks are replaced by larger ones."""
+    """All columns are right, also after a block was replaced by a larger one."""
     series = Series.empty(SCALAR)
     for start in range(0, 1000, 7):
         series = series.appended(scalars(*range(start, start + 7)), start)
@@ -93,7 +93,7 @@ def test_columns_have_the_rows_that_were_appended() -> None:
 
 
 def test_a_series_in_use_does_not_change() -> None:
-    """Rows that are appended later, in its block or another one, are not in it."""
+    """A series has none of the rows that are appended later, in its block or in another one."""
     seen = []
     series = Series.empty(SCALAR)
     for step in range(200):
@@ -144,7 +144,7 @@ def test_source_arrays_are_copied_even_if_unaligned() -> None:
     ],
 )
 def test_values_are_float32_as_long_as_nothing_is_lost(values: list[float], layout: object) -> None:
-    """Values take eight bytes only if one of them needs it; then earlier ones do, too."""
+    """All values take eight bytes as soon as one of them needs float64."""
     rows = scalars(*range(len(values)))
     rows[VALUE] = np.array(values, np.float64)
     series = series_of(7).appended(rows, 1)
@@ -187,7 +187,7 @@ def test_steps_with_a_constant_stride_are_like_others(
     series, expected, stride = Series.empty(SCALAR), [], 1
     for first, other_stride, count in pieces:
         if first is None and expected:
-            first = expected[-1] + stride  # Keeps the stride constant, if it was.
+            first = expected[-1] + stride  # If the stride was constant, it stays so.
         stride = other_stride if first is not None and other_stride else stride
         steps = [(first or 0) + i * stride for i in range(count)]
         if not all(-(2**63) <= step < 2**63 for step in steps):
@@ -219,7 +219,7 @@ def sampled_rows_of_first(rows: list[int]) -> list[int]:
 
 
 def test_a_series_that_grows_slowly_has_little_spare_capacity() -> None:
-    """It is not copied for each row: a new block has space for an eighth more rows."""
+    """Its rows are not copied each time, since a new block has space for an eighth more."""
     series = series_of(*range(10_000)).trimmed()
     blocks = {id(series.block)}
     kept = [series]
@@ -241,7 +241,7 @@ ROWS = st.lists(
 def test_purging_drops_rows_at_a_step_and_above(
     chunks: list[tuple[int, list[int]]], limit: int, is_shared: bool
 ) -> None:
-    """Rows may be in any order. The others keep their ordinals, and the old series all its rows."""
+    """Rows may be in any order. The others keep their ordinals; the old series is unchanged."""
     series, expected, next_ordinal = Series.empty(SCALAR), [], 0
     for gap, steps in chunks:
         next_ordinal += gap
@@ -285,7 +285,7 @@ def test_restarts_do_not_copy_a_long_series_without_readers() -> None:
 
 @given(st.lists(st.integers(0, 60), unique=True, max_size=30), st.integers(1, 20))
 def test_ordinals_and_rows_are_found_from_each_other(numbers: list[int], size: int) -> None:
-    """This holds for ordinals appended in pieces and at once."""
+    """Ordinals may be appended in pieces or at once."""
     ordinals = np.array(sorted(numbers), np.int64)
     series = Series.empty(SCALAR)
     for start in range(0, len(ordinals), size):
@@ -301,7 +301,7 @@ def test_ordinals_and_rows_are_found_from_each_other(numbers: list[int], size: i
 
 
 def test_consecutive_ordinals_take_no_memory() -> None:
-    """They may be given as a number or as an array."""
+    """Consecutive ordinals may be given as a number or as an array."""
     series = series_of(0, 1, 2).appended(scalars(3, 4), np.array([3, 4]))
     assert series.ordinal_ranges is None
     assert ordinals_of(series.appended(scalars(5), 9)) == [0, 1, 2, 3, 4, 9]
@@ -328,7 +328,7 @@ def test_samples_of_long_series_after_a_restart() -> None:
 
 @given(st.lists(st.integers(1, 40), max_size=10), st.integers(1, 12))
 def test_a_limit_while_reading_gives_a_sample_of_all_rows(sizes: list[int], max_rows: int) -> None:
-    """`--max_points` and sampling agree, however the rows are appended."""
+    """Limiting and then sampling gives the same as sampling, however the rows are appended."""
     everything = limited = Series.empty(SCALAR)
     next_ordinal = 0
     for size in sizes:
@@ -348,7 +348,7 @@ def test_a_limit_while_reading_gives_a_sample_of_all_rows(sizes: list[int], max_
 
 
 def test_references_have_columns_of_their_own() -> None:
-    """They take at most 48 bytes per row. The file is given once for all rows."""
+    """A row takes at most 48 bytes. The file may be given once for all rows."""
     step = np.arange(3, dtype=np.int64)
     numbers = np.array([10, 20, 30], np.uint32)
     series = Series.empty(IMAGE).appended(

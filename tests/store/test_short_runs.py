@@ -1,4 +1,4 @@
-"""Short runs are added as one table each: the result is the same as that of adding row by row."""
+"""A short run is added as one table, which gives the same result as adding row by row."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def doubles(writer: EventFileWriter, run: int, step: int) -> None:
 
 
 def mixed(writer: EventFileWriter, run: int, step: int) -> None:
-    """A trainer that logs values of many kinds, and first its configuration and model."""
+    """A trainer that first logs its configuration and model, and then values of many kinds."""
     if step == 0:
         writer.add_text("config", f"run {run}" * (run + 1), step)
         writer.add_graph(b"graph" * 40)
@@ -78,7 +78,7 @@ def mixed(writer: EventFileWriter, run: int, step: int) -> None:
 
 
 def several(run: int) -> list[Summary.Value]:
-    """Values of one event, of several kinds."""
+    """Values of several kinds, for one event."""
     values = [Summary.Value(tag=f"both/{n}", simple_value=n) for n in range(3)]
     values.insert(2, Summary.Value(tag="both/text", metadata=summaries.metadata("text")))
     values[2].tensor.CopyFrom(numpy_to_tensor(np.array([b"a" * run], object)))
@@ -110,7 +110,8 @@ each tag may or may not need float64."""
 
 
 TABLES = {"restarted": [True, False, False]}
-"""For each table of a file, whether it is added as a whole. Tables after a START are not."""
+"""For forms whose files have several tables: whether each table is added as a whole. Tables after a
+START are not."""
 
 
 def write_runs(logdir: Path, write: Write) -> None:
@@ -203,7 +204,7 @@ def test_a_table_gives_the_same_as_its_rows(tmp_path: Path, tables: list[bool], 
 def test_runs_that_began_with_a_table_can_grow(
     tmp_path: Path, tables: list[bool], form: str
 ) -> None:
-    """They get more rows, new tags, and a restart in a second file."""
+    """The runs get more rows, new tags, and a restart in a second file."""
     write_runs(tmp_path, FORMS[form])
     fast = Runs(tmp_path, blocks=True).read()
     plain_ones = Runs(tmp_path, blocks=False).read()
@@ -243,7 +244,7 @@ def test_a_restart_drops_rows_of_a_table_that_came_after_restarts(
 def test_tables_of_files_without_a_version_are_added_by_column(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """The steps of each row may show a restart there."""
+    """In such files, the step of each row may show a restart."""
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", file_version=None) as writer:
             for step in [*range(20), *range(10, 20)]:
@@ -280,7 +281,7 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_capacity(
 
 
 def test_unused_spare_capacity_is_trimmed(tmp_path: Path, tables: list[bool]) -> None:
-    """The first file may seem to be a small part of the run, and the next ones have other tags."""
+    """If the next files have other tags, the series of the first file do not grow as expected."""
     write_runs(tmp_path, uneven)
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=200.0) as writer:
@@ -296,7 +297,7 @@ def test_unused_spare_capacity_is_trimmed(tmp_path: Path, tables: list[bool]) ->
 def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """To extend the schema for each file would take longer than to keep a dictionary of tags."""
+    """Extending the schema for each file would take longer than keeping a dictionary of tags."""
     for number in range(100):
         with EventFileWriter(tmp_path / f"{number:02}.tfevents", wall_time=1.0) as writer:
             writer.add_scalar(f"of {number}", 1.0, 0)
@@ -306,7 +307,7 @@ def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
 
 
 def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
-    """Before anything is read, while runs share a schema, and after some got other tags."""
+    """They are right before anything is read, while runs share a schema, and with new tags."""
 
     def listed() -> list[tuple[list[str], list[str]]]:
         return [
@@ -333,7 +334,7 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
 def test_series_are_created_on_access(
     tmp_path: Path, tables: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names and kinds of tags create none, and each series is created once."""
+    """Listing names and kinds creates no series, and each series is created only once."""
     created: list[int] = []
     real = SeriesBlock.series
 
@@ -361,7 +362,7 @@ def test_series_are_created_on_access(
 def test_a_series_stays_the_same_object_when_the_run_grows(
     tmp_path: Path, tables: list[bool]
 ) -> None:
-    """Its identity decides which rows are shared with readers and must not be overwritten."""
+    """By the identity of its block, rows that readers share are found, and not overwritten."""
     path = tmp_path / "1.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
         plain(writer, 0, 0)
@@ -375,7 +376,7 @@ def test_a_series_stays_the_same_object_when_the_run_grows(
 
 
 def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool]) -> None:
-    """Its series may be created after the run has grown, or has dropped orphaned rows."""
+    """The view's series may be created after the run has grown, or has dropped orphaned rows."""
     write_runs(tmp_path, plain)
     runs = Runs(tmp_path, blocks=True).read()
     before = runs.views()
@@ -440,7 +441,7 @@ def test_all_small_files_of_a_run_are_preloaded(
 
 
 def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:
-    """So the helper process can still read them."""
+    """The helper process can still read such runs, since none of their files was opened."""
     tuning = Tuning(small_file_bytes=5000)
     write_runs(tmp_path, plain)
     for run in (2, 3):
@@ -456,7 +457,7 @@ def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:
 def test_a_file_may_change_after_it_was_preloaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The time of the preload counts: the file is opened again if it was written shortly before."""
+    """The file is opened again if it was written shortly before it was preloaded."""
     write_runs(tmp_path, plain)
     [reader, *_] = readers(tmp_path)
     [files, *_] = scan([LogdirSpec(None, str(tmp_path))]).runs.values()
