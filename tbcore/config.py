@@ -1,4 +1,4 @@
-"""Config: the settings of one server. PluginOptions: the part of them that is for one plugin."""
+"""Config: the settings of one server. PluginOptions: those of the settings that one plugin gets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tbcore.options import OptionValue
 from tbcore.tuning import Tuning, default_tuning
 
 DEFAULT_PORT = 6006
-"""TensorBoard's port, which people have in their bookmarks and tunnels."""
+"""TensorBoard's default port, which people have in their bookmarks and tunnels."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class PluginOptions:
     """The user's settings for one plugin."""
 
     samples: int = 0
-    """At most this many items of one (run, tag) in a response; 0 for all."""
+    """Maximum number of items of one (run, tag) in a response; 0 for all."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """The value of every option that the plugin declares, by name: as the user set it, or the
-    default. Each value has the type of its default."""
+    """The name of each option that the plugin declares, to the value that the user set, or else to
+    the default. Each value has the type of the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,29 +29,32 @@ class Config:
     """The settings of one server. The defaults are those of the command line."""
 
     logdir: str
-    """The argument as the user typed it, with a leading `~` expanded; `--logdir_spec` unchanged."""
+    """The argument of `--logdir` or `--logdir_spec` as typed, with a leading `~` expanded."""
     host: str = "localhost"
     port: int = DEFAULT_PORT
     """The port that the server listens on. It is part of the cookie's name."""
     path_prefix: str = ""
     """Empty, or `/some/path` without a trailing slash."""
     allowed_hosts: tuple[str, ...] = ()
-    """Host names that requests may use besides those of this machine; `name:port` allows that port
-    only."""
+    """Host names that requests may have, in addition to those of this machine. `name:port` allows
+    only that port."""
     token: str | None = None
-    """The secret that every request must contain; None if the Host header is checked instead."""
+    """The secret that every request must contain. If it is None, the Host header is checked
+    instead."""
     api: Literal["plugin", "legacy"] = "plugin"
     """Whether `data/runs` is the list of runs, or the index of the API before plugins."""
     window_title: str = ""
     samples_per_plugin: Mapping[str, int] = field(default_factory=dict)
-    """Plugin name to `PluginOptions.samples`, where the user set it."""
+    """Name of plugin to its `PluginOptions.samples`, for plugins for which the user set it."""
     plugin_values: Mapping[str, Mapping[str, str | OptionValue]] = field(default_factory=dict)
-    """Plugin name to the options that the user set, as texts or as values of the options' types."""
+    """Name of plugin to the options that the user set, by name. A value is a string as typed, or
+    has the type of the option."""
     without_plugins: tuple[str, ...] = ()
     """Names of installed plugins that are not imported."""
     plugins_dirs: tuple[str, ...] = ()
-    """Folders of plugins that are not installed. They come before installed plugins of the same
-    name."""
+    """Folders of plugins that are not installed. These plugins take precedence over installed ones
+    of the same name."""
     dev: bool = False
-    """For authors of plugins: nothing is cached, and the page shows the tracebacks of faults."""
+    """For authors of plugins: plugins are reloaded when they are edited, browsers cache no files,
+    and the page shows the tracebacks of faults."""
     tuning: Tuning = field(default_factory=default_tuning)

@@ -1,8 +1,8 @@
-"""PluginStats: durations, faults and deprecated calls of one plugin; a limit on its log lines.
+"""PluginStats: one plugin's durations, faults and deprecated calls, and the limit on its log lines.
 
 While code of a plugin runs, the context variable `CURRENT_PLUGIN` holds the plugin's stats. The
-context is copied to the threads of the plugin's pool and to its asyncio tasks, so log lines written
-there can be attributed to the plugin.
+context is copied to the threads of the plugin's pool and to its asyncio tasks, so that log lines
+written there can be attributed to the plugin.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import numpy as np
 logger = logging.getLogger(__name__)
 
 MAX_RECENT_DURATIONS = 100
-"""The median is taken over this many of the newest durations of one kind of call."""
+"""The median is that of at most this many durations, the newest of one kind of call."""
 MAX_FAULTS = 100
-"""Different faults that are kept for one plugin. The one that occurred longest ago is dropped."""
+"""Maximum number of different faults that are kept for one plugin. If there are more, the fault
+that occurred longest ago is dropped."""
 MAX_LINES_PER_WINDOW = 20
-"""Log lines of one plugin that are written within one time window. One line at the end of the
-window says how many more were left out."""
+"""Maximum number of one plugin's log lines that are written within one time window. If there are
+more, one line at the end of the window has their number."""
 
 
 @dataclass
@@ -45,10 +46,10 @@ class Timing:
 
 @dataclass
 class Fault:
-    """One thing that went wrong, once or repeatedly."""
+    """A failure of a plugin that occurred once or several times."""
 
     what: str
-    """The call that went wrong, such as `route /tags`."""
+    """The code that failed, such as `route /tags`."""
     message: str
     count: int
     last: float
@@ -74,7 +75,7 @@ class Deprecation:
 
     name: str
     instead: str
-    """What to use in its place, such as `use Item.new`."""
+    """What the plugin should do in place of it, such as `use Item.new`."""
     count: int = 0
 
 
@@ -108,13 +109,13 @@ class PluginStats:
         self._window_start = -log_window_seconds
         """Start of the time window of log lines, in seconds of the monotonic clock."""
         self._num_lines = 0
-        """Log lines in this window, those left out included."""
+        """Number of log lines in this window, including those left out."""
         self._num_unreported_lines = 0
-        """Lines that were left out, and that no log line has counted yet."""
+        """Number of lines that were left out since the last log line about such lines."""
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Call]:
-        """Attributes the code inside to the plugin and records its duration as one of `what`."""
+        """Attributes the code inside to the plugin, and records it as one call of `what`."""
         before = CURRENT_PLUGIN.set(self)
         call = Call(what, time.monotonic())
         with self._lock:
@@ -134,10 +135,10 @@ class PluginStats:
             self._add_duration(what, seconds)
 
     def record_failure(self, what: str, message: str, error: BaseException | None = None) -> None:
-        """Records a fault. `message` is one line.
+        """Records a fault of the code `what`. `message` is one line.
 
-        Faults of one `what` count as the same if their exceptions have the same type or, without an
-        exception, if their messages are equal.
+        Two faults of the same code count as one if their exceptions have the same type, or, without
+        exceptions, if their messages are equal. The latest message is kept.
         """
         key = (what, type(error).__name__ if error else message)
         traceback = self._traceback_of(error) if error and self._traceback_of else ""
@@ -158,7 +159,7 @@ class PluginStats:
             return deprecation.count == 1
 
     def may_log(self) -> bool:
-        """Whether one more log line of the plugin may be written; counts the line if not."""
+        """Whether the plugin may write one more log line now. Called once for each line."""
         if self.dev:
             return True
         with self._lock:
@@ -179,8 +180,10 @@ class PluginStats:
         return False
 
     def as_json(self) -> dict[str, Any]:
-        """All statistics, for `data/plugins`. Durations are in seconds, times in seconds since the
-        epoch."""
+        """All statistics, for `data/plugins`.
+
+        Durations are in seconds, and times in seconds since the epoch.
+        """
         with self._lock:
             now = time.monotonic()
             return {
@@ -217,12 +220,14 @@ class PluginStats:
         return entry
 
     def _add_duration(self, what: str, seconds: float) -> None:
+        """Adds the duration of a call. The caller holds the lock."""
         timing = self._timings.setdefault(what, Timing())
         timing.count += 1
         timing.slowest = max(timing.slowest, seconds)
         timing.recent.append(seconds)
 
     def _log_num_left_out(self) -> None:
+        """Logs how many lines were left out. Called by a timer at the end of the time window."""
         with self._lock:
             count, self._num_unreported_lines = self._num_unreported_lines, 0
         logger.warning(
@@ -232,15 +237,15 @@ class PluginStats:
 
 
 CURRENT_PLUGIN: ContextVar[PluginStats | None] = ContextVar("tbcore_plugin", default=None)
-"""The stats of the plugin whose code runs in this context; None in the core's own code."""
+"""The stats of the plugin whose code is running in this context; None in the core's own code."""
 
 
 def warn_deprecated(name: str, instead: str) -> None:
     """Logs, once for each plugin and name, that a name of the core is deprecated.
 
-    The core calls this where the old name still works: `warn_deprecated("Item.old", "use
-    Item.new")`. The log line names the plugin. Outside of a plugin's calls it names the calling
-    module, and is written each time.
+    The core calls this where the old name still works, such as
+    `warn_deprecated("Item.old", "use Item.new")`. The log line has the name of the plugin. Outside
+    of the calls of plugins, each use is logged, with the name of the calling module.
     """
     plugin = CURRENT_PLUGIN.get()
     if plugin is None:
@@ -250,7 +255,7 @@ def warn_deprecated(name: str, instead: str) -> None:
 
 
 def _caller() -> str:
-    """The innermost module on the call stack that is not part of tbcore."""
+    """The name of the innermost module on the call stack that is not part of tbcore."""
     frame = sys._getframe()
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -260,6 +265,8 @@ def _caller() -> str:
     raise AssertionError
 
 
+# Absolute paths, on POSIX systems and Windows. The last group of each pattern is the last part of
+# the path. Only a quoted path may contain spaces.
 _QUOTED_PATH = re.compile(r"""(['"])(?:[A-Za-z]:)?[/\\][^'"\n]*[/\\]([^'"\n]*)\1""")
 _PATH = re.compile(
     r"""(?<![\w/\\:.])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'"():;,]+[/\\])+([^\s/\\'"():;,]*)"""

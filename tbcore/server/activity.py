@@ -1,4 +1,4 @@
-"""Activity: whether a plugin has data to show, evaluated at most once for each generation."""
+"""Activity: whether a plugin has data to show, found out at most once for each generation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tbcore.tuning import Tuning
 logger = logging.getLogger(__name__)
 
 STRICT_TIMEOUT_SECONDS = 60.0
-"""Timeout of the hook of a plugin that is loaded with `strict`, in place of the one in `Tuning`: a
-plugin's own tests must not depend on how busy the machine is."""
+"""Timeout of `is_active` in place of `Tuning.plugin_timeout_seconds`, for plugins that are loaded
+with `strict`: a plugin's own tests must not depend on how busy the machine is."""
 
 
 class Activity:
-    """Calls the `is_active` hook of one plugin and caches its result."""
+    """Calls the `is_active` hook of one plugin and caches its result, one call at a time."""
 
     def __init__(
         self,
@@ -32,8 +32,8 @@ class Activity:
         tuning: Tuning,
         on_change: Callable[[], None],
     ) -> None:
-        """`on_change` is called in a thread of the pool when the hook returns after its timeout
-        with another result than the one that was used instead."""
+        """`on_change` is called, in a thread of the pool, when the hook returns after its timeout
+        and its result differs from the previous one, which was used in the meantime."""
         self._plugin = plugin
         self._multiplexer = multiplexer
         self._pool = pool
@@ -41,22 +41,25 @@ class Activity:
         self._on_change = on_change
         self._lock = threading.Lock()
         self._generation = -1
-        """The generation for which `_active` was computed."""
+        """The generation for which `_active` was computed; -1 before the first result."""
         self._active = False
         self.error: str | None = None
         """What the last call of the hook raised, in one line."""
         self.traceback = ""
         """The traceback of `error`; empty without one."""
         self._running: Future[Outcome] | None = None
+        """The call whose result is not stored yet. The next two fields belong to it."""
         self._running_generation = -1
+        """The generation of the data when the call was submitted."""
         self._running_since = 0.0
+        """When the call was submitted, in seconds of the monotonic clock."""
         self._has_logged_slow = False
         self._is_timed_out = False
         self._logged_errors: set[type[BaseException]] = set()
 
     @property
     def is_timed_out(self) -> bool:
-        """Whether a call of the hook has exceeded its timeout, so that the last result is used."""
+        """Whether the running call has exceeded its timeout, so that the last result is used."""
         return self._is_timed_out
 
     @property
@@ -66,7 +69,7 @@ class Activity:
         return self._tuning.plugin_timeout_seconds
 
     async def is_active(self) -> bool:
-        """The hook's result for the current generation, or its last result after the timeout."""
+        """The hook's result for the current generation; its last result if the call times out."""
         generation = self._multiplexer.generation
         while True:
             with self._lock:
@@ -81,8 +84,8 @@ class Activity:
                         return self._active
                 running, running_generation = self._running, self._running_generation
                 seconds_left = self._running_since + self._timeout_seconds - time.monotonic()
-            # A timeout must not cancel the call: others may wait for it, and its result still
-            # counts.
+            # A timeout does not cancel the call: other requests may be waiting for it, and its
+            # result will be used when it returns.
             if not await wait_for(running, max(seconds_left, 0)):
                 self._warn_timeout(running)
                 return self._active
@@ -92,7 +95,7 @@ class Activity:
                     self._store_result(running.result(), running_generation)
 
     def _timed_call(self) -> Outcome:
-        """Calls the hook in a thread of the pool; logs the first call that is slow."""
+        """Calls the hook, and logs the first call that is slow. Runs in a thread of the pool."""
         started = time.monotonic()
         outcome = attempt(self._call)
         seconds = time.monotonic() - started
@@ -105,6 +108,7 @@ class Activity:
         return outcome
 
     def _call(self) -> bool:
+        """The hook's result. Without the hook, the plugin's claims decide."""
         plugin, multiplexer = self._plugin, self._multiplexer
         if plugin.implements("is_active"):
             result: Any = plugin.call("is_active", multiplexer=multiplexer)
@@ -113,7 +117,10 @@ class Activity:
         return multiplexer.has(claims) if claims else True
 
     def _store_result(self, outcome: Outcome, generation: int) -> None:
-        """Stores what a call returned or raised. The caller holds the lock."""
+        """Stores the outcome of a call for this generation. The caller holds the lock.
+
+        Logs an exception once for each type. Raises it if the plugin was loaded with `strict`.
+        """
         self._generation = generation
         self._active = _is_active(outcome)
         self._is_timed_out = False
@@ -133,7 +140,7 @@ class Activity:
             )  # fmt: skip
 
     def _warn_timeout(self, running: Future[Outcome]) -> None:
-        """Logs a timeout once for each call, and watches for a late result that differs."""
+        """Logs a timeout, once for each call, and has `on_change` called if the result differs."""
         if self._is_timed_out:
             return
         self._is_timed_out = True

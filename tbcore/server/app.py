@@ -1,8 +1,8 @@
-"""create_app: one server as an ASGI application, which maps each address to what responds there.
+"""create_app: the ASGI application of one server, which finds the handler of each address.
 
-The layers from the outside in: headers, and the response to unexpected errors (`headers.py`),
-access control (`gate.py`), gzip (`compress.py`), and in this module the addresses: the page, the
-core's own data, plugins and static files.
+The layers from the outside in: headers, and the response to unexpected errors (`headers.py`);
+access control (`gate.py`); gzip (`compress.py`). Inside of them, this module routes requests to the
+page, the core's own data, plugins and static files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tbcore.server.gate import SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
-from tbcore.server.page_errors import take_page_error
+from tbcore.server.page_errors import log_page_error
 from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
@@ -45,16 +45,16 @@ from tbcore.tuning import Tuning
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
-Data = Callable[[Request], Awaitable[Any]]
-"""Makes the response of one of the core's addresses, as data for JSON."""
+DataHandler = Callable[[Request], Awaitable[Any]]
+"""Returns the response of one of the core's addresses, as data for JSON."""
 
 
 def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) -> App:
-    """The application. It serves what a loader commits to the multiplexer; it starts no loader.
+    """The application. It serves what a loader commits to the multiplexer, and starts no loader.
 
-    Of two plugins with the same name the first is served. A plugin that raises while it is mounted
-    responds with 503, unless it was loaded with `strict`: then the exception is raised here. Raises
-    OptionError for invalid options of plugins.
+    If two plugins have the same name, the first is served. If a plugin raises while it is mounted,
+    its addresses respond with 503; if it was loaded with `strict`, the exception is raised here
+    instead. Raises OptionError for invalid options of plugins.
     """
     check_settings(plugins, config)
     mounted = mount_all(plugins, multiplexer, config)
@@ -71,6 +71,7 @@ class App:
         mounted: Sequence[MountedPlugin],
         off: Sequence[LoadedPlugin] = (),
     ) -> None:
+        """`off` are plugins that are installed, but not loaded."""
         self._config = config
         self._prefix = config.path_prefix
         self._multiplexer = multiplexer
@@ -79,8 +80,9 @@ class App:
         self._files = StaticFiles(dev=config.dev)
         self._served = self._build_served(mounted, off)
         self._policy = b""
-        self._read_index_page()
-        # Not the pool of the page: a plugin's response may take seconds to compress.
+        self._update_policy()
+        # A pool of its own, since a plugin's response may take seconds to compress, and the page
+        # must not wait for that.
         compress_pool = ThreadPool("compress", max_threads=4)
         gate = Gate(Compress(self._respond, compress_pool), config)
         self._layers = SafeHeaders(gate, lambda: self._policy, dev=config.dev)
@@ -113,7 +115,7 @@ class App:
         self._updates.plugins_changed()
 
     def close_streams(self) -> None:
-        """Ends the open streams of updates, which would keep the server from ending.
+        """Ends the open streams of updates, which would keep the server running.
 
         May be called in a signal handler.
         """
@@ -123,9 +125,9 @@ class App:
         self,
         mounted: Sequence[MountedPlugin],
         off: Sequence[LoadedPlugin],
-        before: _Served | None = None,
-    ) -> _Served:
-        """The objects that serve these plugins. Those of plugins in `before` are kept."""
+        previous: _ServedPlugins | None = None,
+    ) -> _ServedPlugins:
+        """Creates the objects that serve these plugins, or takes those that `previous` has."""
         multiplexer = self._multiplexer
         tuning = self._config.tuning
         by_name = {m.plugin.name: m for m in mounted}
@@ -133,11 +135,12 @@ class App:
         guards: dict[str, Guard] = {}
         activities: dict[str, Activity] = {}
         for name, m in by_name.items():
-            if before is not None and before.plugins.get(name) is m:
-                pools[name] = before.pools[name]
-                guards[name], activities[name] = before.guards[name], before.activities[name]
+            if previous is not None and previous.plugins.get(name) is m:
+                pools[name] = previous.pools[name]
+                guards[name] = previous.guards[name]
+                activities[name] = previous.activities[name]
                 continue
-            # A new pool, since the previous code may have blocked its threads forever.
+            # Edited code gets a new pool: the old code may have blocked its threads forever.
             pools[name] = ThreadPool(f"plugin-{name}")
             guards[name] = Guard(m, pools[name], tuning)
             activities[name] = Activity(
@@ -145,7 +148,7 @@ class App:
             )
         core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
         legacy_index = LegacyIndex(multiplexer, mounted, pools, tuning)
-        data: dict[str, Data] = {
+        data_handlers: dict[str, DataHandler] = {
             "/data/logdir": core.logdir,
             "/data/runs": legacy_index.as_json if self._config.api == "legacy" else core.runs,
             "/data/run_details": core.run_details,
@@ -157,9 +160,10 @@ class App:
             "/legacy/data/logdir": core.logdir,
             "/legacy/data/runs": legacy_index.as_json,
         }
-        return _Served(mounted, by_name, pools, guards, activities, data)
+        return _ServedPlugins(mounted, by_name, pools, guards, activities, data_handlers)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The innermost ASGI layer: sends the response to a request that was admitted."""
         path = scope["path"]
         if self._prefix:
             if path == self._prefix:
@@ -173,8 +177,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One trailing slash is ignored, but `//` is not `/`: the page's relative addresses would be
-        # wrong there.
+        # One trailing slash is ignored, except for `//`: if it were the address of the page, the
+        # page's relative addresses would be wrong.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -186,26 +190,26 @@ class App:
     ) -> Response | None:
         """The response to a path below the prefix; None if it has been sent already."""
         served = self._served
-        if path in served.data:
+        if path in served.data_handlers:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
-            return json_response(await served.data[path](Request(scope)))
+            return json_response(await served.data_handlers[path](Request(scope)))
         if path == "/data/page_errors" and self._config.dev:
             timeout = self._config.tuning.request_timeout_seconds
-            return await take_page_error(scope, receive, timeout)
+            return await log_page_error(scope, receive, timeout)
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             mounted = served.plugins.get(name)
             if mounted is None:
                 return _not_found(path)
-            below = f"/data/plugin/{name}"
-            if not await self._to_plugin(served.guards[name], mounted.routes, below,
+            base = f"/data/plugin/{name}"
+            if not await self._to_plugin(served.guards[name], mounted.routes, base,
                                          separator + rest, scope, receive, send):  # fmt: skip
                 return _not_found(path)
             return None
         is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
-        # A page's address with a run and a tag is a request of the API before plugins.
-        may_be_legacy = not is_own or (path in PAGES and _names_series(scope))
+        # In the API before plugins, the address of a page with a run and a tag requested data.
+        may_be_legacy = not is_own or (path in PAGES and _has_run_and_tag(scope))
         if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
             return None
         if not is_own:
@@ -225,35 +229,41 @@ class App:
         self,
         guard: Guard,
         routes: Sequence[Route],
-        below: str,
+        base: str,
         path: str,
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> bool:
-        """Passes a request for `below` + `path` to a plugin; False if no route matches."""
-        root = self._prefix + below
+        """Passes a request for `base` + `path` to a plugin; returns False if no route matches.
+
+        The plugin's routes are relative to `base`, which is below the server's path prefix.
+        """
+        root = self._prefix + base
         child = {**scope, "root_path": root, "path": root + (path or "/")}
         return await guard.handle(routes, child, receive, send)
 
     async def _to_legacy(
-        self, served: _Served, path: str, scope: Scope, receive: Receive, send: Send
+        self, served: _ServedPlugins, path: str, scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Passes a request to the first plugin with this legacy address; False if there is none."""
-        for below in ("/legacy/data", "/data", "/legacy", ""):
-            if not path.startswith(f"{below}/"):
+        """Passes a request to the first plugin with this address in the API before plugins.
+
+        Returns False if there is none.
+        """
+        for base in ("/legacy/data", "/data", "/legacy", ""):
+            if not path.startswith(f"{base}/"):
                 continue
-            is_bare = not below.endswith("/data")
-            if is_bare and path[len(below) :] in PAGES and not _names_series(scope):
-                # Without run and tag this is an address of the page.
+            is_bare = not base.endswith("/data")
+            if is_bare and path[len(base) :] in PAGES and not _has_run_and_tag(scope):
+                # Without a run and a tag, this is an address of the page.
                 continue
             for mounted in served.mounted:
                 routes = mounted.legacy.bare_routes if is_bare else mounted.legacy.routes
                 if routes and await self._to_plugin(
                     served.guards[mounted.plugin.name],
                     routes,
-                    below,
-                    path[len(below) :],
+                    base,
+                    path[len(base) :],
                     scope,
                     receive,
                     send,
@@ -261,7 +271,8 @@ class App:
                     return True
         return False
 
-    async def _static(self, served: _Served, path: str, request: Request) -> Response:
+    async def _static(self, served: _ServedPlugins, path: str, request: Request) -> Response:
+        """The response with a file of the core or of a plugin. `path` begins with /static/."""
         folder: Path | None = None
         rest = ""
         keep_comments = True
@@ -271,6 +282,8 @@ class App:
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):
+                # The version in the address changes with each edit, so that the browser loads all
+                # modules again. The files are the same.
                 rest = rest.partition("/")[2]
             mounted = served.plugins.get(name)
             if mounted and not mounted.error and mounted.plugin.serves(rest):
@@ -281,30 +294,33 @@ class App:
         return await self._pool.run(respond, request, folder, rest)
 
     def _index_page(self, request: Request) -> Response:
-        self._read_index_page()
+        """The response with the page, whose policy is updated first: the file may be edited."""
+        self._update_policy()
         return self._files.response(request, WEB, INDEX_PAGE)
 
-    def _read_index_page(self) -> None:
+    def _update_policy(self) -> None:
+        """Computes the Content-Security-Policy, which depends on the page's import map."""
         page = self._files.file(WEB, INDEX_PAGE)
         self._policy = content_security_policy(page.content if page else b"")
 
 
-class _Served(NamedTuple):
-    """The plugins of a server, and the objects that serve them."""
+class _ServedPlugins(NamedTuple):
+    """The plugins of a server, and the objects that serve them, by the name of the plugin."""
 
     mounted: Sequence[MountedPlugin]
+    """The plugins, sorted by name. If two have the same name, only the first is served."""
     plugins: Mapping[str, MountedPlugin]
-    """Name of a plugin to the plugin; the next three fields are by name, too."""
     pools: Mapping[str, ThreadPool]
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]
-    data: Mapping[str, Data]
-    """Each of the core's own addresses to the function that makes its data."""
+    data_handlers: Mapping[str, DataHandler]
+    """Each of the core's own addresses to the function that returns its data."""
 
 
 def _not_found(path: str) -> Response:
     return text_error(404, f"Not found: {path[:200]!r}")
 
 
-def _names_series(scope: Scope) -> bool:
+def _has_run_and_tag(scope: Scope) -> bool:
+    """Whether the query of a request has the parameters of a series."""
     return {"run", "tag"} <= query_of(Request(scope)).keys()

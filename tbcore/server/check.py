@@ -1,4 +1,4 @@
-"""check: reads a whole logdir once and reports what is wrong in it, and where."""
+"""check: reads a whole logdir once, and reports each fault and its position."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 
 RECENT_SECONDS = 300.0
-"""A file that changed this recently may be incomplete, because its writer is still running."""
+"""If a file changed less than this ago, its writer may still be running. An incomplete record at
+the end of the file is then not damage."""
 
 _MAX_LINES_PER_FILE = 20
-"""Findings that are printed for one file; JSON has all of them."""
+"""Maximum number of findings that are printed for one file; JSON has all of them."""
 
-What = Literal["missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"]
+FindingType = Literal[
+    "missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"
+]
 
 
 class Finding(NamedTuple):
-    """One fault of the logdir, or something else that its owner should know."""
+    """A fault of a file or directory, or something else to report about it."""
 
-    what: What
+    what: FindingType
     path: str
     run: str | None
     """The run of the file; None for directories."""
     offset: int | None
-    """Position of the record, in bytes from the start of the file."""
+    """Position of the record, in bytes from the start of the file; None if there is no record."""
     message: str
     is_damage: bool
-    """Whether data is lost or cannot be read."""
+    """Whether data has been lost or cannot be read."""
 
 
 class CheckReport(NamedTuple):
@@ -46,8 +49,10 @@ class CheckReport(NamedTuple):
     num_files: int
     num_bytes: int
     findings: list[Finding]
-    """Findings in the order of runs and files, and by offset within a file."""
+    """Findings about directories, then those about files in the order of runs and files, sorted by
+    offset within a file."""
     unclaimed: list[Unclaimed]
+    """Kinds of data that no installed plugin shows."""
 
     @property
     def num_damaged(self) -> int:
@@ -76,26 +81,26 @@ class CheckReport(NamedTuple):
                 yield f"    and {len(findings) - _MAX_LINES_PER_FILE} more; --json has them all"
         if self.findings:
             yield ""
-        where = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
+        what = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
         state = f"{self.num_damaged} damaged" if self.num_damaged else "all can be read"
-        yield f"{where} ({size(self.num_bytes)}): {state}"
+        yield f"{what} ({size(self.num_bytes)}): {state}"
         for kind in self.unclaimed:
             yield (
                 f"no installed plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
-                f"{plural(kind.num_runs, 'run')}, as in {one_line(kind.example_run)}: "
+                f"{plural(kind.num_runs, 'run')}, for example {one_line(kind.example_run)}: "
                 f"{one_line(kind.example_tag)}"
                 + (f"; `pip install {kind.install}`" if kind.install else "")
             )
 
 
 def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> CheckReport:
-    """Reads every event file below the directories to its end and verifies all checksums."""
+    """Reads every event file below the directories to its end, and verifies all checksums."""
     found = scan(specs)
     findings = [
         Finding("missing", path, None, None, "does not exist", True) for path in found.missing
     ]
     findings += [
-        # The problem names the directory and the reason.
+        # A problem is a line with both the directory and the reason.
         Finding("unreadable", problem, None, None, "its contents were skipped", True)
         for problem in found.problems
     ]
@@ -119,10 +124,10 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
 
 
 def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterator[Finding]:
-    """Reads a file into the data of its run; yields what is wrong with the file."""
+    """Reads a file into the data of its run; yields the findings about the file."""
 
     def finding(
-        what: What, message: str, *, offset: int | None = None, is_damage: bool = True
+        what: FindingType, message: str, *, offset: int | None = None, is_damage: bool = True
     ) -> Finding:
         return Finding(what, file.path, run, offset, message, is_damage)
 
@@ -143,9 +148,13 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
         return
     for damage in reader.problems:
         yield finding("corrupt", str(damage), offset=damage.offset)
-    left = reader.opened.size - reader.offset
-    if left > 0 and not (reader.problems and reader.problems[-1].offset == reader.offset):
-        line = f"ends within the record at offset {reader.offset}, after {left} of its bytes"
+    num_bytes_left = reader.opened.size - reader.offset
+    # If the last problem is at this offset, the rest cannot be read because of it.
+    is_explained = bool(reader.problems) and reader.problems[-1].offset == reader.offset
+    if num_bytes_left > 0 and not is_explained:
+        line = (
+            f"ends within the record at offset {reader.offset}, after {num_bytes_left} of its bytes"
+        )
         if time.time() - file.mtime_ns / 1e9 < RECENT_SECONDS:
             line += "; the rest may still be written"
             yield finding("being written", line, offset=reader.offset, is_damage=False)

@@ -12,45 +12,47 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tbcore.server.pool import ThreadPool
 
 LEVEL = 1
-"""On rows of numbers, five times as fast as the usual level 6, and the result is 5 % larger. Level
-3 takes twice as long as 1 and makes nothing smaller."""
+"""Compression level of gzip. On rows of numbers, level 1 is five times as fast as the usual level
+6, and its result is 5 % larger. Level 3 takes twice as long as level 1, and saves nothing."""
 MAX_INLINE_BYTES = 1 << 15
-"""A longer body is compressed in a thread: at some 140 MB/s it would delay other requests."""
+"""Longer parts of a body are compressed in a thread. At about 140 MB/s they would delay other
+requests."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def accepts_gzip(headers: Headers) -> bool:
-    """Whether Accept-Encoding names gzip, x-gzip or `*`, with any weight but 0."""
-    weights: dict[str, bool] = {}
+    """Whether Accept-Encoding has gzip, x-gzip or `*`, and not with the weight 0."""
+    is_accepted: dict[str, bool] = {}
     for name, value in headers:
         if name != b"accept-encoding":
             continue
         for item in value.decode("latin-1").lower().split(","):
             coding, *parameters = (part.strip() for part in item.split(";"))
-            weights[coding] = not any(_is_zero_weight(parameter) for parameter in parameters)
+            is_accepted[coding] = not any(_is_zero_weight(parameter) for parameter in parameters)
     for coding in ("gzip", "x-gzip", "*"):
-        if coding in weights:
-            return weights[coding]
+        if coding in is_accepted:
+            return is_accepted[coding]
     return False
 
 
 def _is_zero_weight(parameter: str) -> bool:
+    """Whether a parameter of a coding is `q=0`, in any of its spellings."""
     name, _, value = parameter.partition("=")
     return name.strip() == "q" and value.strip().rstrip("0") in ("", "0.", ".")
 
 
 def is_textual(content_type: str) -> bool:
-    """Whether compression makes content of this type smaller; not so for images and audio."""
+    """Whether content of this type is compressed: text is, images and audio are not."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind.startswith("text/"):
-        # Events are sent one by one, and a compressor would buffer them.
+        # Server-sent events must be sent one by one; a compressor would buffer them.
         return kind != "text/event-stream"
     return kind in ("application/json", "application/javascript", "image/svg+xml")
 
 
 class Compress:
-    """Compresses the responses of the application inside."""
+    """Compresses the text that the application inside responds with."""
 
     def __init__(self, app: ASGIApp, pool: ThreadPool) -> None:
         self._app = app
@@ -61,11 +63,13 @@ class Compress:
             await self._app(scope, receive, send)
             return
         accepted = accepts_gzip(scope["headers"])
-        start: Message | None = None
-        stream: zlib._Compress | None = None
+        # Of a response that is compressed, the start message is held until the first part of the
+        # body. If there are more parts, a compressor is kept for the rest of them.
+        held_start: Message | None = None
+        compressor: zlib._Compress | None = None
 
         async def compress(message: Message) -> None:
-            nonlocal start, stream
+            nonlocal held_start, compressor
             if message["type"] == "http.response.start":
                 headers = dict(message["headers"])
                 if not is_textual(headers.get(b"content-type", b"").decode("latin-1")):
@@ -79,29 +83,29 @@ class Compress:
                 ):
                     await send(message)
                     return
-                # The headers depend on the body, so they are sent together with its first part.
-                start = message
+                # The headers depend on whether the first part of the body is also the last.
+                held_start = message
                 return
-            if stream is None and start is None:
+            if compressor is None and held_start is None:
                 await send(message)
                 return
             body, more = message.get("body", b""), message.get("more_body", False)
-            if start is not None:
+            if held_start is not None:
                 if not more:
                     if body:
                         body = await self._run(body, compressed, body)
-                        start["headers"] = _encoded(start["headers"], len(body))
-                    await send(start)
+                        held_start["headers"] = _encoded(held_start["headers"], len(body))
+                    await send(held_start)
                     await send({"type": "http.response.body", "body": body})
-                    start = None
+                    held_start = None
                     return
                 # Window bits above 16 select the gzip format.
-                stream = zlib.compressobj(LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-                start["headers"] = _encoded(start["headers"], None)
-                await send(start)
-                start = None
-            assert stream is not None
-            body = await self._run(body, _next_part, stream, body, more)
+                compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+                held_start["headers"] = _encoded(held_start["headers"], None)
+                await send(held_start)
+                held_start = None
+            assert compressor is not None
+            body = await self._run(body, _next_part, compressor, body, more)
             await send({"type": "http.response.body", "body": body, "more_body": more})
 
         await self._app(scope, receive, compress)
@@ -114,12 +118,13 @@ class Compress:
 
 
 def compressed(body: bytes, level: int = LEVEL) -> bytes:
-    """The body in gzip format. Equal bodies give equal bytes."""
+    """The body in gzip format. Equal bodies are compressed to equal bytes."""
     return gzip.compress(body, level, mtime=0)
 
 
-def _next_part(stream: zlib._Compress, body: bytes, more: bool) -> bytes:
-    return stream.compress(body) + stream.flush(zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH)
+def _next_part(compressor: zlib._Compress, body: bytes, more: bool) -> bytes:
+    mode = zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH
+    return compressor.compress(body) + compressor.flush(mode)
 
 
 def _vary(headers: Headers) -> Headers:

@@ -1,4 +1,4 @@
-"""CoreRoutes: the core's own addresses below data/, for runs, plugins and the page's tabs."""
+"""CoreRoutes: the core's own data about runs, plugins and the page's tabs, below `data/`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tbcore.store.multiplexer import Multiplexer
 
 
 class CoreRoutes:
-    """The responses of the core's addresses, as data for JSON."""
+    """The responses of the core's addresses, as data for JSON. Each method serves one address."""
 
     def __init__(
         self,
@@ -33,6 +33,8 @@ class CoreRoutes:
         pool: ThreadPool,
         off: Sequence[LoadedPlugin] = (),
     ) -> None:
+        """`off` are plugins that are installed, but not loaded. The keys of `activities` are the
+        names of plugins."""
         self._config = config
         self._multiplexer = multiplexer
         self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
@@ -40,15 +42,15 @@ class CoreRoutes:
         self._pool = pool
         self._nonfinite = NonfiniteSummaries(multiplexer)
         self._states = PluginStates(config, mounted, off, activities, self._is_active)
-        claims = [m.plugin.info.claims for m in mounted if m.plugin.info and not m.error]
+        infos = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
         # Plugins that the user left out on purpose are not recommended for installation.
-        loaded = [m.plugin for m in mounted]
-        loaded += [plugin for plugin in off if plugin.name in config.without_plugins]
+        not_recommended = [m.plugin for m in mounted]
+        not_recommended += [plugin for plugin in off if plugin.name in config.without_plugins]
         self._find_unclaimed = partial(
             find_unclaimed,
             multiplexer,
-            [claim for of_plugin in claims for claim in of_plugin],
-            {plugin.distribution_name for plugin in loaded},
+            [claim for info in infos for claim in info.claims],
+            {plugin.distribution_name for plugin in not_recommended},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:
@@ -58,14 +60,14 @@ class CoreRoutes:
         return self._multiplexer.runs()
 
     async def run_details(self, request: Request) -> dict[str, Any]:
-        """Times of each run's first and last event and last write, and its nonfinite values.
+        """The times of each run's first event, last event and last write, and nonfinite values.
 
-        In columns, because there may be thousands of runs and the page requests them often.
+        The data is in columns, since there may be thousands of runs and the page requests it often.
         """
         return await self._pool.run(self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
-        """Name of each installed plugin, including failed ones, to whether it is active."""
+        """The name of each plugin, including failed ones, to whether the plugin is active."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             m.plugin.name: is_active for m, is_active in zip(self._mounted, active, strict=True)
@@ -110,13 +112,17 @@ class CoreRoutes:
         }
 
     def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
-        """The traceback of the plugin's error; only with `--dev`, since it has paths of files."""
+        """An entry with the traceback of the plugin's error, which has paths of files.
+
+        Without `--dev` there is no entry.
+        """
         if not self._config.dev:
             return {}
         activity = self._activities[mounted.plugin.name]
         return {"traceback": mounted.traceback or activity.traceback}
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
+        """Whether a plugin is active; False if it has failed or is not loaded."""
         if mounted.error is not None or mounted.plugin.off is not None:
             return False
         return await self._activities[mounted.plugin.name].is_active()
@@ -124,19 +130,20 @@ class CoreRoutes:
     def _run_details(self) -> dict[str, Any]:
         details = self._multiplexer.run_details()
         return {
-            "now": _milliseconds(time.time()),
+            "now": _rounded_time(time.time()),
             "runs": [run.name for run in details],
-            "first_event_times": [_milliseconds(run.first_event_time) for run in details],
-            "last_event_times": [_milliseconds(run.last_event_time) for run in details],
-            "modified_times": [_milliseconds(run.modified) for run in details],
+            "first_event_times": [_rounded_time(run.first_event_time) for run in details],
+            "last_event_times": [_rounded_time(run.last_event_time) for run in details],
+            "modified_times": [_rounded_time(run.modified) for run in details],
             "nonfinite": self._nonfinite.summary(details),
         }
 
 
 def _redacted(plugin: LoadedPlugin, line: str | None) -> str | None:
+    """An error of a plugin without whole paths."""
     return None if line is None else plugin.redact_paths(line)
 
 
-def _milliseconds(wall_time: float | None) -> float | None:
-    """The time rounded to milliseconds, which makes the JSON shorter."""
+def _rounded_time(wall_time: float | None) -> float | None:
+    """A time in seconds, rounded to milliseconds to make the JSON shorter."""
     return None if wall_time is None else round(wall_time, 3)

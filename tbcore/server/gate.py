@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tbcore.config import Config
 from tbcore.http import text_error
 
-HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
+HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 """A whole Host header, in lower case."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -35,7 +35,7 @@ def cookie_name(port: int) -> str:
 
 
 class Gate:
-    """Refuses requests with one line of text that says what would make them valid."""
+    """An ASGI layer that refuses requests, with one line of text that says what is expected."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app
@@ -47,35 +47,38 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await refusal(scope, receive, send)
+            response = self._early_response(scope)
+            if response is not None:
+                await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        """The response that refuses a request, or stores its token in a cookie; else None."""
+    def _early_response(self, scope: Scope) -> Response | None:
+        """The response to a request that is not passed on; None if the request is admitted.
+
+        The response refuses the request, or moves the token from its URL into a cookie.
+        """
         target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         if not target.startswith(b"/"):
             return text_error(400, "the target of the request must be a path that starts with '/'")
-        hosts = _values(scope, b"host")
+        hosts = _header_values(scope, b"host")
         if len(hosts) != 1:
             return text_error(400, f"a request needs exactly one Host header, not {len(hosts)}")
         host = hosts[0].lower()
-        match = HOST.fullmatch(host)
+        match = HOST_HEADER.fullmatch(host)
         if match is None:
             return text_error(400, "the Host header is malformed")
         if self._token is not None:
-            refusal = self._check_token(scope, target, self._token)
+            response = self._check_token(scope, target, self._token)
         else:
-            refusal = self._check_host(scope, host, match["name"])
-        return refusal or self._check_origin(scope, host)
+            response = self._check_host(scope, host, match["name"])
+        return response or self._check_origin(scope, host)
 
     def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:
-        """Refuses names that are neither this machine's nor allowed by an option."""
+        """Refuses host names that are neither this machine's nor allowed by an option."""
         if name in self._names or name in self._allowed or host in self._allowed:
             return None
-        if name == _bound_address(scope):
+        if name == _local_address(scope):
             return None
         return text_error(
             403,
@@ -86,18 +89,18 @@ class Gate:
     def _check_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
         """Refuses a request without the token, and redirects one with the token in its URL."""
         given = _query_token(scope["query_string"])
-        if given is not None and _same(given, token):
+        if given is not None and _equals(given, token):
             if scope["method"] not in SAFE_METHODS:
                 return None
             # The token must not stay in the browser's history, or in links that people share.
             return self._redirect_with_cookie(scope, target, token)
         credentials = [
             value[len("bearer ") :].strip()
-            for value in _values(scope, b"authorization")
+            for value in _header_values(scope, b"authorization")
             if value.lower().startswith("bearer ")
         ]
         credentials += _cookies(scope, self._cookie)
-        if any(_same(credential, token) for credential in credentials):
+        if any(_equals(credential, token) for credential in credentials):
             return None
         fault = "the token is wrong" if given or credentials else "this server requires a token"
         return text_error(
@@ -126,45 +129,48 @@ class Gate:
     def _check_origin(self, scope: Scope, host: str) -> Response | None:
         """Refuses requests from pages of other sites, except for links that a user follows."""
         is_safe = scope["method"] in SAFE_METHODS
-        for site in _values(scope, b"sec-fetch-site"):
+        for site in _header_values(scope, b"sec-fetch-site"):
             if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
                 # Such a page could not read the response, and must not keep the server busy.
                 return text_error(403, "pages of other sites may not send such requests")
         if is_safe:
             return None
-        for origin in _values(scope, b"origin"):
+        for origin in _header_values(scope, b"origin"):
             scheme, separator, origin_host = origin.lower().partition("://")
             if separator and scheme in ("http", "https"):
-                match = HOST.fullmatch(origin_host)
+                match = HOST_HEADER.fullmatch(origin_host)
                 if match and (origin_host == host or {origin_host, match["name"]} & self._allowed):
                     continue
             return text_error(
                 403,
                 f"pages of {origin[:200]!r} may not send such requests; "
-                f"start the server with --allowed_host if it is reached under that name",
+                f"start the server with --allowed_host if that is its name in the browser",
             )
         return None
 
 
 def is_host(text: str) -> bool:
     """Whether a text is a valid Host header, with or without a port."""
-    return HOST.fullmatch(text.lower()) is not None
+    return HOST_HEADER.fullmatch(text.lower()) is not None
 
 
 def _is_link(scope: Scope) -> bool:
     """Whether the response will be shown as a page of its own, in a tab and not in a frame."""
-    kinds = _values(scope, b"sec-fetch-mode"), _values(scope, b"sec-fetch-dest")
-    return kinds[0] == ["navigate"] and kinds[1] in (["document"], [])
+    mode = _header_values(scope, b"sec-fetch-mode")
+    destination = _header_values(scope, b"sec-fetch-dest")
+    # Some older browsers send no Sec-Fetch-Dest.
+    return mode == ["navigate"] and destination in (["document"], [])
 
 
-def _values(scope: Scope, name: bytes) -> list[str]:
+def _header_values(scope: Scope, name: bytes) -> list[str]:
+    """The values of all headers with this name, which is in lower case."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
-def _bound_address(scope: Scope) -> str | None:
-    """The address of this machine that the client connected to, as in a Host header.
+def _local_address(scope: Scope) -> str | None:
+    """The address of this machine that the client connected to, in the form of a Host header.
 
-    An address is safe to accept: unlike a name it cannot be redirected by DNS.
+    It is safe to accept as a host: DNS can redirect a name, but not an address.
     """
     server = scope.get("server")
     if not server:
@@ -181,16 +187,18 @@ def _bound_address(scope: Scope) -> str | None:
 
 
 def _names_of_this_machine() -> set[str]:
+    """The machine's own name, with and without its domain."""
     name = socket.gethostname().lower()
     return {name, name.partition(".")[0]} - {""}
 
 
-def _same(given: str, token: str) -> bool:
-    """Compares in constant time, which does not reveal how much of a guess is right."""
+def _equals(given: str, token: str) -> bool:
+    """Compares in constant time, since the duration must not reveal how much is equal."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _query_token(query: bytes) -> str | None:
+    """The first parameter `token` of a query; None if it has none."""
     for part in query.split(b"&"):
         if _decoded_name(part) == "token":
             return unquote_plus(part.partition(b"=")[2].decode("latin-1"))
@@ -198,11 +206,13 @@ def _query_token(query: bytes) -> str | None:
 
 
 def _decoded_name(part: bytes) -> str:
+    """The name in one `name=value` part of a query."""
     return unquote_plus(part.partition(b"=")[0].decode("latin-1"))
 
 
 def _cookies(scope: Scope, name: str) -> Iterable[str]:
-    for header in _values(scope, b"cookie"):
+    """The values of all cookies with this name: browsers send those of several paths."""
+    for header in _header_values(scope, b"cookie"):
         for pair in header.split(";"):
             key, separator, value = pair.strip().partition("=")
             if separator and key == name:

@@ -1,8 +1,8 @@
 """Guard: runs the routes of one plugin so that its faults do not affect anything else.
 
-Plain handlers, and iterators that make the body of a response, run on the plugin's own threads.
-Async handlers, and async iterators, run on the plugin's own event loop. A handler that is slow or
-blocked delays only its own plugin, and an exception becomes a response.
+Plain handlers, and plain iterators that produce the body of a response, run on the plugin's own
+threads. Async handlers and async iterators run on the plugin's own event loop. A slow or blocked
+handler delays only its own plugin, and an exception becomes an error response.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tbcore.errors import TbcoreError
 from tbcore.http import BODY_KEY, printable, text_error
 from tbcore.plugin_stats import CURRENT_PLUGIN, Call
 from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
-from tbcore.server.plugin_loop import PluginLoop, from_server
+from tbcore.server.plugin_loop import PluginLoop, on_server_loop
 from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.tuning import Tuning
 
@@ -47,7 +47,7 @@ MAX_BODY_BYTES = 1 << 20
 """Size of the largest request body that is accepted."""
 
 BUSY = "all of its threads, or its event loop, are in use"
-"""The reason in messages about calls of a plugin that were not started in time."""
+"""The reason why a call of a plugin was not started in time, for messages."""
 
 STATUSES_WITHOUT_BODY = (204, 304)
 """A response with one of these statuses ends with its headers."""
@@ -63,13 +63,13 @@ class Guard:
         self._stats = mounted.plugin.stats
         self._loop = PluginLoop(self._stats, tuning)
         self._slowest: dict[str, float] = {}
-        """Seconds of the slowest call that was logged, by route. A call is logged if it takes more
-        than twice as long."""
+        """Route to the duration, in seconds, of its slowest call that was logged. Another call is
+        logged only if it takes more than twice as long."""
         self._logged_running: set[str] = set()
-        """Routes that have been logged for running longer than the timeout of the queue."""
+        """Routes with a call that was logged because it ran longer than `queue_timeout_seconds`."""
         self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
-        self._raises = mounted.plugin.strict
-        """Whether faults are raised as well, for a plugin's own tests."""
+        self._raises_faults = mounted.plugin.strict
+        """Whether faults are not only sent as responses, but also raised, for a plugin's tests."""
         self._shows_tracebacks = mounted.plugin.dev
         self._pool = pool
         self._tuning = tuning
@@ -77,9 +77,10 @@ class Guard:
     async def handle(
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Sends the response of the route that matches the scope's path below its root_path.
+        """Sends the response of the first route that matches; returns False if there is none.
 
-        Returns False, and sends nothing, if no route matches.
+        Routes are matched with the part of the scope's `path` that follows its `root_path`. If a
+        route has this address, but not this method, the response is a 405.
         """
         before = CURRENT_PLUGIN.set(self._stats)
         try:
@@ -97,8 +98,8 @@ class Guard:
         for route in routes:
             outcome = attempt(_match, route, scope)
             if isinstance(outcome.error, ValueError):
-                # A parameter that cannot be converted, such as a number with more digits than int()
-                # accepts, matches no address.
+                # A parameter of the route could not be converted, for example a number with more
+                # digits than int() accepts. Such an address does not exist.
                 continue
             if outcome.error is not None:
                 await self._fail(route, outcome.error, scope, receive, send)
@@ -123,7 +124,7 @@ class Guard:
                 return
             scope[BODY_KEY] = body
             receive = _replay(body, receive)
-        request = Request(scope, from_server(receive), from_server(send))
+        request = Request(scope, on_server_loop(receive), on_server_loop(send))
         outcome = await self._call(route, request)
         if outcome is None:
             busy = f"plugin {self.name!r} is busy: {BUSY}"
@@ -139,30 +140,30 @@ class Guard:
         await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, route: Route, request: Request) -> Outcome | None:
-        """What the handler returned or raised; None if it was not started within the timeout."""
+        """The outcome of the handler; None if it was not started before the queue's timeout."""
         what = f"route {route.path}"
         if _is_async(route.endpoint):
             started = attempt(route.endpoint, request)
             return started if started.error else await self._await(what, started.value)
         outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
         if outcome is not None and inspect.isawaitable(outcome.value):
-            # A plain function that calls an async one, such as a decorator's.
+            # A plain function returned the coroutine of an async one, as wrappers of decorators do.
             return await self._await(f"{what}, awaited", outcome.value)
         return outcome
 
     def _timed(self, what: str, handler: Handler, request: Request) -> Outcome:
-        """Calls a handler, in one of the plugin's threads, and logs it if it is slow."""
+        """Calls a handler and logs it if it is slow. Runs in one of the plugin's threads."""
         with self._stats.measure(what) as call:
             outcome = attempt(handler, request)
         self._log_slow(call)
         return outcome
 
     async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome | None:
-        """The outcome of async code on the plugin's event loop; None if the loop stays blocked."""
+        """The outcome of async code on the plugin's event loop; None if the loop is blocked."""
         with self._stats.measure(what) as call:
             loop_task = self._loop.submit(awaitable, what)
             try:
-                outcome = await self._finished(what, loop_task)
+                outcome = await self._outcome_of(what, loop_task)
             except asyncio.CancelledError:
                 loop_task.stop()
                 raise
@@ -172,11 +173,14 @@ class Guard:
     async def _in_thread(
         self, what: str, function: Callable[..., Outcome], *arguments: Any
     ) -> Outcome | None:
-        """The outcome of a call in one of the plugin's threads; None if none becomes free."""
-        return await self._finished(what, self._pool.submit(function, *arguments))
+        """The outcome of a call in one of the plugin's threads; None if no thread is free."""
+        return await self._outcome_of(what, self._pool.submit(function, *arguments))
 
-    async def _finished(self, what: str, future: Future[Outcome]) -> Outcome | None:
-        """The outcome of submitted code; None if it was not started before the queue's timeout."""
+    async def _outcome_of(self, what: str, future: Future[Outcome]) -> Outcome | None:
+        """The outcome of submitted code; None if it was not started before the queue's timeout.
+
+        Code that has been started is waited for, however long it takes.
+        """
         timeout = self._tuning.queue_timeout_seconds
         seconds_left = timeout
         while seconds_left > 0:
@@ -197,7 +201,7 @@ class Guard:
     async def _send(
         self, route: Route, response: Any, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Sends what a handler returned, or an error response if that fails."""
+        """Sends what a handler returned; sends an error response if that is not possible."""
         sender = _CheckedSender(scope["method"], send)
         error = await self._try_send(route, response, sender, scope, receive)
         if error is None:
@@ -207,8 +211,8 @@ class Guard:
             return
         # Part of the response has been sent. Returning without the rest makes the server close the
         # connection, so the client sees that the response is incomplete.
-        self._log(route, error)
-        if self._raises:
+        self._log_failure(route, error)
+        if self._raises_faults:
             raise error
 
     async def _try_send(
@@ -221,9 +225,9 @@ class Guard:
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
             sender.check(response)
             if type(response).__call__.__module__ != Response.__module__:
-                # A class of the plugin: it runs the background task itself.
-                sending = response(scope, from_server(receive), from_server(sender.send))
-                _value(what, await self._await(what, sending))
+                # A class of the plugin, which may do anything, such as run the background task.
+                sending = response(scope, on_server_loop(receive), on_server_loop(sender.send))
+                _unwrap(what, await self._await(what, sending))
                 return None
             background = response.background
             if background is not None or isinstance(response, StreamingResponse):
@@ -238,7 +242,7 @@ class Guard:
                 await response(scope, receive, sender.send)
             if background is not None:
                 task = f"background task of route {route.path}"
-                _value(task, await self._await(task, background()))
+                _unwrap(task, await self._await(task, background()))
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -246,10 +250,10 @@ class Guard:
         return None
 
     def _parts(self, what: str, body: Any) -> AsyncGenerator[Any]:
-        """The parts of a body, made in the plugin's own threads or on its own event loop.
+        """The parts of a body, produced in the plugin's own threads or on its own event loop.
 
-        A plain iterator is unwrapped first: Starlette would run it in threads that all plugins
-        share.
+        Starlette wraps a plain iterator in `iterate_in_threadpool`, whose threads all plugins would
+        share. So the iterator is taken out of that wrapper.
         """
         if getattr(body, "ag_code", None) is iterate_in_threadpool.__code__:
             return self._plain_parts(what, iter(body.ag_frame.f_locals["iterator"]))
@@ -261,15 +265,17 @@ class Guard:
                 outcome = await self._in_thread(what, attempt, next, parts)
                 if outcome is not None and isinstance(outcome.error, StopIteration):
                     return
-                yield _value(what, outcome)
+                yield _unwrap(what, outcome)
         finally:
-            # Otherwise the garbage collector would close the generator in the server's thread.
+            # Otherwise the garbage collector would close the generator in the server's thread. The
+            # outer `attempt` is for a pool that cannot start a thread.
             if isinstance(parts, Generator):
                 attempt(self._pool.submit, attempt, parts.close)
 
     async def _async_parts(self, what: str, parts: AsyncIterator[Any]) -> AsyncGenerator[Any]:
         async def next_part() -> Any:
-            # Called on the plugin's event loop, which then also closes the generator.
+            # `anext` must be called on the plugin's event loop, so that this loop also closes the
+            # generator.
             return await anext(parts)
 
         try:
@@ -277,12 +283,13 @@ class Guard:
                 outcome = await self._await(what, next_part())
                 if outcome is not None and isinstance(outcome.error, StopAsyncIteration):
                     return
-                yield _value(what, outcome)
+                yield _unwrap(what, outcome)
         finally:
             if isinstance(parts, AsyncGenerator):
                 attempt(self._loop.submit, parts.aclose(), what)
 
     def _log_slow(self, call: Call) -> None:
+        """Logs a finished call that was slow, and much slower than those that were logged."""
         threshold = self._tuning.slow_call_seconds
         if call.what in self._slowest:
             threshold = 2 * self._slowest[call.what]
@@ -293,46 +300,47 @@ class Guard:
     async def _fail(
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Sends the error response for a route that failed."""
-        self._log(route, error)
+        """Logs the failure of a route and sends the error response."""
+        self._log_failure(route, error)
         failed = f"plugin {self.name!r} failed in its route {route.path!r}"
         if self._shows_tracebacks:
             response = _traceback_response(failed, error)
         else:
             response = text_error(500, f"{failed}; the log has the details")
         await response(scope, receive, send)
-        if self._raises:
+        if self._raises_faults:
             raise error
 
-    def _log(self, route: Route, error: BaseException) -> None:
+    def _log_failure(self, route: Route, error: BaseException) -> None:
+        """Records a failure, and logs it unless the caller raises it."""
         self._stats.record_failure(f"route {route.path}", describe(error), error)
-        if self._raises:
+        if self._raises_faults:
             error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
             return
         logger.error("plugin %r: route %r failed", self.name, route.path, exc_info=error)
 
 
 class _CheckedSender:
-    """Sends a plugin's response, and raises before anything that is not valid HTTP is sent.
+    """Sends a plugin's response, and raises before it would send anything that is not valid HTTP.
 
-    The server would find the same faults, but too late for an error response. For example, a body
-    that is shorter than its Content-Length would keep the client waiting for the rest.
+    The server would find the same faults, but too late for an error response. For example, if a
+    body is shorter than its Content-Length, the client would wait for the rest.
     """
 
     def __init__(self, method: str, send: Send) -> None:
         self.is_started = False
-        """Whether the headers have been sent, so that no other response can be."""
+        """Whether the headers have been sent, so that no error response can be sent any more."""
         self._method = method
         self._send = send
         self._is_checked = False
-        """Whether headers and body were checked before the first of them was sent."""
+        """Whether `check` has compared the whole body with the headers."""
         self._missing: int | None = None
-        """Bytes of the body that have not been sent yet; None if any length is valid."""
+        """Number of bytes of the body that are still to be sent; None if any number is valid."""
 
     def check(self, response: Response) -> None:
-        """Raises if the body is known in advance, and its length is not the Content-Length."""
+        """Raises if the whole body is known, and its length is not that in the headers."""
         if type(response).__call__ is not Response.__call__:
-            # The body is made while it is sent.
+            # The body is produced while it is sent.
             return
         expected = _body_size(response.status_code, response.raw_headers, self._method)
         if expected is not None and len(response.body) != expected:
@@ -342,6 +350,7 @@ class _CheckedSender:
         self._is_checked = True
 
     async def send(self, message: Message) -> None:
+        """Sends an ASGI message; raises ValueError if the body gets too long or ends too early."""
         if message["type"] == "http.response.start":
             if not self._is_checked:
                 self._missing = _body_size(message["status"], message["headers"], self._method)
@@ -358,21 +367,21 @@ class _CheckedSender:
 
 
 def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> int | None:
-    """Bytes that the body must have; None for any number. Raises if the headers are not valid."""
+    """Number of bytes that the body must have; None for any number. Raises for invalid headers."""
     head = h11.Response(status_code=status, headers=headers)
     if status > 599:
         raise ValueError(f"{status} is not a valid HTTP status")
     if status in STATUSES_WITHOUT_BODY:
         return 0
     if method == "HEAD":
-        # No body is sent, and the headers are those of the response to GET.
+        # No body is sent, and Content-Length is that of the response to GET.
         return None
     lengths = [int(value) for name, value in head.headers if name == b"content-length"]
     return lengths[0] if lengths else None
 
 
-def _value(what: str, outcome: Outcome | None) -> Any:
-    """What code of a plugin returned; raises what it raised."""
+def _unwrap(what: str, outcome: Outcome | None) -> Any:
+    """What the code of a plugin returned. Raises what it raised, or TimeoutError for None."""
     if outcome is None:
         raise TimeoutError(f"{what} was not started: {BUSY}")
     if outcome.error is not None:
@@ -381,7 +390,7 @@ def _value(what: str, outcome: Outcome | None) -> Any:
 
 
 def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
-    """Starlette's match, for the whole path. Starlette alone ignores a newline at its end."""
+    """Starlette's match of a route, except that a newline at the end of the path is not ignored."""
     if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
         return Match.NONE, {}
     return route.matches(scope)
@@ -395,7 +404,7 @@ def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
 
 
 def _error_response(error: BaseException) -> Response | None:
-    """The response for an exception that a handler may raise; None for any other exception."""
+    """The response for an exception that handlers may raise on purpose; None for any other."""
     if isinstance(error, TbcoreError):
         return text_error(error.status, str(error))
     if isinstance(error, HTTPException):
@@ -406,13 +415,14 @@ def _error_response(error: BaseException) -> Response | None:
 
 
 def _traceback_response(failed: str, error: BaseException) -> Response:
-    """The error response for the author of a plugin: one line, then the traceback."""
+    """The error response for the author of a plugin: the reason in one line, and the traceback."""
     line = text_error(500, f"{failed}: {describe(error)}")
     text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
     return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})
 
 
 def _is_async(handler: Handler) -> bool:
+    """Whether a handler is an `async def` function, perhaps within a partial."""
     while isinstance(handler, functools.partial):
         handler = handler.func
     return inspect.iscoroutinefunction(handler)
@@ -423,7 +433,8 @@ async def read_body(
 ) -> bytes | Response | None:
     """The whole body of a request; None if the client has disconnected.
 
-    A response, which the caller must send, if the body is too long or does not arrive in time.
+    If the body is too long or does not arrive in time, the result is an error response, which the
+    caller must send.
     """
     try:
         return await asyncio.wait_for(_read_body(scope, receive), timeout_seconds)
@@ -456,7 +467,7 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A receive channel that yields a body which has been read already, then the real messages."""
+    """A `receive` that returns a body that has been read already, and then the real messages."""
     is_replayed = False
 
     async def replay() -> Message:

@@ -1,8 +1,8 @@
 """The headers of every response, and the outermost ASGI layer, which adds them.
 
-The page shows text from a log as text. If it ever fails to, these headers keep the text from
-running as code. They also keep pages of other sites from reading responses and from framing the
-page.
+The page inserts text from a log as text, never as HTML. Should it fail to, these headers prevent
+the text from running as code. They also prevent pages of other sites from reading responses, and
+from showing the page in a frame.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.S)
 def content_security_policy(index_page: bytes) -> bytes:
     """The Content-Security-Policy. It allows one inline script, the import map, by its hash.
 
-    The map's addresses are relative and nothing in it is filled in, so the hash does not depend on
-    the path prefix.
+    The import map has only relative addresses, so its hash is the same for every path prefix.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
@@ -48,14 +47,14 @@ def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
     return [
         (b"content-security-policy", policy),
         (b"x-content-type-options", b"nosniff"),
-        # Not no-referrer, which may make browsers send `Origin: null` with the page's own POST.
+        # With no-referrer, browsers may send `Origin: null` with the page's own POST requests.
         (b"referrer-policy", b"same-origin"),
         (b"cross-origin-resource-policy", b"same-origin"),
     ]
 
 
 class SafeHeaders:
-    """The outermost ASGI layer: adds the headers, and responds if the layers inside have failed."""
+    """The outermost ASGI layer: adds the headers, and responds if the inner layers fail."""
 
     def __init__(self, app: ASGIApp, policy: Callable[[], bytes], *, dev: bool) -> None:
         self._app = app
@@ -97,14 +96,15 @@ class SafeHeaders:
             if self._dev:
                 raise
         else:
-            # A plugin's response failed before its first byte. That has been logged.
+            # A plugin's response failed before its first byte, which has been logged.
             if not started:
                 await _failure_response()(scope, receive, send_safely)
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        ours = safety_headers(self._policy())
-        names = {name for name, _ in ours}
-        complete = [(name, value) for name, value in headers if name not in names] + ours
+        """The headers of a response, with the safety headers in place of any of the same names."""
+        safety = safety_headers(self._policy())
+        names = {name for name, _ in safety}
+        complete = [(name, value) for name, value in headers if name not in names] + safety
         if not any(name == b"cache-control" for name, _ in headers):
             complete.append((b"cache-control", b"no-cache"))
         return complete
@@ -115,6 +115,7 @@ def _failure_response() -> Response:
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
+    """Confirms the messages about the start and the end of the server; there is nothing to do."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -16,13 +16,13 @@ import uvicorn
 from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import BACKLOG
-from tbcore.server.protocol import ACCEPTED_SHARE, MAX_HEADER_BYTES, protocol_with
+from tbcore.server.protocol import ACCEPT_BATCH_DIVISOR, MAX_HEADER_BYTES, protocol_with
 
 KEEP_ALIVE_SECONDS = 30
 """An idle connection is closed after this long. A page that sends a request every few seconds needs
 only one connection."""
 SHUTDOWN_TIMEOUT_SECONDS = 0.3
-"""How long a request may still run after the signal that ends the server."""
+"""How long requests may continue to run after the signal that ends the server."""
 
 
 class HttpServer(uvicorn.Server):
@@ -34,8 +34,9 @@ class HttpServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=protocol,
-                # asyncio accepts this many connections at once.
-                backlog=max(1, protocol.max_connections // ACCEPTED_SHARE),
+                # asyncio also accepts this many connections in one batch. `startup` sets the
+                # length of the system's queue.
+                backlog=max(1, protocol.max_connections // ACCEPT_BATCH_DIVISOR),
                 ws="none",
                 lifespan="off",
                 loop="asyncio",
@@ -56,7 +57,9 @@ class HttpServer(uvicorn.Server):
         """The signal that ended the server; None while it runs, and if `end` was called."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to accept connections; uvicorn calls this on its event loop."""
         await super().startup(sockets)
+        # asyncio has called listen() with the small backlog of the configuration.
         for listener in sockets or ():
             listener.listen(BACKLOG)
         self._on_started()
@@ -67,7 +70,7 @@ class HttpServer(uvicorn.Server):
         self._app.close_streams()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Called in the main thread when a signal arrives."""
+        """Ends the server. Called in the main thread when a signal arrives."""
         if self.exit_signal is not None:
             # A second signal ends the process at once.
             os._exit(128 + sig)
@@ -78,7 +81,8 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handles signals while the server runs.
 
-        Unlike uvicorn's own method it does not raise them again; `exit_signal` has the signal.
+        uvicorn's own method raises a signal again when the server has ended. This one only stores
+        it in `exit_signal`.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

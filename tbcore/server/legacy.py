@@ -1,6 +1,6 @@
-"""LegacyIndex: the index of runs and tags in the API from before plugins had their own addresses.
+"""LegacyIndex: the index of runs and tags in the API before plugins had their own addresses.
 
-The other addresses of that API are routes of plugins; see `LegacyApi`.
+Plugins provide the other addresses of that API as routes; see `LegacyApi`.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ TAG_TYPES: Mapping[str, list[str] | bool] = {
     "meta_graph": False,
     "run_metadata": [],
 }
-"""Tag type to its value if no installed plugin provides it. Old pages need every key. All keys but
-`meta_graph` are in TensorBoard's documentation of the API; its servers sent that one, too."""
+"""Tag type to its value if no plugin provides it. Old pages need every key. TensorBoard's
+documentation of the API lists all keys except `meta_graph`, which its servers also sent."""
 
 PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
-"""Addresses of the page, one for each of the tabs that it had."""
+"""Addresses of the old page, one for each of its tabs."""
 
 STATS_NAME = "legacy tag types"
-"""Name of these calls in a plugin's stats."""
+"""The name of the calls of a plugin's `tag_types` functions in its stats."""
 
 TagsByType = dict[str, dict[str, Any]]
-"""Run to tag type to its tags, or to whether the run has data of the type."""
+"""Name of run to tag type, to the run's tags of this type or to whether it has such data."""
 
-TagType = Callable[[str], Any]
-"""Returns a run's tags of one type, or whether the run has data of the type."""
+TagsFunction = Callable[[str], Any]
+"""A plugin's function for one tag type. It gets the name of a run, and returns the run's tags of
+the type, or whether the run has such data."""
 
 
 class LegacyIndex:
@@ -60,22 +61,27 @@ class LegacyIndex:
         self._multiplexer = multiplexer
         self._tuning = tuning
         self._pools = pools
-        self._functions: dict[str, dict[str, TagType]] = {}
-        """Plugin name to its tag types. If two plugins have the same type, the first is used."""
+        self._functions: dict[str, dict[str, TagsFunction]] = {}
+        """Name of plugin to its functions by tag type. If two plugins have the same type, the first
+        plugin's is used."""
         self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
         self._logged: set[str] = set()
         self._blocked: dict[str, Future[TagsByType]] = {}
-        """Plugin name to a call that has timed out. The plugin is not called again while it
-        runs."""
+        """Name of plugin to a call that has timed out. The plugin is not called again while this
+        call runs."""
         taken: set[str] = set()
-        for plugin in mounted:
-            own = {k: f for k, f in plugin.legacy.tag_types.items() if k not in taken}
-            if own:
-                self._functions[plugin.plugin.name] = own
-                taken |= own.keys()
+        for m in mounted:
+            functions = {
+                tag_type: function
+                for tag_type, function in m.legacy.tag_types.items()
+                if tag_type not in taken
+            }
+            if functions:
+                self._functions[m.plugin.name] = functions
+                taken |= functions.keys()
 
     async def as_json(self, request: Request) -> TagsByType:
-        """The index of all runs; each run has all types."""
+        """The index of all runs. Each run has all tag types, and the time of its first event."""
         runs = self._multiplexer.runs()
         index: TagsByType = {run: dict(TAG_TYPES) for run in runs}
         names = list(self._functions)
@@ -115,6 +121,7 @@ class LegacyIndex:
         return index
 
     def _fill(self, index: TagsByType, name: str, runs: Sequence[str]) -> None:
+        """Adds one plugin's tags to the index. A type is left out once its function has failed."""
         for tag_type, function in self._functions[name].items():
             for run in runs:
                 outcome = attempt(_tags, function, run)
@@ -132,7 +139,7 @@ class LegacyIndex:
         try:
             return self._multiplexer.first_event_time(run)
         except NotFoundError:
-            # The run has just been deleted.
+            # The run was deleted after the index was begun.
             return None
 
     def _log_omission(
@@ -145,12 +152,13 @@ class LegacyIndex:
             logger.error("%s: %s", what, reason, exc_info=error)
 
 
-def _tags(function: TagType, run: str) -> list[str] | bool:
+def _tags(function: TagsFunction, run: str) -> list[str] | bool:
+    """What a plugin's function returns for a run; raises TypeError if it is neither form."""
     value = function(run)
     if isinstance(value, bool):
         return value
     tags = list(value)
     for tag in tags:
         if not isinstance(tag, str):
-            raise TypeError(f"tags must be texts, got {type(tag).__name__}")
+            raise TypeError(f"tags must be strings, got {type(tag).__name__}")
     return tags

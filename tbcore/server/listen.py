@@ -12,15 +12,15 @@ from tbcore.config import DEFAULT_PORT
 from tbcore.errors import TbcoreError
 
 BACKLOG = 2048
-"""Connections that the system queues until the server accepts them."""
+"""Maximum number of connections that the system queues until the server accepts them."""
 DEFAULT_PORTS = range(DEFAULT_PORT, DEFAULT_PORT + 100)
-"""Ports that are tried in this order if the user gives none."""
+"""Ports that are tried, in this order, if the user gives none."""
 
 LOCALHOST = "localhost"
 
 
 class Listening(NamedTuple):
-    """Sockets that listen already. Early connections wait in the queue until the server runs."""
+    """Listening sockets. Connections wait in the system's queue until the server runs."""
 
     sockets: list[socket.socket]
     host: str
@@ -44,8 +44,8 @@ def listen(
 ) -> Listening:
     """Listens on an address of this machine, by default on loopback, for both IPv4 and IPv6.
 
-    Without a port, uses the first of the default ports that is free. Port 0 is any free one. Raises
-    TbcoreError with one line that says what to do if that is impossible.
+    If `port` is None, the first free one of the default ports is used; if it is 0, any free port.
+    Raises TbcoreError if it cannot listen, with one line that says what to do.
     """
     host = host or LOCALHOST
     if bind_all:
@@ -54,7 +54,7 @@ def listen(
         sockets = _bind_first(_addresses(host), port, default_ports)
     bound = [ipaddress.ip_address(s.getsockname()[0].partition("%")[0]) for s in sockets]
     if any(address.is_unspecified for address in bound):
-        # A browser cannot connect to the address that means all addresses.
+        # Browsers cannot connect to 0.0.0.0 or ::, which mean all addresses.
         host = socket.gethostname()
     elif ":" in host:
         host = f"[{host}]"
@@ -67,6 +67,8 @@ def listen(
 
 
 class _Address(NamedTuple):
+    """An address to listen on, without a port."""
+
     family: socket.AddressFamily
     host: str
     required: bool = True
@@ -74,8 +76,9 @@ class _Address(NamedTuple):
 
 
 def _addresses(host: str) -> list[_Address]:
+    """The addresses of a host name, each once."""
     if host == LOCALHOST:
-        # Browsers try both addresses. A machine may lack IPv6.
+        # Browsers try both addresses. IPv6 is optional, since some machines lack it.
         return [
             _Address(socket.AF_INET, "127.0.0.1"),
             _Address(socket.AF_INET6, "::1", required=False),
@@ -88,6 +91,7 @@ def _addresses(host: str) -> list[_Address]:
 
 
 def _bind_all(port: int | None, default_ports: range) -> list[socket.socket]:
+    """Listens on all addresses of the machine, for IPv6 and IPv4 or else for IPv4 alone."""
     if socket.has_dualstack_ipv6():
         try:
             # This socket accepts IPv4 connections, too.
@@ -146,6 +150,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
                         f"port {chosen} is in use by another program; "
                         f"choose another with --port, or omit --port to use a free one"
                     ) from error
+                # An optional address is left out if the system refuses it.
                 if address.required:
                     raise _cannot_listen(address, chosen, error) from error
     except TbcoreError:
@@ -158,6 +163,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
 
 
 def _cannot_listen(address: _Address, port: int, error: OSError) -> TbcoreError:
+    """The error for the user, in one line that says what to do where that is known."""
     if error.errno == errno.EADDRNOTAVAIL:
         return TbcoreError(f"{address.host} is not an address of this machine; see --host")
     if error.errno == errno.EACCES:

@@ -1,4 +1,7 @@
-"""Summaries of NaN and infinite values for the list of runs: which tags, and from which step on."""
+"""Summaries of the nonfinite values of each run: which tags have them, and from which step on.
+
+Nonfinite values are NaN and the two infinities. The page marks runs that have them.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,24 @@ from tbcore.errors import NotFoundError
 from tbcore.store.multiplexer import Multiplexer, RunDetails
 
 _MAX_TAGS = 5
-"""Tags that are named for each run."""
+"""Maximum number of tags in the summary of a run."""
 _PIECE_ROWS = 1 << 16
-"""Rows that are checked at once. A series may have millions of rows after its first NaN."""
+"""Rows that are checked at once: a series may have millions of rows after the first such value."""
 
 
 class NonfiniteSummaries:
-    """Caches the summary of each run until the run changes. All methods are for any thread."""
+    """Caches the summary of each run until the run changes. May be used in any thread."""
 
     def __init__(self, multiplexer: Multiplexer) -> None:
         self._multiplexer = multiplexer
         self._cache: dict[str, tuple[RunDetails, dict[str, Any]]] = {}
 
     def summary(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
-        """Run to its summary, for the runs that have such values."""
+        """Name of run to summary, for the runs with nonfinite values.
+
+        In a summary, `num_tags` counts all tags with such values, `tags` are the first few, and
+        `first_steps` has the first step of each of these with such a value.
+        """
         old_cache = self._cache
         cache = {}
         for run in details:
@@ -44,7 +51,7 @@ class NonfiniteSummaries:
         }
 
     def _first_step(self, run: str, tag: str) -> int | None:
-        """The step of the first nonfinite row as written; None if the data has been deleted."""
+        """The step of the first nonfinite value, in the order written; None if it was deleted."""
         try:
             series = self._multiplexer.scalars(run, tag)
         except NotFoundError:

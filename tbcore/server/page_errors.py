@@ -1,6 +1,6 @@
-"""Page errors: what a plugin's module raised in the browser, logged where its author reads it.
+"""Page errors: what a plugin's module raised in the browser, logged by the server for its author.
 
-The page sends its errors to servers with `--dev` only. Other servers do not have the address.
+The page sends its errors only to servers with `--dev`. Other servers do not have this address.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from tbcore.server.guard import method_not_allowed, read_body
 logger = logging.getLogger(__name__)
 
 MAX_LINES = 50
+"""Lines of the stack that are logged."""
 MAX_LINE_LENGTH = 500
-"""Characters of a line of the stack, and of the plugin's name."""
+"""Maximum number of characters of a line of the stack, and of the plugin's name."""
 
 
-async def take_page_error(
-    scope: Scope, receive: Receive, timeout_seconds: float
-) -> Response | None:
-    """Logs the error in the body of a request; None if the client has disconnected."""
+async def log_page_error(scope: Scope, receive: Receive, timeout_seconds: float) -> Response | None:
+    """Logs the error in the body of a request.
+
+    Returns the response; None if the client has disconnected.
+    """
     if scope["method"] != "POST":
         return method_not_allowed(scope, {"POST"})
     body = await read_body(scope, receive, timeout_seconds)
@@ -36,7 +38,7 @@ async def take_page_error(
         plugin, stack = page_error["plugin"], page_error["stack"]
         lines = [printable_line(line)[:MAX_LINE_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
     except (ValueError, TypeError, KeyError, AttributeError):
-        return text_error(400, 'the body must be JSON with the texts "plugin" and "stack"')
+        return text_error(400, 'the body must be JSON with the strings "plugin" and "stack"')
     name = str(plugin)[:MAX_LINE_LENGTH]
     logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
     return Response(status_code=204)

@@ -1,8 +1,8 @@
 """PluginLoop: the asyncio event loop of one plugin, in a thread of its own.
 
-Code that blocks the loop delays only the async code of the same plugin. Each coroutine is driven by
-hand from one await to the next, so it is known at any time which coroutine runs, and for how long
-it has blocked the others.
+Code that blocks the loop delays only the async code of the same plugin. A wrapper resumes each
+coroutine after each await, so it is always known which coroutine is running, and for how long it
+has blocked the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 class LoopTask(Future[Outcome]):
-    """The outcome of an awaitable on the plugin's loop. `cancel` works until it is started."""
+    """A future for the outcome of an awaitable on the plugin's loop.
+
+    `cancel` has an effect only until the awaitable is started, as with futures of threads.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -44,25 +47,27 @@ class _TimeSlice(NamedTuple):
     """The time from one await of a coroutine to the next. Nothing else runs on the loop then."""
 
     what: str
+    """The code that runs, such as `route /tags`."""
     started: float
     """In seconds of the monotonic clock."""
 
 
 class PluginLoop:
-    """Starts its thread when the first awaitable is submitted. The thread is a daemon."""
+    """An event loop in a daemon thread, which is started for the first awaitable."""
 
     def __init__(self, stats: PluginStats, tuning: Tuning) -> None:
         self._stats = stats
         self._tuning = tuning
         self._time_slice: _TimeSlice | None = None
-        self._logged: set[str] = set()
-        """Code that has been logged for blocking the loop."""
+        """The time slice that is running; None while the loop waits."""
+        self._logged_blocking: set[str] = set()
+        """The code that has been logged because it blocked the loop."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def submit(self, awaitable: Awaitable[Any], what: str) -> LoopTask:
-        """Starts code of the plugin on the loop. `what` names the code in log lines and stats.
+        """Starts an awaitable of the plugin on the loop. `what` names it in log lines and stats.
 
         Raises NoThreadError if the system has no thread for the loop.
         """
@@ -86,7 +91,7 @@ class PluginLoop:
         return loop_task
 
     def check_blocked(self) -> None:
-        """Logs the code that blocks the loop at this moment, if any has blocked it for too long."""
+        """Logs the code that is blocking the loop, if it has done so for too long."""
         time_slice = self._time_slice
         if time_slice is None:
             return
@@ -103,6 +108,7 @@ class PluginLoop:
         self._warn_blocked(time_slice, seconds, stack)
 
     def _started_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop, whose thread is started by the first call."""
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
@@ -126,7 +132,7 @@ class PluginLoop:
                 self._log_unhandled(loop, {"message": "a task has failed", "exception": error})
 
     def _log_unhandled(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Logs an error that no caller receives, such as that of a task the plugin started."""
+        """Logs an error that no caller receives, such as an exception in a task of the plugin."""
         message, error = context["message"], context.get("exception")
         line = f"{message}: {describe(error)}" if error else message
         self._stats.record_failure("task", line, error)
@@ -134,7 +140,7 @@ class PluginLoop:
 
     @types.coroutine
     def _drive(self, coroutine: Coroutine[Any, Any, Any], what: str) -> Generator[Any, Any, Any]:
-        """Runs a coroutine as `await coroutine` does, and records its time slices."""
+        """Runs a coroutine as `await coroutine` does, and measures each of its time slices."""
         resume: Any = coroutine.send
         argument: Any = None
         while True:
@@ -145,7 +151,7 @@ class PluginLoop:
                 return end.value
             finally:
                 self._time_slice = None
-                self._record(time_slice)
+                self._record_blocking(time_slice)
             try:
                 resume, argument = coroutine.send, (yield awaited)
             except GeneratorExit:
@@ -154,8 +160,8 @@ class PluginLoop:
             except BaseException as error:
                 resume, argument = coroutine.throw, error
 
-    def _record(self, time_slice: _TimeSlice) -> None:
-        """Records and logs a finished time slice that blocked the loop for too long."""
+    def _record_blocking(self, time_slice: _TimeSlice) -> None:
+        """Records and logs a finished time slice if it blocked the loop for too long."""
         what = time_slice.what
         seconds = time.monotonic() - time_slice.started
         if seconds >= self._tuning.blocked_loop_seconds:
@@ -164,10 +170,11 @@ class PluginLoop:
             self._warn_blocked(time_slice, seconds, "")
 
     def _warn_blocked(self, time_slice: _TimeSlice, seconds: float, stack: str) -> None:
+        """Logs, once for each `what`, that it blocked the loop. `stack` may be empty."""
         with self._lock:
-            if time_slice.what in self._logged:
+            if time_slice.what in self._logged_blocking:
                 return
-            self._logged.add(time_slice.what)
+            self._logged_blocking.add(time_slice.what)
         logger.warning(
             "plugin %r: %s is async, and has blocked the plugin's event loop for %.1f s; "
             "a plain def function runs on a thread of its own%s",
@@ -175,8 +182,11 @@ class PluginLoop:
         )  # fmt: skip
 
 
-def from_server(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wraps an async function of the running loop, the server's, for calls from another loop."""
+def on_server_loop(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Wraps an async function so that any loop may call it, and the current loop runs it.
+
+    Called on the server's event loop, for ASGI functions that a plugin's event loop will call.
+    """
     server = asyncio.get_running_loop()
 
     async def call(*arguments: Any) -> Any:
@@ -200,4 +210,5 @@ async def _outcome(awaitable: Awaitable[Any]) -> Outcome:
 
 
 async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
+    """Makes a coroutine of any awaitable, for functions that accept no other."""
     return await awaitable

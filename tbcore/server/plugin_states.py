@@ -16,7 +16,7 @@ from tbcore.server.activity import Activity
 
 
 class PluginStates:
-    """Makes the data of `data/plugins`."""
+    """The response of `data/plugins`."""
 
     def __init__(
         self,
@@ -26,7 +26,8 @@ class PluginStates:
         activities: Mapping[str, Activity],
         is_active: Callable[[MountedPlugin], Awaitable[bool]],
     ) -> None:
-        """`off` are plugins that are installed and not loaded; `activities` is by name."""
+        """`off` are plugins that are installed, but not loaded. The keys of `activities` are the
+        names of plugins."""
         self._dev = config.dev
         plugins = [*mounted, *(MountedPlugin(plugin) for plugin in off)]
         self._mounted = sorted(plugins, key=lambda m: m.plugin.name)
@@ -34,7 +35,7 @@ class PluginStates:
         self._is_active = is_active
 
     async def as_json(self, request: Request) -> dict[str, Any]:
-        """All installed plugins by name. Whole paths and tracebacks are included with `--dev`."""
+        """All installed plugins, sorted by name. With `--dev`, whole paths and tracebacks, too."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             "version": tbcore.__version__,
@@ -64,7 +65,7 @@ class PluginStates:
         }
 
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
-        """The state, and the reason for it unless it is `active`."""
+        """The state of a plugin, and the reason for it. There may be no reason if it is active."""
         plugin = mounted.plugin
         if plugin.off:
             return "off", plugin.off

@@ -1,8 +1,8 @@
 """ThreadPool: daemon threads for work that must not block the event loop.
 
-Three differences from the executor of the standard library: a thread is started only if all others
-are busy, it ends when it has been idle for a while, and it does not keep the process from ending. A
-handler may block forever, and Ctrl-C must still work.
+It differs from ThreadPoolExecutor in three ways: a thread is started only if all others are busy,
+it ends when it has been idle for a while, and it does not keep the process from ending. A handler
+may block forever, and Ctrl-C must still work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NoThreadError(RuntimeError):
 
 
 class ThreadPool:
-    """At most `max_threads` threads. Blocked threads affect the users of this pool only."""
+    """At most `max_threads` threads. Blocked threads affect only the users of this pool."""
 
     def __init__(
         self, name: str, *, max_threads: int = 16, idle_timeout_seconds: float = 60.0
@@ -35,13 +35,13 @@ class ThreadPool:
         self._idle_timeout_seconds = idle_timeout_seconds
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._num_queued = 0
-        """Jobs that no thread has taken yet."""
+        """Number of jobs that no thread has taken yet."""
         self._num_idle = 0
-        """Threads that wait for a job."""
+        """Number of threads that wait for a job."""
         self._lock = threading.Lock()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Queues a call for one of the threads. The future can be cancelled until the call runs.
+        """Queues a call for one of the threads. The future can be cancelled until the call begins.
 
         Raises NoThreadError if the pool has no thread and cannot start one.
         """
@@ -72,7 +72,7 @@ class ThreadPool:
         return future.result()
 
     def _add_thread(self) -> None:
-        """Starts one more thread unless there are `max_threads`. The caller holds the lock."""
+        """Starts a thread if there are fewer than `max_threads`. The caller holds the lock."""
         if self.num_threads >= self.max_threads:
             return
         name = f"{self.name}-{self.num_threads + 1}"
@@ -86,7 +86,7 @@ class ThreadPool:
         self.num_threads += 1
 
     def _work(self) -> None:
-        """Runs jobs until none has come for the idle timeout."""
+        """Runs jobs, and ends after the idle timeout without one. Runs in each thread."""
         while True:
             with self._lock:
                 self._num_idle += 1
@@ -98,6 +98,7 @@ class ThreadPool:
                 if job is not None:
                     self._num_queued -= 1
                 elif not self._num_queued:
+                    # Otherwise a job was queued just after the timeout.
                     self.num_threads -= 1
                     return
             if job is not None:
@@ -107,8 +108,8 @@ class ThreadPool:
 async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:
     """Waits for a future of another thread for at most `seconds`; returns whether it is done.
 
-    Does the work of `asyncio.wait` and `asyncio.wrap_future` in a third of the steps. If the
-    waiting task is cancelled the future is not.
+    Like `asyncio.wait` with `asyncio.wrap_future`, but in a third of the event loop's steps.
+    Cancelling the task that waits does not cancel the future.
     """
     loop = asyncio.get_running_loop()
     waiter = loop.create_future()
@@ -118,7 +119,7 @@ async def wait_for(future: Future[Any], seconds: float | None = None) -> bool:
             waiter.set_result(None)
 
     def wake_from_thread(_: Future[Any]) -> None:
-        # The loop is closed if the server ended before the call.
+        # RuntimeError: the loop is closed, because the server ended before the call did.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(wake)
 

@@ -1,8 +1,8 @@
 """Protocol: uvicorn's HTTP/1.1 with timeouts, a connection limit, and headers on its own errors.
 
-uvicorn waits forever for the rest of a request, and for a client that does not read its response.
-When there are too many connections, old ones are closed in favour of new ones: first those that
-have been silent for longest, then those whose response has taken longest.
+uvicorn alone would wait forever for the rest of a request, or for a client that does not read its
+response. If there are too many connections, the protocol closes an old one for each new one:
+preferably the one that has waited longest for a request, else the one whose response takes longest.
 """
 
 from __future__ import annotations
@@ -20,34 +20,36 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tbcore.tuning import Tuning
 
 MAX_UNSENT_BYTES = 1 << 17
-"""Bytes that the system buffers for a socket ahead of what it can send. The default is megabytes,
-and a socket becomes writable only after a third of them was sent, so that a slow client would seem
-to read nothing for minutes."""
+"""Maximum number of bytes that the system buffers for a socket and has not sent yet. Its default is
+megabytes, and a socket becomes writable again only after a third of them was sent. A slow client
+would then seem to read nothing for minutes."""
 MAX_CONNECTIONS = 500
-"""Connections at the same time; fewer if the process may not have twice as many descriptors."""
-ACCEPTED_SHARE = 16
-"""At most one in this many connections is accepted at once. asyncio accepts two or three such
-batches before an evicted connection is really closed, and if the process runs out of descriptors it
-accepts no connection for a second."""
+"""Maximum number of open connections. It is lower if the process may not have twice as many file
+descriptors."""
+ACCEPT_BATCH_DIVISOR = 16
+"""A batch of new connections has at most the connection limit, divided by this number. asyncio
+accepts two or three batches before an evicted connection is really closed. If the process runs out
+of descriptors, it accepts no connection for a second."""
 MIN_AGE_TO_EVICT_SECONDS = 1.0
-"""A connection that has been silent, or has been served, for less than this is evicted only if all
-others are as young."""
+"""A connection that has been waiting, or responding, for less than this is evicted only if there is
+no older one."""
 LINGER_SECONDS = 2.0
-"""How long a client may continue to send a request that has been refused."""
+"""How long a connection stays open after a malformed request: the client may still be sending, and
+must get the response."""
 MAX_HEADER_BYTES = 1 << 16
-"""Size of the request line and the headers. Some requests have long URLs."""
+"""Maximum size of the request line and the headers together. Some requests have long URLs."""
 
 MAX_TINY_CHUNKS = 1000
 MIN_CHUNK_BYTES = 64
-"""Chunks of a request body must have this many bytes on average, apart from MAX_TINY_CHUNKS of
-them. A chunk takes as long to parse as a small request, and a body of one megabyte could arrive as
-a million chunks."""
+"""After the first MAX_TINY_CHUNKS chunks of a request body, chunks must have at least this many
+bytes on average. A chunk takes as long to parse as a small request, and a body of one megabyte
+could arrive as a million chunks."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
-def protocol_with(headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
-    """The protocol class of one server, all of whose responses have these headers."""
+def protocol_with(error_headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
+    """The protocol class of one server. Its own error responses have `error_headers`."""
 
     class Protocol(_TimeoutProtocol):
         waiting: ClassVar[dict[_TimeoutProtocol, float]] = {}
@@ -55,14 +57,14 @@ def protocol_with(headers: Callable[[], Headers], tuning: Tuning) -> type[_Timeo
         max_connections = raise_descriptor_limit()
 
         def error_headers(self) -> Headers:
-            return headers()
+            return error_headers()
 
     Protocol.tuning = tuning
     return Protocol
 
 
 def raise_descriptor_limit() -> int:
-    """Raises the process's limit of descriptors as needed; returns the limit of connections."""
+    """Raises the process's limit of file descriptors if needed; returns the connection limit."""
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     import resource
@@ -79,13 +81,15 @@ def raise_descriptor_limit() -> int:
 
 
 class _TimeoutProtocol(H11Protocol):
+    """One connection. Each server has a subclass, whose class variables are its state."""
+
     tuning: ClassVar[Tuning]
     waiting: ClassVar[dict[_TimeoutProtocol, float]]
-    """Connections of this server without a complete request, to the loop's time since when. The
-    longest wait comes first."""
+    """Connections of the server that wait for a complete request, to the time on the loop's clock
+    at which the wait began. The longest wait comes first."""
     responding: ClassVar[dict[_TimeoutProtocol, float]]
-    """Connections of this server with a response in progress, to the loop's time since when, oldest
-    first. The response of a stream of updates takes days."""
+    """Connections of the server with a response in progress, to the time on the loop's clock at
+    which it began, oldest first. A stream of updates is a response that may take days."""
     max_connections: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -94,10 +98,10 @@ class _TimeoutProtocol(H11Protocol):
         self._request_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._discards_input = False
-        """Whether a request was refused, so that everything that still arrives is ignored."""
+        """Whether a request was malformed, so that everything that still arrives is ignored."""
 
     def error_headers(self) -> Headers:
-        """Headers of the responses that this class makes."""
+        """Headers of the error responses that this class sends."""
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -135,11 +139,12 @@ class _TimeoutProtocol(H11Protocol):
         """Moves this connection to `waiting` or `responding`; returns whether it is waiting."""
         is_waiting = self.cycle is None or self.cycle.response_complete
         if not self.transport.is_closing():
-            now_in, before_in = self.waiting, self.responding
+            new_state, old_state = self.waiting, self.responding
             if not is_waiting:
-                now_in, before_in = before_in, now_in
-            before_in.pop(self, None)
-            now_in.setdefault(self, self.loop.time())
+                new_state, old_state = old_state, new_state
+            old_state.pop(self, None)
+            # A connection that is in this state already keeps its time and its position.
+            new_state.setdefault(self, self.loop.time())
         return is_waiting
 
     def _evict_connection(self) -> None:
@@ -154,11 +159,12 @@ class _TimeoutProtocol(H11Protocol):
                     return
 
     def _forget(self) -> None:
+        """Removes the connection from those that can be evicted."""
         self.waiting.pop(self, None)
         self.responding.pop(self, None)
 
     def _watch_request(self) -> None:
-        """Starts the request's timer if a request is incomplete, and stops it otherwise."""
+        """Starts the timeout of the request if it is incomplete, and cancels it otherwise."""
         if self._update_state():
             if self._request_timer is None and not self.transport.is_closing():
                 seconds = self.tuning.request_timeout_seconds
@@ -178,8 +184,8 @@ class _TimeoutProtocol(H11Protocol):
     def _watch_response(self, num_unsent_before: int, since: float) -> None:
         """Checks repeatedly whether the client reads, and closes the connection if it does not.
 
-        `num_unsent_before` is the size of the write buffer at the last check, in bytes, and `since`
-        the loop's time when the buffer last became smaller.
+        `num_unsent_before` is the size of the write buffer, in bytes, at the last check; `since` is
+        the time on the loop's clock at which the buffer last became smaller.
         """
         num_unsent, now = self.transport.get_write_buffer_size(), self.loop.time()
         timeout = self.tuning.stall_timeout_seconds
@@ -193,13 +199,14 @@ class _TimeoutProtocol(H11Protocol):
         )
 
     def send_400_response(self, msg: str) -> None:
-        """Responds to malformed HTTP, of which the application has seen nothing or only a part."""
-        is_started = self.cycle is not None and not self.cycle.response_complete
-        if is_started:
-            # The request became malformed after its headers, which the application has got.
+        """Responds to malformed HTTP, or closes the connection if a response has begun."""
+        in_application = self.cycle is not None and not self.cycle.response_complete
+        if in_application:
+            # The headers were valid, so the application is handling the request. It is notified as
+            # if the client had disconnected.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        if is_started and self.cycle.response_started:
+        if in_application and self.cycle.response_started:
             self.transport.close()
             return
         body = msg.encode("ascii", "replace")
@@ -234,8 +241,8 @@ class _CoalescingTransport:
         self._transport = transport
         self._loop = loop
         self._headers = b""
-        """Headers that wait for a part of the body, until the next iteration of the loop at
-        most."""
+        """Headers that are sent with the first part of the body, or else in the loop's next
+        iteration."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -263,7 +270,7 @@ class _CoalescingTransport:
 
 
 class _Connection(h11.Connection):
-    """Refuses a body that consists of too many tiny chunks."""
+    """h11's parser, which here also refuses a body of too many tiny chunks."""
 
     _num_chunks = 0
     _num_bytes = 0

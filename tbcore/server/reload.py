@@ -1,7 +1,7 @@
-"""Reloader: reloads plugins whose files were edited while the server runs, for their authors.
+"""Reloader: reloads plugins whose files are edited while the server runs with `--dev`.
 
-Requests never wait for a reload. Those in progress are finished by the old code, and new ones use
-the new code as soon as it has replaced the old code in one step.
+Requests never wait for a reload. The new code replaces the old code in one step. Requests in
+progress are finished by the old code, and later ones use the new code.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tbcore.store.multiplexer import Multiplexer
 logger = logging.getLogger(__name__)
 
 SCAN_INTERVAL_SECONDS = 0.4
-"""Between two scans of the files of plugins."""
+"""Time between two scans of the files of plugins."""
 
 Stamps = dict[tuple[str, str], dict[str, int]]
 """Name and distribution of a plugin to the modification time, in ns, of each of its files."""
 
 
 class Reloader:
-    """Watches the files of plugins for changes since it was created.
+    """Watches the files of plugins, and reloads those that have changed since it was created.
 
-    All files of a plugin are watched, including those that were never imported: a new file may be
-    the one without which an import has failed.
+    All files of a plugin are watched, also those that were never imported: an import may have
+    failed because a file was missing, which is then created.
     """
 
     def __init__(self, config: Config, multiplexer: Multiplexer) -> None:
@@ -61,6 +61,7 @@ class Reloader:
         self._ended.set()
 
     def _run(self, app: App) -> None:
+        """Reloads changed plugins until `stop`. Runs in its own thread."""
         while not self._ended.wait(SCAN_INTERVAL_SECONDS):
             outcome = attempt(self.reload_changed, app)
             if outcome.error is not None:
@@ -78,37 +79,44 @@ class Reloader:
                 break
             stamps = newer_stamps
         old_stamps, self._stamps = self._stamps, stamps
-        names, names_of_tabs = _changed_plugins(old_stamps, stamps)
-        self._reload(app, names, names_of_tabs)
+        names_to_import, names_to_refresh = _changed_plugins(old_stamps, stamps)
+        self._reload(app, names_to_import, names_to_refresh)
 
     def _scan(self) -> Stamps:
+        """The modification times of the files of all plugins, as they are now."""
         return {(source.name, source.distribution): _stamp(source) for source in self._sources()}
 
     def _sources(self) -> list[Source]:
         folders = self._config.plugins_dirs
         return [*self._installed, *(s for folder in folders for s in in_folder(Path(folder)))]
 
-    def _reload(self, app: App, names: set[str], names_of_tabs: set[str]) -> None:
-        """Imports the plugins in `names` again; makes open pages reload the tabs of the others."""
+    def _reload(self, app: App, names_to_import: set[str], names_to_refresh: set[str]) -> None:
+        """Imports plugins again, and gives all of these plugins new addresses for their tabs.
+
+        For `names_to_refresh` only the tab changes. Open pages load it again from the new address.
+        """
         config = self._config
-        old_sources = [p.source for p in self._plugins if p.source and p.name in names]
+        old_sources = [p.source for p in self._plugins if p.source and p.name in names_to_import]
         _forget_modules(old_sources)
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
-        _forget_modules([source for source in sources if source.name in names and not source.off])
-        keep = [plugin for plugin in self._plugins if plugin.name not in names]
+        _forget_modules(
+            [source for source in sources if source.name in names_to_import and not source.off]
+        )
+        keep = [plugin for plugin in self._plugins if plugin.name not in names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
         self._plugins = load(sources, keep=keep, dev=True, tuning=config.tuning)
         for plugin in self._plugins:
-            if plugin.name in names | names_of_tabs:
+            if plugin.name in names_to_import | names_to_refresh:
                 plugin.version = _new_version()
             if plugin.info is None:
                 # A plugin that fails keeps the title and the position of its tab.
                 plugin.info = infos.get(plugin.name)
         mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
         app.replace(mounted, [plugin for plugin in self._plugins if plugin.off])
-        self._log_reloaded(names | names_of_tabs, mounted)
+        self._log_reloaded(names_to_import | names_to_refresh, mounted)
 
     def _log_reloaded(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:
+        """Logs which plugins were reloaded or removed. Those that failed have been logged."""
         errors = {m.plugin.name: m.error for m in mounted}
         for name in sorted(names):
             if name not in errors:
@@ -118,24 +126,28 @@ class Reloader:
 
 
 def _changed_plugins(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]:
-    """Names of plugins whose Python files changed, and of those where only other files did."""
-    names: set[str] = set()
-    names_of_tabs: set[str] = set()
+    """Names of plugins to import again, and of those to refresh.
+
+    Plugins are imported if they are new or removed, or if a Python file has changed. They are
+    refreshed if only other files have changed.
+    """
+    names_to_import: set[str] = set()
+    names_to_refresh: set[str] = set()
     for key in before.keys() | after.keys():
         old, new = before.get(key), after.get(key)
         if old is None or new is None:
-            names.add(key[0])
+            names_to_import.add(key[0])
             continue
         edited = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path)]
         if any(path.endswith((".py", "pyproject.toml")) for path in edited):
-            names.add(key[0])
+            names_to_import.add(key[0])
         elif edited:
-            names_of_tabs.add(key[0])
-    return names, names_of_tabs - names
+            names_to_refresh.add(key[0])
+    return names_to_import, names_to_refresh - names_to_import
 
 
 def _stamp(source: Source) -> dict[str, int]:
-    """Path of each file of a plugin to its modification time in ns."""
+    """The path of each file of a plugin, to the file's modification time in ns."""
     times = {}
     for path in source.files():
         if path.endswith((".pyc", "~")):
@@ -143,7 +155,7 @@ def _stamp(source: Source) -> dict[str, int]:
         try:
             times[path] = os.stat(path).st_mtime_ns
         except OSError:
-            # The file is missing while an editor replaces it.
+            # An editor is replacing the file.
             continue
     return times
 
@@ -154,12 +166,12 @@ def _forget_modules(sources: Sequence[Source]) -> None:
     paths = [str(path.absolute()) for source in sources for path in source.code_paths()]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), "")
-        # Compiled modules are kept: most cannot be loaded twice.
+        # Compiled modules are kept, since most of them cannot be loaded twice.
         is_python = not file.endswith((".so", ".pyd"))
         if is_python and any(file == path or file.startswith(path + os.sep) for path in paths):
             sys.modules.pop(name, None)
 
 
 def _new_version() -> str:
-    """A name for the current files of a plugin, which no other server process has used."""
+    """A name for the current files of a plugin, which no earlier version has had."""
     return f"{time.time_ns() // 1_000_000:x}"

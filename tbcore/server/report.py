@@ -1,4 +1,4 @@
-"""Reporter: the lines that a server prints while it starts and loads, and its log on stderr."""
+"""Reporter: the lines that a server prints while it starts and loads. LogHandler: its log lines."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from tbcore.plugins import MountedPlugin
 
 PROGRESS_INTERVAL_SECONDS = 0.2
-"""Between two updates of the progress line."""
+"""Time between two updates of the progress line."""
 MIN_SECONDS_TO_REPORT = 2.0
-"""If loading took longer, a line says how long it took."""
+"""If the first pass of loading takes longer than this, its duration is printed."""
 
 CLEAR_LINE = "\r\x1b[K"
 """Control characters that clear the current line of a terminal."""
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`, `2 directories`."""
+    """A count with its noun: `1 run`, `2 runs`, `2 directories`."""
     if count != 1:
         noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{count} {noun}"
 
 
 def size(num_bytes: int) -> str:
-    """`950 B`, `12 kB`, `3.4 MB`: at least two digits, decimal units."""
+    """A number of bytes in decimal units: `950 B`, `3.4 MB`, `12 MB`."""
     value, unit = float(num_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.5:
@@ -46,8 +46,8 @@ def size(num_bytes: int) -> str:
     return f"{value:.{digits}f} {unit}"
 
 
-def no_plugins() -> str:
-    """A line that says why there are no plugins, and how to get some."""
+def no_plugins_hint() -> str:
+    """A line with the reason why there are no plugins, and how to install some."""
     from tbcore.plugins import ONLY_VARIABLE
 
     if ONLY_VARIABLE in os.environ:
@@ -58,8 +58,8 @@ def no_plugins() -> str:
     )
 
 
-def plugin_names(mounted: Sequence[MountedPlugin]) -> str:
-    """A line with the working plugins, in the order of their tabs, and the failed ones."""
+def plugins_summary(mounted: Sequence[MountedPlugin]) -> str:
+    """A line with the names of working plugins, in the order of their tabs, and of failed ones."""
     by_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
     working = [m.plugin.name for m in by_order if m.error is None]
     failed = [m.plugin.name for m in by_order if m.error is not None]
@@ -70,7 +70,7 @@ def plugin_names(mounted: Sequence[MountedPlugin]) -> str:
 
 
 def scan_summary(status: LoadStatus, logdir: str) -> str:
-    """What a scan of the logdir found, such as `3 runs in 4 files (12 MB) below runs/`."""
+    """A line about the result of a scan, such as `3 runs in 4 files (12 MB) below runs/`."""
     where = logdir if "," in logdir or logdir.endswith("/") else f"{logdir}/"
     if status.num_files:
         return (
@@ -78,7 +78,7 @@ def scan_summary(status: LoadStatus, logdir: str) -> str:
             f"({size(status.bytes_total)}) below {where}"
         )
     if status.missing and not status.num_directories:
-        # The loader has logged which directories are missing.
+        # The loader has logged the missing directories.
         return "nothing to show yet"
     scanned = plural(status.num_directories, "directory")
     return f"no event files below {where} yet (scanned {scanned})"
@@ -90,6 +90,7 @@ class Reporter:
     def __init__(
         self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO | None = sys.stdout
     ) -> None:
+        """`plugins` is what `plugins_summary` returned."""
         self._multiplexer = multiplexer
         self._logdir = logdir
         self._plugins = plugins
@@ -97,6 +98,7 @@ class Reporter:
         self._on_terminal = out is not None and out.isatty()
         self._ended = threading.Event()
         self._has_progress = False
+        """Whether the current line of the terminal is the progress line."""
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -124,13 +126,14 @@ class Reporter:
             self._print(CLEAR_LINE)
 
     def _print(self, text: str) -> None:
-        """Prints text, and ignores a full disk or a closed pipe, which must not end the server."""
+        """Prints text. Ignores a full disk or a closed pipe, which must not end the server."""
         if self._out is not None:
             with contextlib.suppress(OSError, ValueError):
                 self._out.write(text)
                 self._out.flush()
 
     def _run(self) -> None:
+        """Reports the first scan and the first pass. Runs in its own thread."""
         started = time.monotonic()
         while not self._has_scanned():
             if self._ended.wait(0.02):
@@ -165,8 +168,8 @@ class Reporter:
 class LineFormatter(logging.Formatter):
     """Formats records as `tbcore: warning: ...`, like messages of the command line.
 
-    Messages contain names from logs, so control characters are replaced by escapes: they must not
-    reach the terminal.
+    Messages contain names from event files, so control characters are replaced by escapes: they
+    must not reach the terminal.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -186,8 +189,8 @@ class LogHandler(logging.StreamHandler[TextIO]):
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
         self.stats_by_package: Mapping[str, PluginStats] = {}
-        """Package of a plugin to its stats. The name of the logger identifies the plugin for lines
-        from threads that the plugin started itself."""
+        """Package of a plugin to its stats. Threads that a plugin started itself lack the context
+        variable. Their log lines are attributed to the plugin by the name of the logger."""
         self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -196,7 +199,7 @@ class LogHandler(logging.StreamHandler[TextIO]):
             if not stats.may_log():
                 return
             if record.name.partition(".")[0] != "tbcore":
-                # A line of the plugin. Lines of the core name the plugin in their text.
+                # The plugin's own log line. Those of the core have its name in their text.
                 record.tbcore_plugin = stats.name
         if self.reporter is not None:
             self.reporter.clear()
@@ -204,15 +207,15 @@ class LogHandler(logging.StreamHandler[TextIO]):
 
 
 def set_up_logging(*, dev: bool) -> LogHandler:
-    """Sends log lines of all packages to stderr: warnings, and with `dev` also infos."""
+    """Sends log lines of all packages to stderr: warnings and errors, and infos with `dev`."""
     for stream in (sys.stdout, sys.stderr):
         # Names of files may have characters that the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     handler = LogHandler()
     logging.basicConfig(level=logging.INFO if dev else logging.WARNING, handlers=[handler])
-    # The application logs its own faults. What uvicorn would log are clients that disconnect, or
-    # send something else than HTTP.
+    # The application logs its own faults. uvicorn would also log clients that disconnect, or that
+    # send something other than HTTP.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING if dev else logging.ERROR)
     return handler

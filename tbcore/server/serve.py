@@ -18,7 +18,13 @@ from tbcore.config import DEFAULT_PORT, Config
 from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.listen import Listening, listen
-from tbcore.server.report import LogHandler, Reporter, no_plugins, plugin_names, set_up_logging
+from tbcore.server.report import (
+    LogHandler,
+    Reporter,
+    no_plugins_hint,
+    plugins_summary,
+    set_up_logging,
+)
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
@@ -28,13 +34,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOADER_START_SECONDS = 0.2
-"""The longest time that importing the rest of the server waits for the loader to start."""
-_FIRST_PUBLICATION_SECONDS = 0.2
-"""The longest time that the first request waits for the loader's first publication."""
+_LOADER_START_TIMEOUT_SECONDS = 0.2
+"""How long the start waits for the loader to begin reading, before it imports other modules."""
+_FIRST_PUBLICATION_TIMEOUT_SECONDS = 0.2
+"""How long the first request waits for the loader to publish what it has read so far."""
 _GC_THRESHOLD_OBJECTS = 20_000
-"""New objects between two collections. The server makes few reference cycles, and with Python's
-default of 700 the loader's permanent objects would be scanned often, in vain."""
+"""Number of new objects after which the garbage collector runs. The server creates few reference
+cycles. Python's much lower default would scan the loader's long-lived objects often, in vain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,24 +53,28 @@ class ServeOptions:
     port: int | None = None
     """The port to listen on; None for the first free one of `listen.DEFAULT_PORTS`."""
     bind_all: bool = False
+    """Whether to listen on all addresses of the machine, in place of `host`."""
     no_token: bool = False
+    """Whether requests need no token, even if other machines can connect."""
     token: str | None = None
-    """The token that requests must contain; None for a random one if a token is required."""
+    """The token that requests must contain. None: no token on loopback, otherwise a random one."""
     reload_interval: float = 5.0
     """Seconds between two scans of the logdir; 0 loads once."""
     purge_orphaned_data: bool = True
+    """Whether to drop rows that a restart of the training job superseded."""
     max_points: int = 0
+    """Maximum number of points of each scalar series in memory; 0 keeps all."""
     open_browser: bool = False
 
 
 def serve(config: Config, options: ServeOptions) -> int:
     """Serves until SIGINT or SIGTERM, and returns the exit status.
 
-    Raises TbcoreError with one line if it cannot listen.
+    Raises TbcoreError, with a message of one line, if it cannot listen.
     """
     log = set_up_logging(dev=config.dev)
-    # Done first, so that an error about the port is printed at once, and early clients wait instead
-    # of failing.
+    # The sockets are opened first: an error about the port is printed at once, and clients that
+    # connect before the server runs wait instead of failing.
     listening = listen(options.host, options.port, bind_all=options.bind_all)
     config = replace(
         config,
@@ -85,7 +95,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     )
     loader.start_helper()
     loader.start(publish_early=False)
-    loader.wait_until_started(_LOADER_START_SECONDS)
+    loader.wait_until_started(_LOADER_START_TIMEOUT_SECONDS)
     try:
         return _run_server(config, options, listening, log, multiplexer, loader)
     finally:
@@ -102,33 +112,35 @@ def _run_server(
     loader: Loader,
 ) -> int:
     """Serves requests until a signal ends the server; returns the exit status."""
-    # These imports take as long as reading a small logdir, so the loader reads while they run. What
-    # this module and the loader import at their top is only what the loader needs.
+    # These imports take as long as reading a small logdir, so the loader reads while they run. For
+    # the same reason, this module and the loader import at their top only what the loader needs.
     from tbcore.plugins import attempt
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 
-    # Before plugins are imported, so that no later change of their files is missed.
+    # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
+    # Code of plugins runs here, and may raise even SystemExit.
     built = attempt(_build, config, multiplexer)
     if built.error is not None:
         raise built.error
     plugins, app = built.value
-    _warn_of_unknown_names(config, plugins)
-    names = plugin_names(app.mounted)
+    _warn_about_unknown_names(config, plugins)
+    summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
-    log.reporter = reporter = Reporter(multiplexer, config.logdir, names)
+    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary)
     print_banner = partial(
         _print_banner, reporter, config, listening, options, has_plugins=bool(app.mounted)
     )
     server = HttpServer(app, print_banner)
     if reloader is not None:
         reloader.start(app, plugins)
-    # Excludes modules, plugins and routes from all later collections.
+    # The command line has disabled collection for the start. `freeze` excludes all objects that
+    # exist now, such as modules, plugins and routes, from later collections.
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD_OBJECTS)
     gc.enable()
-    loader.publish(_FIRST_PUBLICATION_SECONDS)
+    loader.publish(_FIRST_PUBLICATION_TIMEOUT_SECONDS)
     loader.watch()
     server.run(sockets=listening.sockets)
     if reloader is not None:
@@ -138,7 +150,10 @@ def _run_server(
 
 
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
-    """The plugins and the application. Runs all code of plugins that runs before any request."""
+    """Loads the plugins and creates the application.
+
+    All code of plugins that runs before the first request runs here.
+    """
     from tbcore.plugins import load_plugins
     from tbcore.server.app import create_app
 
@@ -151,8 +166,8 @@ def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
     return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
 
 
-def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
-    """Logs folders without plugins, and names of plugins that do not exist."""
+def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:
+    """Logs a warning for each folder without plugins, and for each unknown name of a plugin."""
     from tbcore.sources import ENTRY_POINT_GROUP, in_folder
 
     for folder in config.plugins_dirs:
@@ -162,22 +177,25 @@ def _warn_of_unknown_names(config: Config, plugins: Plugins) -> None:
                 "pyproject.toml with an entry point in the group %r",
                 folder, ENTRY_POINT_GROUP,
             )  # fmt: skip
-    names = [plugin.name for plugin in plugins]
-    in_use = [plugin.name for plugin in plugins if plugin.off is None]
+    known = [plugin.name for plugin in plugins]
+    loaded = [plugin.name for plugin in plugins if plugin.off is None]
     for option, given in (
         ("--samples_per_plugin", config.samples_per_plugin),
         ("--no_plugin", config.without_plugins),
     ):
         for name in given:
-            if name not in names:
+            if name not in known:
                 logger.warning(
-                    "%s: there is no plugin %r%s; there are: %s",
-                    option, name, did_you_mean(name, names), ", ".join(in_use) or "none",
+                    "%s: no plugin is named %r%s (loaded: %s)",
+                    option, name, did_you_mean(name, known), ", ".join(loaded) or "none",
                 )  # fmt: skip
 
 
 def _token(options: ServeOptions, listening: Listening) -> str | None:
-    """The token that requests must contain: the given one, or a random one if not on loopback."""
+    """The token that requests must contain; None if they need none.
+
+    The given token if there is one. Otherwise a random one, unless the server is on loopback.
+    """
     if options.no_token:
         return None
     if options.token or listening.is_loopback:
@@ -195,7 +213,7 @@ def _print_banner(
     *,
     has_plugins: bool,
 ) -> None:
-    """Prints the server's address, and starts the reporter. Called when the server has started."""
+    """Prints the server's address and starts the reporter. Called when the server has started."""
     path = f"{config.path_prefix}/"
     url = listening.url(f"{path}?token={quote_plus(config.token)}" if config.token else path)
     reporter.print_line(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
@@ -204,7 +222,7 @@ def _print_banner(
     if not listening.is_loopback and config.token is None:
         logger.warning("anyone who can reach this machine can read these logs (--no_token)")
     if not has_plugins:
-        reporter.print_line(no_plugins())
+        reporter.print_line(no_plugins_hint())
     reporter.start()
     if options.open_browser:
         threading.Thread(target=_open_browser, args=[url], daemon=True).start()

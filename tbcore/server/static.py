@@ -1,7 +1,7 @@
 """Static files: the page of the core and the ES modules of plugins, served from disk.
 
 The core's own modules and styles are sent without comments, which are a quarter of the page's size.
-The lines of a comment are sent as empty lines, so that errors have the right line numbers.
+Each line of a comment becomes an empty line, so that the line numbers in errors are right.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONTENT_TYPES = {
     ".woff2": "font/woff2",
     "": "text/plain; charset=utf-8",
 }
-"""Suffix to Content-Type. Not from the module `mimetypes`: on some systems its type for .js is
+"""Suffix to Content-Type. The module `mimetypes` is not used: on some systems its type for .js is
 text/plain, and browsers do not run a module of that type."""
 
 
@@ -50,16 +50,19 @@ COMMENTS = {
     ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
     ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
 }
-"""Comments that are alone on their lines, as all comments are in formatted files. For the core's
-own files only: lines of a template literal that look like a comment would match, too."""
+"""Suffix to a pattern of comments that are alone on their lines, as they are in formatted files.
+Used only for the core's own files: it would also match lines in a template literal that look like a
+comment."""
 
 
 class _CachedFile(NamedTuple):
+    """A file in memory, ready to be sent."""
+
     stamp: tuple[int, int, int]
-    """Modification time in ns, size and inode. When one of them changes the file is read again."""
+    """Modification time in ns, size and inode. If one of them changes, the file is read again."""
     content: bytes
     gzipped: bytes
-    """Empty for content that compression does not make smaller."""
+    """The content in gzip format; empty if the type is not compressed."""
     etag: str
     content_type: str
 
@@ -69,15 +72,16 @@ class StaticFiles:
 
     def __init__(self, *, dev: bool = False) -> None:
         self._files: dict[tuple[str, bool], _CachedFile] = {}
-        """Path, and whether comments are kept, to the file."""
+        """The path of a file, and whether its comments are kept, to the file."""
         self._cache_control = "no-store" if dev else "no-cache"
 
     def response(
         self, request: Request, folder: Path, path: str, *, keep_comments: bool = True
     ) -> Response:
-        """The response with the file of this path below the folder. Blocks while it is read.
+        """The response with a file, whose path is relative to the folder.
 
-        Without `keep_comments`, comments are removed from JavaScript and CSS.
+        Blocks while the file is read. Without `keep_comments`, comments are removed from JavaScript
+        and CSS.
         """
         file = self.file(folder, path, keep_comments=keep_comments)
         if file is None:
@@ -95,9 +99,9 @@ class StaticFiles:
         return Response(body, headers=headers)
 
     def file(self, folder: Path, path: str, *, keep_comments: bool = True) -> _CachedFile | None:
-        """A regular file below the folder; None if there is none of that name."""
+        """A regular file below the folder; None if there is none, or if it must not be sent."""
         parts = path.split("/")
-        # Refuses names that could lead out of the folder, or to files not meant for browsers.
+        # Refuses names that could lead out of the folder, and files that are not for browsers.
         if any(not part or part[0] == "." or set(part) & set("\\:\0") for part in parts):
             return None
         if parts[-1].endswith((".py", ".pyc", ".so")):
@@ -108,17 +112,18 @@ class StaticFiles:
             if not stat.S_ISREG(found.st_mode):
                 return None
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._files.get((location, keep_comments))
-            if known is None or known.stamp != stamp:
-                known = _read(location, stamp, keep_comments)
-                self._files[location, keep_comments] = known
+            cached = self._files.get((location, keep_comments))
+            if cached is None or cached.stamp != stamp:
+                cached = _read(location, stamp, keep_comments)
+                self._files[location, keep_comments] = cached
         except (OSError, ValueError):
-            # ValueError is for names that are invalid in this file system.
+            # ValueError: the name is not valid in this file system.
             return None
-        return known
+        return cached
 
 
 def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _CachedFile:
+    """Reads a file, removes its comments if asked to, and compresses it."""
     with open(location, "rb") as file:
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()
@@ -128,9 +133,10 @@ def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _C
     return _CachedFile(
         stamp=stamp,
         content=content,
+        # The highest level, since a file is compressed once and sent often.
         gzipped=compressed(content, 9) if content and is_textual(content_type) else b"",
-        # A hash of the content, since installers may give files of two versions the same time.
-        # Weak, because the compressed form has the same ETag.
+        # A hash of the content, not the time: installers may give files of two versions the same
+        # time. The ETag is weak because the compressed form has the same.
         etag=f'W/"{hashlib.sha256(content).hexdigest()[:24]}"',
         content_type=content_type,
     )

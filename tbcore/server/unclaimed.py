@@ -1,7 +1,7 @@
 """Unclaimed data: kinds of logged data that no plugin reads, and which distribution to install.
 
-Writers log most kinds of content in one of two forms: a field of the summary value, or a tensor
-whose metadata names a TensorBoard plugin. Both forms get the plugin's name here.
+Writers log most kinds of content in one of two forms: in a field of the summary value, or as a
+tensor whose metadata has the name of a TensorBoard plugin. Here, both forms have that name.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ NAME_OF_FIELD = {
     "meta_graph_def": "graphs",
     "tagged_run_metadata": "graphs",
 }
-"""Field to the plugin name that writers put into the metadata of the tensor form."""
+"""Field of a summary value or event, to the plugin name in the tensor form of this content."""
 
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
-"""Plugin names whose data the distribution `tbcore-<name>` shows."""
+"""Plugin names for which the distribution `tbcore-<name>` shows the data."""
 
 
 class Unclaimed(NamedTuple):
     """One kind of data that no plugin reads."""
 
     kind: str
-    """`content_name` of the kind."""
+    """A readable name; see `content_name`."""
     field: str
-    """`Kind.field` of the kind."""
+    """The field that has the data; see `Kind.field`."""
     num_tags: int
-    """Tags of this kind in all runs together."""
+    """Number of tags of this kind in all runs together."""
     num_runs: int
     example_run: str
     example_tag: str
     install: str | None
-    """The distribution that shows this kind; None if unknown."""
+    """The distribution to install; None if there is none to recommend."""
 
 
 def find_unclaimed(
     multiplexer: Multiplexer, claims: Claims, loaded: Collection[str]
 ) -> list[Unclaimed]:
-    """All kinds that none of the claims matches.
+    """All kinds of data that none of the claims matches.
 
-    `loaded` has the names of distributions that are loaded, so that installing them cannot help.
+    `loaded` are the names of distributions that are not recommended, because they are installed.
     """
     return [
         Unclaimed(
@@ -66,16 +66,16 @@ def find_unclaimed(
 
 
 def content_name(kind: Kind) -> str:
-    """A readable name: the plugin name in the metadata, else that of the field, else the field."""
+    """A readable name of a kind: its plugin name, that of its field, or else the field itself."""
     return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
 
 
 def distribution_for(kind: Kind, *, loaded: Collection[str]) -> str | None:
     """The distribution to install for an unclaimed kind; None if there is none to recommend.
 
-    A distribution that is loaded is not recommended: tensors may name a plugin that cannot read
-    them. A name that occurs only in a log is never made into the name of a distribution, because
-    anybody can write a log.
+    A loaded distribution is not recommended: the metadata of a tensor may name a plugin that cannot
+    read this tensor. A name that occurs only in a log never becomes the name of a distribution,
+    because anybody can write a log.
     """
     name = content_name(kind)
     distribution = f"tbcore-{name}"

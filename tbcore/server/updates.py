@@ -1,4 +1,4 @@
-"""Updates: the progress of loading, and the stream of server-sent events that reports changes."""
+"""Updates: the status of a server as JSON, and as a stream of server-sent events."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ from tbcore.tuning import Tuning
 logger = logging.getLogger(__name__)
 
 RETRY_MILLISECONDS = 2000
-"""A browser connects again this long after a stream has ended."""
+"""How long a browser waits before it connects again, after a stream has ended."""
 
 
 class Updates:
-    """Sends the status of one server to any number of streams, on any number of event loops."""
+    """Sends the status of one server to its open streams, which may be on several event loops."""
 
     def __init__(self, multiplexer: Multiplexer, tuning: Tuning) -> None:
         self._multiplexer = multiplexer
         self._tuning = tuning
         self._instance = secrets.token_hex(8)
+        """Identifies this server. After a restart, pages see that the generations are others."""
         self._streams: set[_Stream] = set()
         self._closed = False
         self._num_reloads = 0
+        """How often open pages were made to request the list of plugins again."""
         multiplexer.subscribe(self._wake)
 
     def status(self) -> dict[str, Any]:
         """The progress of loading, and the generations of the data, as data for JSON."""
-        # The generations are read first, so that later requests get data at least as new.
+        # The generations are read before the rest of the status, which is then at least as new.
         generation, runs_generation = (
             self._multiplexer.generation,
             self._multiplexer.runs_generation,
@@ -58,7 +60,7 @@ class Updates:
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:
-        """The status. With `runs=true` also the generation in which each run last changed."""
+        """The status. With `runs=true`, also the generation in which each run last changed."""
         status = self.status()
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
@@ -103,25 +105,25 @@ class Updates:
             watcher.cancel()
 
     def plugins_changed(self) -> None:
-        """Makes pages request the plugins again. May be called in any thread."""
+        """Makes open pages request the list of plugins again. May be called in any thread."""
         self._num_reloads += 1
         self._wake()
 
     def close(self) -> None:
         """Ends all streams, including those that start later. May be called in a signal handler."""
-        # Without a lock, which the interrupted thread might hold.
+        # No lock is used here: the thread that the signal has interrupted might hold it.
         self._closed = True
         for stream in list(self._streams):
             stream.call(stream.end)
 
     def _wake(self) -> None:
-        """Wakes all streams. Called in the loader's thread, and in the one that reloads plugins."""
+        """Wakes all streams, which send the status if it has changed. Called in any thread."""
         for stream in list(self._streams):
             stream.call(stream.woken.set)
 
 
 class _Stream:
-    """The events that one stream waits for, on the event loop of its request."""
+    """What one stream waits for: `woken` when the status may have changed, and `ended`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -129,6 +131,7 @@ class _Stream:
         self.ended = asyncio.Event()
 
     def end(self) -> None:
+        """Ends the stream. Called on its event loop."""
         self.ended.set()
         self.woken.set()
 
@@ -137,10 +140,11 @@ class _Stream:
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
-            # The loop has been closed, which has ended the stream.
+            # The loop is closed, so the stream has ended as well.
             logger.debug("a stream of updates ended with its event loop")
 
     async def wait_for_disconnect(self, receive: Receive) -> None:
+        """Ends the stream when the client disconnects."""
         while (await receive())["type"] != "http.disconnect":
             pass
         self.end()

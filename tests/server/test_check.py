@@ -188,7 +188,9 @@ def test_unclaimed_data_is_reported(
     ]  # fmt: skip
     main(["check", str(tmp_path)])
     last = capsys.readouterr().out.splitlines()[-3:]
-    assert last[0].endswith("1 tag in 1 run, as in train: picture; `pip install tbcore-images`")
+    assert last[0].endswith(
+        "1 tag in 1 run, for example train: picture; `pip install tbcore-images`"
+    )
     assert last[2].startswith("no installed plugin shows some_plugin: ")
 
 

@@ -136,7 +136,7 @@ def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture)
         "plugin 'bad': tags of type 'audio' are left out: "
         "TypeError: 'NoneType' object is not iterable",
         "plugin 'bad': tags of type 'histograms' are left out: "
-        "TypeError: tags must be texts, got object",
+        "TypeError: tags must be strings, got object",
     ]
 
 

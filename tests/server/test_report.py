@@ -12,7 +12,7 @@ from common_fixtures import until
 
 from tbcore import PluginInfo
 from tbcore.plugins import LoadedPlugin, MountedPlugin
-from tbcore.server.report import LogHandler, Reporter, plugin_names, plural, scan_summary, size
+from tbcore.server.report import LogHandler, Reporter, plugins_summary, plural, scan_summary, size
 from tbcore.store.loader import LoadStatus
 
 
@@ -80,9 +80,9 @@ def test_the_names_of_plugins() -> None:
         info = PluginInfo(title=name, order=order)
         return MountedPlugin(LoadedPlugin(name, "", info=info), error=error)
 
-    assert plugin_names([]) == "no plugins"
-    assert plugin_names([mounted("a", 5), mounted("b", 1)]) == "plugins: b, a"
-    assert plugin_names([mounted("a", 5), mounted("b", 1, "broken")]) == (
+    assert plugins_summary([]) == "no plugins"
+    assert plugins_summary([mounted("a", 5), mounted("b", 1)]) == "plugins: b, a"
+    assert plugins_summary([mounted("a", 5), mounted("b", 1, "broken")]) == (
         "plugins: a; failed: b, see `tbcore plugins`"
     )
 

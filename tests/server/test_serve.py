@@ -317,8 +317,8 @@ def test_names_of_unknown_plugins_are_warned_about(
         f"tbcore: warning: --plugins_dir {tmp_path / 'nothing'}: found no plugin; "
         "expected a file NAME.py, a package, or a pyproject.toml with an entry point in the group "
         "'tbcore.plugins'\n"
-        "tbcore: warning: --samples_per_plugin: there is no plugin 'picture'; "
-        "did you mean 'pictures'?; there are: pictures\n"
+        "tbcore: warning: --samples_per_plugin: no plugin is named 'picture'; "
+        "did you mean 'pictures'? (loaded: pictures)\n"
     )
 
 
