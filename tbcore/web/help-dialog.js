@@ -17,7 +17,7 @@ const LIST_KEYS = [
 ];
 
 /**
- * The whole dialog.
+ * The dialog.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {() => void} props.onClose

@@ -11,7 +11,7 @@ import { Icon } from "./lib/icons.js";
 import { PLUGINS_PAGE } from "./state.js";
 
 /**
- * The whole dialog.
+ * The dialog.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {() => void} props.onClose

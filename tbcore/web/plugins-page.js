@@ -59,7 +59,7 @@ const SLOW_CALL_SECONDS = 1;
  * @typedef {{ version: string, api: number, dev: boolean, plugins: PluginState[] }} Plugins
  */
 
-/** The whole page. */
+/** The plugins page. */
 export function PluginsPage() {
   const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
   const [error, setError] = useState(/** @type {string | null} */ (null));

@@ -22,7 +22,7 @@ const DIALOGS = {
 };
 
 /**
- * The whole page.
+ * The page: top bar, run list and open tab, and a dialog while one is open.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {{ reload(): void, retry(): void }} props.sync

@@ -18,7 +18,7 @@ const MAX_WIDTH_PX = 720;
 const WIDTH_STEP_PX = 16;
 
 /**
- * The whole sidebar.
+ * The sidebar.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {boolean} props.isOpen  whether a narrow page shows the sidebar; wide pages always do

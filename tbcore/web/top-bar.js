@@ -22,7 +22,7 @@ export function orderTabs(plugins) {
 }
 
 /**
- * The whole bar.
+ * The bar.
  * @param {object} props
  * @param {import("./state.js").State} props.state
  * @param {boolean} props.showsRuns  whether a narrow page shows the run list

@@ -110,11 +110,12 @@ export class Answers {
 }
 
 /**
- * Preact hook: the value for a tag of a run, fetched now and again whenever the run changes.
+ * Preact hook: the value for a tag of a run, which is fetched at once, and again whenever the run
+ * changes.
  * @template T
  * @param {Answers<T>} answers
  * @param {Params} params
- * @param {boolean} isEnabled  false: no requests are sent, as for cards far out of view
+ * @param {boolean} isEnabled  whether to send requests; false for cards that are far out of view
  * @returns {{ value: T | undefined, error: string }} `value` may be older than `error`
  */
 export function useAnswer(answers, params, isEnabled) {
@@ -137,11 +138,12 @@ export function useAnswer(answers, params, isEnabled) {
 }
 
 /**
- * Preact hook: sends a request now, and again after each change of the generation. A newer
+ * Preact hook: sends a request at once, and again after each change of the generation. A newer
  * generation does not cancel a request in flight, or data that changes constantly would never
  * arrive.
- * @param {((signal: AbortSignal) => Promise<void>) | null} send  null: no request. Must not reject.
- *   The signal is aborted when the component unmounts or `params` change
+ * @param {((signal: AbortSignal) => Promise<void>) | null} send  sends the request; must not
+ *   reject. Its signal is aborted when the component unmounts or `params` change. null sends no
+ *   requests
  * @param {readonly unknown[]} params  what the request depends on; the same number of items each
  *   time
  * @param {string} generation  changes when there may be new data

@@ -14,8 +14,7 @@ const DRAG_TYPE = "application/x-tbcore-card";
  * A titled card.
  * @param {object} props
  * @param {string} props.title  usually a tag
- * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a
- *   run
+ * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
  * @param {string} [props.group]  group whose heading already shows the start of the title
  * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default
  *   those of the group

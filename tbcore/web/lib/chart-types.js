@@ -78,9 +78,10 @@ export {};
  * @property {(x: number | null, settled: boolean, here: boolean) => void} [onPin]  called when an x
  *   is pinned, moved or unpinned (null); `settled` is true at the end of a gesture, `here` is false
  *   if it happened in another chart with the same cursor. Without this callback, users cannot pin
- * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  finds the
- *   next logged point after x, for moving a pin by keyboard. The promise resolves to null if there
- *   is none; returning null instead of a promise means that the chart has all points already
+ * @property {(x: number, direction: -1 | 1) => Promise<number | null> | null} [nextX]  finds the x
+ *   of the next logged point after x (1) or before it (-1), for moving a pin with the keys. The
+ *   promise resolves to null if there is none; null in place of a promise means that the chart has
+ *   all points
  * @property {(isZoomed: boolean) => void} [onZoom]
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *

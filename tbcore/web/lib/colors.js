@@ -5,7 +5,7 @@
  * the one that differs most from the colours of the names just before it, with which it is most
  * likely compared. New runs are appended to `data/runs`, so the colours of existing runs never
  * change, and the first runs mostly have the same colour in every log directory. Colours are
- * defined in OKLCH, where equal numbers look equally light.
+ * defined in OKLCH, where colours of equal lightness look equally light.
  */
 
 /**

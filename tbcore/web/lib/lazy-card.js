@@ -16,8 +16,7 @@ import { isNear, watchNear } from "./lazy.js";
  * The placeholder, and later the card.
  * @param {object} props
  * @param {string} props.title  the card's title
- * @param {string} [props.label]  accessible name, where the title alone is ambiguous: a tag and a
- *   run
+ * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
  * @param {() => unknown} props.draw  renders one `Card`
  */
 export function LazyCard({ title, label = title, draw }) {

@@ -1,6 +1,6 @@
 /**
- * Whether elements are near the visible part of the page, so that only charts that may soon be
- * visible exist.
+ * Watches which elements are near the visible part of the page, so that charts need to exist only
+ * while they are visible or may soon be.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -20,8 +20,8 @@ const observer = new IntersectionObserver(
 );
 
 /**
- * Calls back soon, and then whenever the element comes near the visible part of the page or leaves
- * it.
+ * Calls back with whether an element is near the visible part of the page: soon after this call,
+ * and after each change.
  * @param {Element} element
  * @param {(near: boolean) => void} callback
  * @returns {() => void} stops the calls

@@ -36,14 +36,14 @@ const MAX_CONCURRENT_REQUESTS = 5;
 const queues = new WeakMap();
 
 /**
- * Preact hook: columns of some runs, fetched now and again whenever one of the runs changes. Sends
- * a POST request with the body `{"runs": [...], ...params}`; the route parses it with `json_body`
- * and returns `columns_response`. The old columns stay until the new ones arrive.
+ * Preact hook: columns of some runs, which are fetched at once, and again whenever one of the runs
+ * changes. Sends a POST request with the body `{"runs": [...], ...params}`; the route parses it
+ * with `json_body` and returns `columns_response`. The old columns stay until the new ones arrive.
  * @param {Host} host
  * @param {string} path  the route, below `data/plugin/<name>/`
  * @param {object} params  other fields of the request's body
  * @param {readonly Run[]} runs
- * @param {boolean} isEnabled  false: no requests are sent; usually the result of `useNear`
+ * @param {boolean} isEnabled  whether to send requests; usually the result of `useNear`
  * @returns {{ answer: Columns | null, error: string }} `answer` may be older than `error`
  */
 export function useColumns(host, path, params, runs, isEnabled) {

@@ -7,13 +7,13 @@ import { useAsking } from "./answers.js";
 import { expandPlaces } from "./steps.js";
 
 /**
- * Preact hook: the places, fetched now and again whenever one of the runs changes. Errors are
- * ignored, because the cards show them.
+ * Preact hook: the places, which are fetched at once, and again whenever one of the runs changes.
+ * Errors are ignored, because the cards show them.
  * @param {import("tbcore/host.js").Host} host  its plugin must have the route `steps` of
  *   `tbcore.media`
  * @param {readonly { name: string }[]} runs  the same array as long as the runs are the same
  * @param {readonly string[]} tags  the same array as long as the tags are the same
- * @param {boolean} isEnabled  false: no requests are sent, as for cards far out of view
+ * @param {boolean} isEnabled  whether to send requests; false for cards that are far out of view
  * @returns {import("./steps.js").Place[]} empty until they are loaded
  */
 export function usePlaces(host, runs, tags, isEnabled) {

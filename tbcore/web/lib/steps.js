@@ -13,8 +13,8 @@
 
 /**
  * All places, in order.
- * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and how often
- *   one series logged each of them
+ * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and for each
+ *   the maximum number of items that one series logged with it
  * @returns {Place[]}
  */
 export function expandPlaces({ step, count }) {

@@ -1,8 +1,8 @@
 /**
- * A whole tab: a toolbar with a filter for tags and the plugin's own controls, and below it cards
- * in groups of tags. There is one card for each tag and run, or one for each tag. The tab updates
- * when the selected runs or the tags change. Cards are rendered when they come near the visible
- * part of the page.
+ * A complete tab: a toolbar with a filter for tags and the plugin's own controls, and below it
+ * cards in groups of tags. There is one card for each tag and run, or one for each tag. The tab
+ * updates when the selected runs or the tags change. Cards are rendered when they come near the
+ * visible part of the page.
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`

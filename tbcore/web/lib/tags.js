@@ -12,7 +12,8 @@ import { formatLists, parseLists } from "./name-lists.js";
  */
 
 /**
- * The tags of each run, fetched from the plugin's route `tags` now and again whenever they change.
+ * The tags of each run. They are fetched from the plugin's route `tags` at once, and again whenever
+ * they change.
  * @param {Host} host
  * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
  * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first
