@@ -2,9 +2,9 @@
 
 Rows that the job wrote after the checkpoint are orphaned once it writes these steps again. In event
 files of version 2, a session log with status START marks each restart; `RunData` handles these.
-Older files show a restart only by steps that go back: a summary whose step is below the most recent
-step orphans the rows of its own tags at that step and above. This module finds these rows for a
-whole batch at once.
+Older files show a restart only by steps that go back: if a summary's step is below the most recent
+step, the earlier rows of the summary's tags at that step and above are orphaned. This module finds
+these rows for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class OrphanedRows(NamedTuple):
 def find_orphaned_rows(
     columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent], most_recent_step: int
 ) -> OrphanedRows:
-    """Finds the rows that the summaries of a batch orphan, in the batch and before it.
+    """Finds the rows, in a batch and before it, that are orphaned because of its summaries.
 
-    A summary whose step is below the most recent step orphans rows, and leaves the most recent step
-    as it is. Any other event sets the most recent step; only an event that is not a summary can
-    lower it.
+    A summary whose step is below the most recent step is a restart of its tags, and leaves the most
+    recent step as it is. Any other event sets the most recent step; only an event that is not a
+    summary can lower it.
     """
     # 1. Bring all rows and events into file order, each with the most recent step before it.
     # 2. A row restarts its tag if its step is lower than that most recent step.
     # 3. Sort the rows by tag. The sort is stable, so the rows of a tag stay in file order.
-    # 4. For each tag that restarts, find the rows that a later restart orphans.
+    # 4. For each tag that restarts, find the rows that are orphaned because of a later restart.
     # 5. Split the result into one mask per column.
     events = _in_file_order(columns, bare_events)  # 1.
     step, num_rows = events.step, events.num_rows
@@ -164,9 +164,9 @@ def _columns_of(rows: NDArray[np.int64], lengths: Sequence[int]) -> list[int]:
 def _rows_kept(
     step: NDArray[np.int64], restarts: NDArray[np.bool_], event: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """A mask of the rows of one tag that no later event orphans.
+    """A mask of the rows of one tag that are not orphaned because of a later event.
 
-    An event orphans rows of earlier events only, never other values of its own.
+    Values of the same event never make each other orphaned.
     """
     # 1. A row that restarts the tag sets a limit, which is its step. Other rows set none.
     # 2. For each row, find the lowest limit among this row and those after it.

@@ -161,10 +161,10 @@ class RunData:
             self._most_recent_step = item.step
 
     def add_session_start(self, item: SessionStart, file_index: int) -> None:
-        """Adds a START, which orphans the rows at its step and above, except those of graphs.
+        """Adds a START, which drops the rows at its step and above, except those of graphs.
 
-        The first START of a run orphans nothing if no file before its file, in path order, was
-        read: writers may log values before it.
+        The first START of a run drops nothing if no file before its file, in path order, was read:
+        writers may log values before it.
         """
         is_first_file = self._mark_file_read(file_index)
         self._update_last_event_time(file_index, item.wall_time)
@@ -180,8 +180,8 @@ class RunData:
         """Adds the rows of a batch. Their arrays are copied."""
         # 1. Add a table of new tags as a whole.
         # 2. Otherwise, sort the columns by their first row: new tags are listed in this order.
-        # 3. In a file older than version 2, drop the rows that the batch orphans, and find those of
-        #    its own rows to leave out.
+        # 3. In a file older than version 2, find the rows that become orphaned: drop those that were
+        #    added before, and leave out those of the batch.
         # 4. Group the columns by tag, and append them.
         if isinstance(batch, Table) and self._append_table(batch, file_index):  # 1.
             return
@@ -193,9 +193,9 @@ class RunData:
         self._update_last_event_time(file_index, _last_wall_time(columns, bare_events))
         kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)  # 3.
         if self._purge_orphaned_data and self._finds_restarts_by_step(file_index):
-            orphans = self._find_orphaned_rows(columns, bare_events)
-            kept = orphans.kept
-            for tag, limit in orphans.limits.items():
+            orphaned = self._find_orphaned_rows(columns, bare_events)
+            kept = orphaned.kept
+            for tag, limit in orphaned.limits.items():
                 self._purge(tag, limit)
         if not columns:
             return
@@ -280,7 +280,7 @@ class RunData:
     def _find_orphaned_rows(
         self, columns: Sequence[Column], bare_events: Sequence[BareEvent]
     ) -> OrphanedRows:
-        """Finds the rows that a batch orphans, and updates the most recent step."""
+        """Finds the rows that become orphaned by a batch, and updates the most recent step."""
         # A graph is not a summary: its event is in `bare_events`, so its column is passed as empty.
         rows = [
             SummaryRows(c.tag, c.position[:0], c.step[:0])
@@ -288,9 +288,9 @@ class RunData:
             else SummaryRows(c.tag, c.position, c.step)
             for c in columns
         ]
-        orphans = find_orphaned_rows(rows, bare_events, self._most_recent_step)
-        self._most_recent_step = orphans.most_recent_step
-        return orphans
+        orphaned = find_orphaned_rows(rows, bare_events, self._most_recent_step)
+        self._most_recent_step = orphaned.most_recent_step
+        return orphaned
 
     def _tags_with_steps_from(self, step: int) -> list[str]:
         """Tags with rows at this step or above.

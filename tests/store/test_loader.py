@@ -258,7 +258,7 @@ def test_the_newest_run_gets_the_first_time_slice(logs: Logs, small_slices: None
 
 
 def test_a_time_slice_ends_in_time_however_few_bytes_it_read(logs: Logs) -> None:
-    """Other runs get their time slices even if records are slow to decode, and no row is read twice.
+    """Other runs get time slices even if records are slow to decode, and no row is read twice.
 
     Records with audio, and restarts, are decoded one by one.
     """
@@ -671,8 +671,8 @@ def test_after_any_changes_of_files_the_disk_is_the_truth(
                 clock += 1
                 change(logs, what, run, file, size, clock)
                 if what == "cut":
-                    # A file that is truncated and then grows between two passes cannot be told from
-                    # one that has only grown.
+                    # If a file is truncated and then grows between two passes, it seems to have only
+                    # grown.
                     logs.load()
             logs.load()
             fresh = Logs(logdir)

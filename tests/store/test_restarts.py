@@ -1,4 +1,4 @@
-"""Restarts of a training job: which rows they orphan, case by case, through real files."""
+"""Restarts of a training job: which rows are dropped, case by case, through real files."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ VERSION_2 = [
 
 
 @pytest.mark.parametrize(("script", "expected"), VERSION_2)
-def test_a_start_in_a_file_of_version_2_orphans_rows(
+def test_a_start_in_a_file_of_version_2_drops_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]]
 ) -> None:
     """A START drops rows at its step and above, except the first START in the first file."""
@@ -122,7 +122,7 @@ OLD = [
 
 @pytest.mark.parametrize("version", [None, "brain.Event:1", "garbage", "brain.Event:x"])
 @pytest.mark.parametrize(("script", "expected"), OLD)
-def test_in_older_files_a_lower_step_orphans_rows(
+def test_in_older_files_a_lower_step_drops_rows(
     tmp_path: Path, script: str, expected: dict[str, list[int]], version: str | None
 ) -> None:
     """Only the tags of the event with the lower step lose rows."""
@@ -133,7 +133,7 @@ def test_in_older_files_a_lower_step_orphans_rows(
     assert steps(load(tmp_path)) == expected
 
 
-def test_values_of_one_event_do_not_orphan_each_other(tmp_path: Path) -> None:
+def test_values_of_one_event_do_not_drop_each_other(tmp_path: Path) -> None:
     """A tag may occur twice in the event, with other tags in between."""
     with EventFileWriter(tmp_path / "run" / "0.tfevents", file_version=None) as writer:
         writer.add_scalar("a", 5, 5)
