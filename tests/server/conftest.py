@@ -1,4 +1,4 @@
-"""Fixtures for tests of the server: plugins made of functions, and clients of their server."""
+"""Fixtures for tests of the server: plugins made of functions, and clients of a server for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ with warnings.catch_warnings():
 
 @pytest.fixture
 def make_plugin() -> Callable[..., SimpleNamespace]:
-    """`make_plugin(routes=..., is_active=...)`: a plugin; `info` are fields of its PluginInfo."""
+    """`make_plugin(routes=..., is_active=...)`: a plugin with these functions as its hooks.
+
+    `info` are fields of its PluginInfo.
+    """
 
     def make(*, info: dict[str, Any] | None = None, **hooks: Callable[..., Any]) -> SimpleNamespace:
         fields = {"title": "Made", "module": None, **(info or {})}
@@ -36,7 +39,7 @@ def make_plugin() -> Callable[..., SimpleNamespace]:
 
 @pytest.fixture
 def tuning() -> Any:
-    """The fields of a `Tuning` for patient tests. A test may set them while its server runs."""
+    """Stands in for `patient_tuning()`; a test may set its fields while a server is running."""
     return SimpleNamespace(**asdict(patient_tuning()))
 
 
@@ -44,7 +47,8 @@ def tuning() -> Any:
 def make_client() -> Callable[..., TestClient]:
     """`make_client({"name": plugin}, path_prefix="/x")`: a client of a server with these plugins.
 
-    Plugins that are loaded already are passed as a list. The multiplexer is empty by default.
+    A list of plugins is used as it is: its plugins have been loaded by the test. By default, the
+    multiplexer is empty. Other keyword arguments are fields of Config.
     """
 
     def make(

@@ -1,4 +1,4 @@
-"""Activity: at most one call of `is_active` for each generation, which never delays others."""
+"""Activity: calls of `is_active`, at most one for each generation, and their timeout."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ class Store(SimpleNamespace):
 
 @pytest.fixture
 def make_activity(make_plugin: Make) -> Make:
+    """`make_activity(store, is_active)`: the activity of a plugin with this hook, if any."""
+
     def make(
         store: Store,
         is_active: Callable[..., Any] | None = None,
@@ -64,6 +66,8 @@ def make_activity(make_plugin: Make) -> Make:
 
 
 def ask(activity: Activity, times: int = 1) -> list[bool]:
+    """The results of this many simultaneous requests."""
+
     async def together() -> list[bool]:
         return list(await asyncio.gather(*(activity.is_active() for _ in range(times))))
 
@@ -71,7 +75,7 @@ def ask(activity: Activity, times: int = 1) -> list[bool]:
 
 
 def test_the_hook_is_called_once_in_a_generation(make_activity: Make) -> None:
-    """However many requests need the result, at the same time or later."""
+    """All requests of a generation use the result of one call."""
     store = Store()
     calls = []
 
@@ -93,7 +97,7 @@ def test_the_hook_is_called_once_in_a_generation(make_activity: Make) -> None:
 
 
 def test_without_the_hook_claims_decide(make_activity: Make) -> None:
-    """A plugin without claims is always active."""
+    """Without `is_active`, a plugin is active if a claim matches, or if it has no claims."""
     store = Store(held=(Kind("histo"),))
 
     assert ask(make_activity(store)) == [True]
@@ -104,7 +108,7 @@ def test_without_the_hook_claims_decide(make_activity: Make) -> None:
 def test_an_exception_counts_as_inactive_and_is_logged_once(
     make_activity: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once for each type. The hook is called again in the next generation."""
+    """Exceptions are logged once for each type. The hook is called again in each generation."""
     store = Store()
 
     def is_active(multiplexer: Any) -> bool:
@@ -129,7 +133,7 @@ def test_an_exception_counts_as_inactive_and_is_logged_once(
 def test_a_slow_call_is_waited_for_and_logged_once(
     make_activity: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With its duration. Later calls that take even longer are not logged."""
+    """The first slow call is logged with its duration; even slower ones after it are not."""
     store = Store()
     seconds = iter([0.0, 0.15, 0.2, 0.0, 0.25])
 
@@ -150,7 +154,7 @@ def test_a_slow_call_is_waited_for_and_logged_once(
 
 
 def test_documented_timeouts_are_those_of_the_server() -> None:
-    """On the page of hooks, and where the hook is declared."""
+    """docs/hooks.md and the docstring of the hook have the defaults of `Tuning`."""
     page = Path(__file__).resolve().parents[2] / "docs" / "hooks.md"
     tuning = Tuning()
     for text in (page.read_text(encoding="utf-8"), hookspecs.is_active.__doc__ or ""):
@@ -181,7 +185,7 @@ def test_a_call_that_does_not_return_times_out(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last result is used, which is logged once. A late result still counts."""
+    """After the timeout the last result is used, which is logged once. A late result counts."""
     store = Store()
     release = threading.Event()
     waited: list[float] = []
@@ -218,7 +222,7 @@ def test_a_call_that_does_not_return_times_out(
 
 
 def test_the_timeout_is_longer_in_tests_of_plugins(make_plugin: Make, make_client: Make) -> None:
-    """They would fail on a busy machine."""
+    """With `strict` the timeout is longer, so that a busy machine does not fail a test."""
     tuning = patient_tuning(plugin_timeout_seconds=0.01)
     release = threading.Event()
     plugins = {"made": make_plugin(is_active=lambda: release.wait(PATIENCE))}
@@ -232,7 +236,7 @@ def test_the_timeout_is_longer_in_tests_of_plugins(make_plugin: Make, make_clien
 
 @pytest.mark.parametrize("late", [True, False])
 def test_pages_are_notified_of_a_late_result_that_differs(make_activity: Make, late: bool) -> None:
-    """They got "inactive", and perhaps nothing else makes them request it again."""
+    """A late result makes pages request the plugins again only if it differs from the one used."""
     store = Store()
     release = threading.Event()
     tuning = patient_tuning(plugin_timeout_seconds=0.1)

@@ -50,7 +50,7 @@ POLICY = (
 
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[], Multiplexer]:
-    """Reads `tmp_path / "logs"` into a multiplexer."""
+    """`load()`: a multiplexer with the data below `tmp_path / "logs"`."""
 
     def load() -> Multiplexer:
         multiplexer = Multiplexer()
@@ -68,7 +68,7 @@ def hello(request: Request) -> Response:
 
 
 def test_logdir_and_environment(make_client: Make) -> None:
-    """The argument as it was typed, the window's title, and the version."""
+    """The responses have the logdir as it was typed, the window's title, and the version."""
     client = make_client(logdir="a:/x,\u00e9\udcff", window_title="My runs")
 
     assert client.get("data/logdir").json() == {"logdir": "a:/x,\u00e9\\xff"}
@@ -93,7 +93,7 @@ def test_runs_are_a_list_in_the_order_of_the_store(
 def test_run_details_are_columns_in_the_order_of_the_runs(
     make_client: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Times, and the first tags with nonfinite values."""
+    """The columns are times, and there are summaries of the runs with nonfinite values."""
     bad = {f"x{index}": [1.0] * index + [float("nan"), 2.0] for index in range(7)}
     write_run(tmp_path / "logs", "b", scalars={"x": [1.0, 2.0, 3.0]}, wall_time=5.0)
     write_run(tmp_path / "logs", "a", scalars=bad | {"y": [2.0]}, wall_time=9.00049)
@@ -123,7 +123,7 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
 def test_frontends_list_tabs_and_unclaimed_data(
     make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Tabs in order, the errors of failed plugins, and what to install for other data."""
+    """The response has tabs in order, errors of plugins, and what to install for other data."""
     write_run(
         tmp_path / "logs", "train",
         scalars={"loss": [1.0, 0.5]}, histograms={"w": [[1.0, 2.0]], "v": [[1.0]]},
@@ -184,7 +184,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
 def test_frontends_distinguish_a_failed_hook_from_no_data(
     make_client: Make, make_plugin: Make, tmp_path: Path
 ) -> None:
-    """The error is one line, and disappears when the hook returns again."""
+    """The error of `is_active` is one line, and disappears when the hook succeeds."""
     multiplexer = Multiplexer()
 
     def is_active(multiplexer: Multiplexer) -> bool:
@@ -221,7 +221,7 @@ def test_a_loaded_plugin_is_not_recommended_for_installation(
     loaded: str,
     install: str | None,
 ) -> None:
-    """A tensor of two numbers may name a plugin that shows only single numbers."""
+    """Data that a loaded plugin cannot show is no reason to recommend the plugin."""
     event = Event(step=1)
     value = event.summary.value.add(tag="two")
     value.metadata.plugin_data.plugin_name = "scalars"
@@ -249,7 +249,7 @@ def test_a_loaded_plugin_is_not_recommended_for_installation(
 def test_the_claims_of_a_failed_plugin_show_nothing(
     make_client: Make, make_plugin: Make, load: Make, tmp_path: Path
 ) -> None:
-    """Its data has no tab."""
+    """Data that only a failed plugin claims is unclaimed, since no tab shows it."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
     plugin = make_plugin(info={"claims": [Claim()]}, routes=lambda: 1 / 0)
 
@@ -259,7 +259,7 @@ def test_the_claims_of_a_failed_plugin_show_nothing(
 
 
 def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> None:
-    """In the order of the tabs. Values are booleans even if hooks return something else."""
+    """The listing is in the order of the tabs. Its values are booleans, whatever hooks return."""
     client = make_client(
         {
             "b": make_plugin(is_active=lambda: "yes"),
@@ -303,18 +303,19 @@ def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> N
 def test_unknown_addresses_are_404_in_one_line(
     make_client: Make, make_plugin: Make, path: str
 ) -> None:
-    """As plain text, for GET and for POST."""
+    """The response to GET is a 404, with one line of plain text. POST to a file is a 405."""
     client = make_client({"made": make_plugin()})
     for method in ("GET", "POST"):
         response = client.request(method, f"http://localhost:6006/{path}")
-        assert response.status_code in (404, 405) if path.startswith("static") else 404
+        is_refused = method == "POST" and path.rstrip("/").startswith("static/")
+        assert response.status_code == (405 if is_refused else 404)
         assert response.headers["content-type"] == "text/plain; charset=utf-8"
         assert "\n" not in response.text
     assert client.get(f"http://localhost:6006/{path}").text.startswith("Not found")
 
 
 def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
-    """The response comes at once, without a redirect."""
+    """One trailing slash is ignored, without a redirect."""
     client = make_client()
 
     assert client.get("data/runs/").json() == []
@@ -326,7 +327,7 @@ def test_one_trailing_slash_is_ignored(make_client: Make) -> None:
     "path", ["", "data/runs", "data/updates", "data/frontends", "static/tbcore/index.html"]
 )
 def test_other_methods_are_405(make_client: Make, method: str, path: str) -> None:
-    """Nothing of the core can be changed by HTTP."""
+    """The core's addresses accept only GET and HEAD, since nothing can be changed there."""
     response = make_client().request(method, path)
 
     assert response.status_code == 405
@@ -338,7 +339,7 @@ def test_other_methods_are_405(make_client: Make, method: str, path: str) -> Non
     "path", ["", "data/runs", "data/frontends", "data/updates", "static/tbcore/index.html", "none"]
 )
 def test_head_is_get_without_a_body(make_client: Make, path: str) -> None:
-    """Status and headers are the same."""
+    """HEAD has the status and headers of GET, and no body."""
     client = make_client()
     head = client.head(path)
 
@@ -372,7 +373,7 @@ def failing(request: Request) -> Response:
 def test_every_response_has_the_safety_headers(
     make_client: Make, make_plugin: Make, path: str, status: int, method: str
 ) -> None:
-    """Including errors and redirects. A plugin cannot replace them."""
+    """Errors and redirects have the safety headers, too, and a plugin cannot replace them."""
 
     def own_policy(request: Request) -> Response:
         return PlainTextResponse("", headers={"content-security-policy": "default-src *"})
@@ -392,7 +393,7 @@ def test_every_response_has_the_safety_headers(
 
 
 def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client: Make) -> None:
-    """By the hash of the import map's bytes in the page."""
+    """The policy has the hash of the import map as it is in the page."""
     client = make_client()
     page = client.get("").content
     [content] = re.findall(rb'<script type="importmap">(.*?)</script>', page, re.S)
@@ -407,7 +408,7 @@ def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client
 def test_the_policy_is_updated_when_the_page_is_edited(
     make_client: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server need not be restarted."""
+    """An edited page has a new policy without a restart of the server."""
     monkeypatch.setattr(app_module, "WEB", tmp_path)
     page = tmp_path / "index.html"
     page.write_text('<script type="importmap">{}</script>')
@@ -424,7 +425,7 @@ def test_the_policy_is_updated_when_the_page_is_edited(
 def test_a_fault_of_the_core_is_a_500_in_one_line(
     make_client: Make, load: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With all headers; the traceback is logged. With `dev` the exception is raised as well."""
+    """A fault of the core is a 500 and is logged. With `dev` it is raised as well."""
 
     class Broken(Multiplexer):
         def runs(self) -> list[str]:
@@ -473,7 +474,7 @@ def package(tmp_path: Path) -> ModuleType:
 def test_files_of_a_plugin_are_served(
     make_client: Make, package: ModuleType, path: str, content_type: str
 ) -> None:
-    """Have types that do not depend on the machine."""
+    """Files of a plugin have types that do not depend on the machine."""
     response = make_client({"made": package}).get(f"static/plugins/made/{path}")
 
     assert response.status_code == 200
@@ -482,7 +483,7 @@ def test_files_of_a_plugin_are_served(
 
 
 def test_a_file_is_cached_with_and_without_comments(tmp_path: Path) -> None:
-    """Separately, whichever is requested first."""
+    """A file with comments and the same file without them are cached separately."""
     (tmp_path / "a.js").write_text("// why\nwhat();\n")
     files = StaticFiles()
     for _ in range(2):
@@ -525,7 +526,7 @@ def test_a_file_is_cached_with_and_without_comments(tmp_path: Path) -> None:
     ],
 )
 def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType, path: str) -> None:
-    """Nor to files not meant for browsers. Odd names do not cause errors."""
+    """Files outside of the folder, and those not for browsers, are a 404, as are odd names."""
     app = make_client({"made": package}).app
     client = make_client()
 
@@ -544,7 +545,7 @@ def test_no_path_leads_out_of_the_folder(make_client: Make, package: ModuleType,
 
 
 def test_a_plugin_without_a_folder_has_no_files(make_client: Make, make_plugin: Make) -> None:
-    """Nor has a plugin that failed."""
+    """A plugin without a static folder has no files, and a failed plugin has none either."""
     client = make_client({"made": make_plugin(), "bad": SimpleNamespace()})
 
     assert client.get("static/plugins/made/index.js").status_code == 404
@@ -572,7 +573,7 @@ def test_static_files_are_sent_once(make_client: Make, package: ModuleType) -> N
 
 
 def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> None:
-    """Only text, and only if the client accepts it."""
+    """Text files are compressed if the client accepts it."""
     client = make_client({"made": package})
     address = "static/plugins/made/index.js"
 
@@ -587,7 +588,7 @@ def test_static_files_are_compressed(make_client: Make, package: ModuleType) -> 
 
 
 def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> None:
-    """Reloading the page shows what was just saved."""
+    """With `dev`, browsers cache no files, so that reloading the page shows saved changes."""
     client = make_client({"made": package}, dev=True)
     assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
@@ -596,7 +597,7 @@ def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> N
 def test_comments_of_the_core_s_files_are_removed(
     make_client: Make, package: ModuleType, name: str
 ) -> None:
-    """The code is the same line by line. Files of plugins are served as they are."""
+    """Comments of the core's files become empty lines. Plugins' files are served as they are."""
     written = (Path(tbcore.__file__).parent / "web" / name).read_text()
     client = make_client({"made": package})
     served = client.get(f"static/tbcore/{name}").text
@@ -620,7 +621,7 @@ def test_comments_of_the_core_s_files_are_removed(
 def test_all_addresses_are_below_the_path_prefix(
     make_client: Make, make_plugin: Make, package: ModuleType
 ) -> None:
-    """Addresses outside of it do not exist."""
+    """All addresses are below the path prefix, and none exists outside of it."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello)])
     client = make_client({"made": plugin, "package": package}, path_prefix="/a/b")
     root = "http://localhost:6006"
@@ -639,14 +640,14 @@ def test_all_addresses_are_below_the_path_prefix(
 
 @pytest.mark.parametrize("page", ["events", "images", "audio", "graphs", "histograms"])
 def test_addresses_of_old_pages_redirect_to_the_page(make_client: Make, page: str) -> None:
-    """The tabs of today are on one page."""
+    """Addresses of old pages redirect to the page, which has all tabs today."""
     for query in ("", "?run=a", "?tag=a"):
         response = make_client(path_prefix="/p").get(f"{page}{query}")
         assert (response.status_code, response.headers["location"]) == (302, "/p/")
 
 
 def test_two_servers_in_one_process_are_independent(make_client: Make, make_plugin: Make) -> None:
-    """They share no state."""
+    """Two servers in one process share no state, even with the same plugin."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello)])
     first = make_client({"made": plugin}, logdir="a")
     second = make_client({"made": plugin}, logdir="b")
@@ -659,7 +660,7 @@ def test_two_servers_in_one_process_are_independent(make_client: Make, make_plug
 
 
 def test_lifespan_messages_are_accepted(make_client: Make) -> None:
-    """Test clients may send them."""
+    """Lifespan messages are accepted, since test clients may send them."""
     with make_client() as client:
         assert client.get("data/runs").status_code == 200
 
@@ -688,7 +689,7 @@ def test_lifespan_messages_are_accepted(make_client: Make) -> None:
 def test_no_request_causes_a_server_error(
     make_client: Make, make_plugin: Make, path: str, query: bytes, method: str, headers: Any
 ) -> None:
-    """Neither a status 5xx nor an exception."""
+    """No request to the core or a plugin causes a status 5xx or an exception."""
     plugin = make_plugin(routes=lambda: [Route("/x", hello, methods=["GET", "POST"])])
     app = make_client({"made": plugin}, dev=True).app
     client = make_client()

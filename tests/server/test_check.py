@@ -19,7 +19,7 @@ LONG_AGO = 1_600_000_000.0
 
 
 def event_file(path: Path, *parts: bytes, mtime: float = LONG_AGO) -> Path:
-    """Writes a file with ten scalars, and these bytes after them."""
+    """Writes a file with ten scalars, followed by these bytes."""
     with EventFileWriter(path) as writer:
         for step in range(10):
             writer.add_scalar("loss", 0.5, step)
@@ -35,7 +35,8 @@ def run_check(capsys: pytest.CaptureFixture[str], logdir: Path) -> tuple[int, di
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_a_sound_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_undamaged_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The report has the totals and no findings, and the exit status is 0."""
     event_file(tmp_path / "train" / "a.tfevents")
     size = (tmp_path / "train" / "a.tfevents").stat().st_size
 
@@ -52,7 +53,7 @@ def test_a_sound_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_damage_is_named_with_its_offset(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each damaged record, and the position from which on a file cannot be read."""
+    """Each damaged record is reported, and where the unreadable rest of a file begins."""
     good = record_bytes(b"\x09" + bytes(8) + b"\x10\x01")
     wrong_payload = bytearray(good)
     wrong_payload[14] ^= 1
@@ -98,7 +99,7 @@ def test_damage_is_named_with_its_offset(
 def test_a_file_with_much_damage_does_not_fill_the_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """JSON has all findings."""
+    """Only the first findings of a file are printed; JSON has all of them."""
     nonsense = record_bytes(b"\xff" * 9)
     event_file(tmp_path / "a.tfevents", *[nonsense] * 500)
     event_file(tmp_path / "b.tfevents", nonsense)
@@ -116,7 +117,7 @@ def test_a_file_with_much_damage_does_not_fill_the_screen(
 def test_a_file_that_was_cut_off(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], num_bytes: int
 ) -> None:
-    """Damage only if the file is old; otherwise its writer may still be running."""
+    """A file that was cut off is damaged only if it is old: a writer may still be running."""
     torn = record_bytes(b"x" * 40)[:num_bytes]
     path = event_file(tmp_path / "a.tfevents", torn)
     offset = path.stat().st_size - num_bytes
@@ -163,6 +164,7 @@ def test_files_that_are_empty_or_cannot_be_read(
 def test_a_directory_that_does_not_exist(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A missing directory is a finding; a remote address is a wrong argument."""
     status, report = run_check(capsys, tmp_path / "nowhere")
 
     assert status == 1
@@ -173,7 +175,7 @@ def test_a_directory_that_does_not_exist(
 def test_unclaimed_data_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the distribution to install, if known. It does not count as damage."""
+    """Unclaimed data is listed with the distribution to install, and is not damage."""
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
@@ -197,7 +199,7 @@ def test_unclaimed_data_is_reported(
 def test_a_file_that_is_replaced_while_it_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Does not count as damage, and the other files are read."""
+    """A file that is replaced during the check is not damaged, and other files are read."""
     path = event_file(tmp_path / "a" / "a.tfevents")
     event_file(tmp_path / "b" / "a.tfevents")
     real = check_module.RunData.add_item

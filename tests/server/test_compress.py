@@ -1,4 +1,4 @@
-"""Compress: for which clients and contents, and that the content stays the same."""
+"""Compress: which responses are compressed, and that their content stays the same."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Make = Callable[..., Any]
     ],
 )
 def test_clients_that_accept_gzip(header: str | None, accepted: bool) -> None:
-    """A weight of zero means no, and the name gzip takes precedence over `*`."""
+    """gzip is accepted unless its weight is 0. Its own entry takes precedence over `*`."""
     headers = [] if header is None else [(b"accept-encoding", header.encode())]
     assert accepts_gzip(headers) is accepted
 
@@ -66,7 +66,7 @@ def test_clients_that_accept_gzip(header: str | None, accepted: bool) -> None:
     ],
 )
 def test_content_that_is_text(content_type: str, textual: bool) -> None:
-    """Images and audio are compressed already, and events must not be buffered."""
+    """Images, audio and server-sent events are not compressed as text."""
     assert is_textual(content_type) is textual
 
 
@@ -90,7 +90,7 @@ def ask(make_plugin: Make, make_client: Make) -> Make:
 
 @pytest.mark.parametrize("length", [1, 100, 200_000])
 def test_text_is_compressed_for_clients_that_accept_it(ask: Make, length: int) -> None:
-    """With exact lengths. Large bodies are compressed in a thread."""
+    """A compressed body has its exact Content-Length, whether it is short or long."""
     data = ["\u00e9\u20ac"] * length
     plain = json_response(data)
 
@@ -125,7 +125,7 @@ def test_text_is_compressed_for_clients_that_accept_it(ask: Make, length: int) -
     ],
 )
 def test_responses_that_are_not_compressed(ask: Make, response: Response) -> None:
-    """Not text, compressed already, empty, or a range."""
+    """Responses are sent as they are if they are no text, compressed already, empty or a range."""
     received, body = ask(response, "gzip")
 
     assert body == response.body
@@ -133,7 +133,7 @@ def test_responses_that_are_not_compressed(ask: Make, response: Response) -> Non
 
 
 def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
-    """Its length is not known."""
+    """A stream is compressed in parts, and has no Content-Length."""
 
     def parts() -> Iterator[bytes]:
         for number in range(100):
@@ -146,7 +146,7 @@ def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
 
 
 def test_errors_and_csv_are_text(ask: Make) -> None:
-    """Equal contents give equal bytes."""
+    """Errors and CSV are compressed, and equal bodies are compressed to equal bytes."""
     for response in (text_error(404, "no"), csv_response(["a"], [[1]])):
         first, second = ask(response, "gzip"), ask(response, "gzip")
         assert gzip.decompress(first[1]) == response.body
@@ -154,13 +154,13 @@ def test_errors_and_csv_are_text(ask: Make) -> None:
 
 
 def test_a_vary_header_is_kept(ask: Make) -> None:
-    """The response may depend on other headers as well."""
+    """Accept-Encoding is added to the headers that Vary has already."""
     received, _ = ask(Response("x", media_type="text/plain", headers={"vary": "Cookie"}), "gzip")
     assert received.headers["vary"] == "Cookie, Accept-Encoding"
 
 
 def test_an_etag_of_compressed_text_is_weak(ask: Make) -> None:
-    """The bytes differ from the uncompressed form. The client's copy is still validated by it."""
+    """The ETag of a compressed response is weak, since its bytes differ from the plain form."""
     response = bytes_response(b"x" * 99, "text/plain", etag="1")
     received, _ = ask(response, "gzip")
 
@@ -171,7 +171,7 @@ def test_an_etag_of_compressed_text_is_weak(ask: Make) -> None:
 def test_compressing_large_responses_does_not_delay_the_page(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many are compressed at the same time."""
+    """The page is served while as many bodies as possible are being compressed."""
     release, begun = threading.Event(), threading.Semaphore(0)
 
     def compress(body: bytes, *arguments: Any) -> bytes:

@@ -82,12 +82,12 @@ def posting(make_plugin: Make, make_client: Make) -> Make:
     ],
 )
 def test_names_of_this_machine_are_accepted(make_client: Make, host: str) -> None:
-    """With any port, since the client may use a tunnel."""
+    """Names of this machine are accepted with any port: the client may use a tunnel."""
     assert make_client().get("data/runs", headers={"host": host}).status_code == 200
 
 
 def test_the_name_of_the_option_host_is_accepted(make_client: Make) -> None:
-    """As in `--host logs.lan`, since the printed address has it."""
+    """The name given to --host is accepted, since the printed address has it."""
     client = make_client(host="Logs.lan")
 
     assert client.get("data/runs", headers={"host": "logs.lan:6006"}).status_code == 200
@@ -97,7 +97,7 @@ def test_the_name_of_the_option_host_is_accepted(make_client: Make) -> None:
 @pytest.mark.parametrize("host", LOOK_ALIKES)
 @pytest.mark.parametrize("path", ["data/runs", "", "static/tbcore/index.html", "nothing"])
 def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> None:
-    """At any address. The response says how to allow them."""
+    """Host names that resemble loopback are refused, with the option that would allow them."""
     response = make_client().get(path, headers={"host": host})
 
     name = host.rpartition(":")[0] if host.endswith(":6006") else host
@@ -111,7 +111,7 @@ def test_look_alikes_are_refused(make_client: Make, host: str, path: str) -> Non
 @pytest.mark.parametrize("host", MALFORMED)
 @pytest.mark.parametrize("token", [None, "secret"])
 def test_malformed_hosts_are_refused(make_client: Make, host: str, token: str | None) -> None:
-    """Also with a valid token."""
+    """A malformed Host header is refused, even with a valid token."""
     client = make_client(token=token, allowed_hosts=("example.com",))
     headers = [(b"host", host.encode("latin-1")), (b"authorization", b"Bearer secret")]
 
@@ -122,7 +122,7 @@ def test_malformed_hosts_are_refused(make_client: Make, host: str, token: str | 
 
 
 def test_two_hosts_are_refused(make_client: Make) -> None:
-    """A proxy might have checked the other one."""
+    """A request with two Host headers is refused: a proxy may have checked the other one."""
     hosts = [("host", "localhost"), ("host", "localhost")]
 
     response = make_client().get("data/runs", headers=hosts)
@@ -132,7 +132,7 @@ def test_two_hosts_are_refused(make_client: Make) -> None:
 
 
 def test_forwarded_hosts_are_ignored(make_client: Make) -> None:
-    """Any client can send them."""
+    """Headers about the forwarded host have no effect, since any client can send them."""
     forwarded = {"x-forwarded-host": "localhost", "forwarded": "host=localhost"}
     client = make_client()
 
@@ -181,7 +181,7 @@ def test_allowed_hosts_are_accepted(make_client: Make) -> None:
 def test_the_address_that_the_client_connected_to_is_accepted(
     make_client: Make, server: str, host: str, status: int
 ) -> None:
-    """DNS cannot redirect an address. A name is not an address."""
+    """The address of the connection is accepted as a host, since DNS cannot redirect it."""
     app = make_client().app
     statuses = []
 
@@ -201,7 +201,7 @@ def test_the_address_that_the_client_connected_to_is_accepted(
 
 @pytest.mark.parametrize("target", ["http://localhost/data/runs", "*", "data/runs", "localhost:80"])
 def test_targets_that_are_not_paths_are_refused(make_client: Make, target: str) -> None:
-    """Such as the form of requests to a proxy."""
+    """A target must be a path. Requests to a proxy, for example, have whole URLs."""
     app = make_client().app
 
     async def asking(scope: Any, receive: Any, send: Any) -> None:
@@ -228,7 +228,7 @@ def test_targets_that_are_not_paths_are_refused(make_client: Make, target: str) 
     ],
 )
 def test_the_page_itself_may_post(posting: Make, headers: dict[str, str]) -> None:
-    """So may a program, which sends none of these headers."""
+    """POST requests of the page are accepted, and of programs, which send no such headers."""
     assert posting().post("data/plugin/made/x", headers=headers).text == "POST"
 
 
@@ -257,7 +257,7 @@ def test_the_page_itself_may_post(posting: Make, headers: dict[str, str]) -> Non
 def test_other_sites_may_not_post(
     posting: Make, headers: dict[str, str], method: str, token: str | None
 ) -> None:
-    """They are refused before the plugin is called, and there are no CORS headers."""
+    """POST requests of other sites are refused, without CORS headers."""
     client = posting(token=token)
 
     response = client.request(
@@ -313,13 +313,13 @@ def test_other_sites_may_not_post(
 def test_other_sites_may_only_link_to_the_page(
     posting: Make, headers: dict[str, str], status: int, method: str
 ) -> None:
-    """Other requests are refused, since they would only keep the server busy."""
+    """Links of other sites are accepted. Other requests would only keep the server busy."""
     for path in ("data/runs", "data/plugin/made/x", "data/updates" if status == 403 else ""):
         assert posting().request(method, path, headers=headers).status_code == status
 
 
 def test_other_sites_may_not_read_responses(posting: Make) -> None:
-    """An old browser's plain GET gets a response, which CORP makes unreadable for other sites."""
+    """A GET of an old browser gets a response, which CORP makes unreadable for other sites."""
     response = posting().get("data/runs", headers={"origin": "http://example.com"})
 
     assert response.status_code == 200
@@ -328,7 +328,7 @@ def test_other_sites_may_not_read_responses(posting: Make) -> None:
 
 
 def test_a_proxy_that_replaces_the_host_needs_the_option(posting: Make) -> None:
-    """The browser's origin is the proxy's public name."""
+    """If a proxy replaces the Host header, its public name must be allowed by the option."""
     origin = {"origin": "https://logs.example.com", "sec-fetch-site": "same-origin"}
 
     assert posting().post("data/plugin/made/x", headers=origin).status_code == 403
@@ -346,7 +346,7 @@ def guarded(posting: Make) -> Any:
 
 @pytest.mark.parametrize("path", ["", "data/runs", "static/tbcore/shell.js", "data/updates", "x"])
 def test_requests_without_the_token_are_refused(guarded: Any, path: str) -> None:
-    """At any address, existing or not, with one line that says what to do."""
+    """Without the token, the response at any address is one line that says what to do."""
     response = guarded.get(path)
 
     assert response.status_code == 401
@@ -357,7 +357,7 @@ def test_requests_without_the_token_are_refused(guarded: Any, path: str) -> None
 
 
 def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
-    """It is removed from the address, so that no history and no copied link has it."""
+    """The token is moved from the address to a cookie, so that no copied link contains it."""
     response = guarded.get("/?a=1&token=secret&b=%2F&token=x")
 
     assert response.status_code == 303
@@ -369,7 +369,7 @@ def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
 
 
 def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
-    """Other servers may have other prefixes."""
+    """The cookie is valid only below the path prefix: other servers may have other prefixes."""
     client = make_client(token="secret", path_prefix="/a/b")
 
     response = client.get("data/runs?token=secret")
@@ -411,13 +411,13 @@ def test_a_path_that_looks_like_a_host_does_not_redirect_to_it(guarded: Any, pat
     ],
 )
 def test_other_ways_to_send_the_token(guarded: Any, headers: dict[str, str], status: int) -> None:
-    """The header for programs, and the cookie."""
+    """The token is accepted in the header Authorization and in the cookie."""
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     assert guarded.get("data/runs", headers=raw).status_code == status
 
 
 def test_a_wrong_token_is_reported_as_wrong(guarded: Any) -> None:
-    """With the cookie, a plugin may have a parameter of the same name."""
+    """A wrong token is an error, but with the cookie, `token` may be a plugin's parameter."""
     assert guarded.get("data/runs?token=wrong").text.startswith("the token is wrong; open the")
     cookie = {"cookie": "tbcore_7007=secret"}
     assert guarded.get("data/runs?token=wrong", headers=cookie).status_code == 200
@@ -425,12 +425,12 @@ def test_a_wrong_token_is_reported_as_wrong(guarded: Any) -> None:
 
 
 def test_with_a_token_any_name_is_accepted(guarded: Any) -> None:
-    """So proxies work. A page that rebinds a name does not have the cookie."""
+    """With a token, any host name is accepted, so that proxies work."""
     headers = {"host": "logs.example.com", "authorization": "Bearer secret"}
     assert guarded.get("data/runs", headers=headers).status_code == 200
 
 
 def test_a_post_with_the_token_in_its_address_is_accepted(guarded: Any) -> None:
-    """A redirect would lose its body."""
+    """A POST with the token in its address is not redirected, which would lose its body."""
     assert guarded.post("data/plugin/made/x?token=secret").text == "POST"
     assert guarded.post("data/plugin/made/x?token=wrong").status_code == 401

@@ -1,4 +1,4 @@
-"""Responses to requests for a plugin, whatever the plugin does."""
+"""Guard and thread pools: responses to requests for a plugin, whatever its code does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def ask(make_plugin: Make, make_client: Make) -> Make:
-    """`ask(handler)`: the response of a plugin named `made` whose route /x has this handler."""
+    """`ask(handler)`: the response to a request for a route with this handler."""
 
     def ask(handler: Callable[[Request], Any], method: str = "GET", **options: Any) -> Any:
         route = Route("/x", handler, methods=["GET", "POST"])
@@ -44,6 +44,8 @@ def ask(make_plugin: Make, make_client: Make) -> Make:
 
 
 def raising(error: BaseException) -> Callable[[Request], Response]:
+    """A handler that raises this exception."""
+
     def handler(request: Request) -> Response:
         raise error
 
@@ -66,7 +68,7 @@ def hello(request: Request) -> Response:
 def test_errors_of_tbcore_have_their_status_and_text(
     ask: Make, error: Exception, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are responses and not faults, so nothing is logged."""
+    """An error of tbcore that a handler raises is a response and no fault: it is not logged."""
     response = ask(raising(error))
 
     assert response.status_code == status
@@ -76,7 +78,7 @@ def test_errors_of_tbcore_have_their_status_and_text(
 
 
 def test_an_http_exception_becomes_a_response(ask: Make) -> None:
-    """With its status, text and headers."""
+    """An HTTPException becomes a response with its status, text and headers."""
     response = ask(raising(HTTPException(418, "short\nand stout", headers={"x-pot": "1"})))
 
     assert (response.status_code, response.text) == (418, "short and stout")
@@ -89,7 +91,7 @@ def test_an_http_exception_becomes_a_response(ask: Make) -> None:
 def test_any_other_exception_is_a_500_without_internals(
     ask: Make, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It names plugin and route. The traceback is logged after the plugin's name."""
+    """The response names only plugin and route. The traceback is logged with the plugin's name."""
     response = ask(raising(error))
 
     assert response.status_code == 500
@@ -104,7 +106,7 @@ def test_any_other_exception_is_a_500_without_internals(
 def test_a_result_that_is_not_a_response_is_a_fault(
     ask: Make, value: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log has the type of the result."""
+    """A result that is no Response is a 500, and the log has its type."""
     response = ask(lambda request: value)
 
     assert response.status_code == 500
@@ -112,7 +114,7 @@ def test_a_result_that_is_not_a_response_is_a_fault(
 
 
 def test_async_handlers_work_and_are_guarded(ask: Make) -> None:
-    """Also if a partial or a plain function calls them."""
+    """Async handlers work, are guarded, and may be called by a partial or a plain function."""
 
     async def body(request: Request, prefix: str = "") -> Response:
         return PlainTextResponse(prefix.encode() + await request.body())
@@ -131,7 +133,7 @@ def test_async_handlers_work_and_are_guarded(ask: Make) -> None:
 
 
 def test_a_response_that_fails_is_incomplete(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """After the headers have been sent. Before that it becomes a 500."""
+    """A body that fails is a 500 if no headers have been sent, and incomplete otherwise."""
 
     def parts() -> Iterator[bytes]:
         yield b"one"
@@ -157,7 +159,7 @@ def test_a_response_that_fails_is_incomplete(ask: Make, caplog: pytest.LogCaptur
 
 
 def test_the_body_has_been_read_when_the_handler_runs(ask: Make) -> None:
-    """Also if it arrives in pieces."""
+    """The whole body has been read when the handler runs, even if it arrived in pieces."""
     pieces = (piece for piece in [b"a" * 1000, b"", b"b" * 1000])
 
     response = ask(lambda request: Response(request_body(request)), "POST", content=pieces)
@@ -167,7 +169,7 @@ def test_the_body_has_been_read_when_the_handler_runs(ask: Make) -> None:
 
 @pytest.mark.parametrize("in_pieces", [False, True])
 def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -> None:
-    """With or without a Content-Length. Exactly one megabyte is accepted."""
+    """A body of more than a megabyte is refused, with or without a Content-Length."""
 
     def content(size: int) -> Any:
         return (b"a" * 4096 for _ in range(size // 4096)) if in_pieces else b"a" * size
@@ -182,7 +184,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ask: Make, in_pieces: bool) -
 
 
 def test_methods_are_those_of_the_route(make_plugin: Make, make_client: Make) -> None:
-    """Those of several routes with the same path are combined."""
+    """Methods that no route with the path accepts are a 405, which lists those of all routes."""
     routes = [Route("/x", hello), Route("/x", hello, methods=["PUT"]), Route("/{id:int}", hello)]
     client = make_client({"made": make_plugin(routes=lambda: routes)})
 
@@ -217,7 +219,7 @@ class Halves(Convertor[int]):
 def test_an_address_that_cannot_be_converted_does_not_exist(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Such as a number of 5000 digits, which int() refuses. Other exceptions are faults."""
+    """An address with a parameter that cannot be converted is a 404. A bug is a 500."""
     register_url_convertor("halves", Halves())
     routes = [Route("/n/{n:int}", hello), Route("/h/{n:halves}", hello), Route("/h/3", hello)]
     client = make_client({"made": make_plugin(routes=lambda: routes)})
@@ -245,7 +247,7 @@ def test_a_newline_is_part_of_an_address(make_plugin: Make, make_client: Make, p
 
 
 def test_a_route_at_the_plugins_own_address(make_plugin: Make, make_client: Make) -> None:
-    """With and without the slash."""
+    """A route `/` is served at the plugin's address, with and without a final slash."""
     client = make_client({"made": make_plugin(routes=lambda: [Route("/", hello)])})
 
     assert client.get("data/plugin/made").text == "hello"
@@ -255,7 +257,7 @@ def test_a_route_at_the_plugins_own_address(make_plugin: Make, make_client: Make
 def test_a_failed_plugin_responds_with_503_and_the_others_work(
     make_plugin: Make, make_client: Make
 ) -> None:
-    """With one line that has the reason, at any of its addresses."""
+    """All addresses of a failed plugin are a 503 with the reason; other plugins work."""
     client = make_client(
         {
             "bad": make_plugin(routes=lambda: 1 / 0),
@@ -273,8 +275,8 @@ def test_a_failed_plugin_responds_with_503_and_the_others_work(
     assert client.get("data/plugins_listing").json() == {"bad": False, "good": True}
 
 
-def test_an_inactive_plugin_is_served_like_any_other(make_plugin: Make, make_client: Make) -> None:
-    """Its listings are empty. An error would break old pages."""
+def test_the_routes_of_an_inactive_plugin_are_served(make_plugin: Make, make_client: Make) -> None:
+    """The routes of an inactive plugin are served: an error would break old pages."""
     plugin = make_plugin(is_active=lambda: False, routes=lambda: [Route("/tags", hello)])
     client = make_client({"made": plugin})
 
@@ -282,10 +284,8 @@ def test_an_inactive_plugin_is_served_like_any_other(make_plugin: Make, make_cli
     assert client.get("data/plugin/made/tags").text == "hello"
 
 
-def test_with_dev_a_fault_gets_a_response_and_is_raised(
-    make_plugin: Make, make_client: Make
-) -> None:
-    """A plugin's own test fails with the plugin's traceback."""
+def test_in_tests_of_plugins_a_fault_is_raised(make_plugin: Make, make_client: Make) -> None:
+    """With `strict`, a fault is raised, so that a plugin's own test fails with its traceback."""
     plugin = make_plugin(routes=lambda: [Route("/x", raising(ValueError("mine")))])
     client = make_client({"made": plugin}, dev=True)
 
@@ -425,7 +425,7 @@ def test_blocking_async_code_delays_only_itself(
 
 
 def test_neither_tasks_nor_handlers_can_end_the_event_loop(ask: Make) -> None:
-    """By SystemExit, or by stopping the loop."""
+    """The plugin's event loop goes on after a SystemExit, and after it was stopped."""
 
     async def leave(request: Request) -> Response:
         def exit() -> None:
@@ -444,7 +444,7 @@ def test_neither_tasks_nor_handlers_can_end_the_event_loop(ask: Make) -> None:
 def test_what_a_task_of_a_plugin_raises_is_logged(
     ask: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With the plugin's name, since no caller receives it."""
+    """An exception in a task is logged with the plugin's name, since no caller receives it."""
 
     async def start(request: Request) -> Response:
         async def fail() -> None:
@@ -464,6 +464,8 @@ def test_what_a_task_of_a_plugin_raises_is_logged(
 
 
 def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
+    """A handler that raises CancelledError gets a 500."""
+
     async def cancel(request: Request) -> Response:
         raise asyncio.CancelledError
 
@@ -474,7 +476,7 @@ def test_a_handler_that_cancels_itself_is_a_fault(ask: Make) -> None:
 def test_a_stream_ends_when_its_client_disconnects(
     make_plugin: Make, make_client: Make, kind: str
 ) -> None:
-    """In the plugin's own threads, since its cleanup may block, too."""
+    """If a client disconnects, its stream ends in the plugin's threads, as it may block."""
     ended: SimpleQueue[str] = SimpleQueue()
 
     def plain() -> Iterator[str]:
@@ -518,7 +520,7 @@ def test_a_stream_ends_when_its_client_disconnects(
 
 
 def test_threads_are_started_only_when_needed() -> None:
-    """One job at a time needs one thread."""
+    """If jobs come one at a time, one thread runs them all."""
     threads = ThreadPool("made")
     names = set()
     for _ in range(20):
@@ -530,7 +532,7 @@ def test_threads_are_started_only_when_needed() -> None:
 
 
 def test_threads_without_a_job_end() -> None:
-    """However many jobs have waited before. New threads are started for later jobs."""
+    """Idle threads end after the timeout, and later jobs start new ones."""
     threads = ThreadPool("tidy", max_threads=3, idle_timeout_seconds=0.05)
     for _ in range(3):
         done = [threads.submit(time.sleep, 0.02) for _ in range(10)]
@@ -542,7 +544,7 @@ def test_threads_without_a_job_end() -> None:
 def test_requests_get_503_when_the_system_has_no_more_threads(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once. Later requests get a thread when there is one again."""
+    """Without a thread, requests are a 503 at once. They succeed when threads can be started."""
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
@@ -575,7 +577,7 @@ def test_requests_get_503_when_the_system_has_no_more_threads(
 
 
 def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool whose second thread is refused uses its first."""
+    """If the system refuses a second thread, jobs wait for the first one."""
     pool = ThreadPool("few")
     release, running = threading.Event(), threading.Event()
     first = pool.submit(lambda: (running.set(), release.wait(PATIENCE)))
@@ -595,7 +597,7 @@ def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.Monke
 
 
 def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
-    """Their threads are daemons."""
+    """The process ends while a handler is blocked, since threads of pools are daemons."""
     program = """
         import asyncio, threading
         from tbcore.server.pool import ThreadPool
@@ -617,7 +619,7 @@ def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
 
 
 def test_requests_are_not_logged(ask: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither valid nor invalid ones."""
+    """Neither successful requests nor those that a handler refuses are logged."""
     caplog.set_level(logging.INFO)
 
     ask(hello)

@@ -1,4 +1,4 @@
-"""The API from before plugins had their own addresses, merged from the plugins' parts."""
+"""The API before plugins had their own addresses: its index, and routes of plugins."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ EMPTY: dict[str, Any] = {
 
 
 def text_handler(text: str) -> Callable[[Request], Response]:
+    """A handler that responds with this text and the query of the request."""
+
     def handler(request: Request) -> Response:
         return PlainTextResponse(f"{text} {request.url.query}".strip())
 
@@ -52,7 +54,7 @@ def multiplexer(tmp_path: Path) -> Multiplexer:
 
 @pytest.fixture
 def make(make_plugin: Make, make_client: Make, multiplexer: Multiplexer) -> Make:
-    """`make({"name": LegacyApi(...)})`: a client of a server with plugins that have these."""
+    """`make({"name": LegacyApi(...)})`: a client of a server; each plugin has a legacy API."""
 
     def make(apis: dict[str, LegacyApi], **config: Any) -> Any:
         plugins = {name: make_plugin(legacy_api=_returning(api)) for name, api in apis.items()}
@@ -66,7 +68,7 @@ def _returning(api: LegacyApi) -> Callable[[], LegacyApi]:
 
 
 def test_the_index_has_every_run_and_every_type(make: Make) -> None:
-    """Also without plugins, because old pages break on a missing key."""
+    """Each run has all tag types, even without plugins: old pages break on a missing key."""
     assert make({}).get("legacy/data/runs").json() == {
         "train": {**EMPTY, "firstEventTimestamp": 50.0},
         "eval": {**EMPTY, "firstEventTimestamp": 70.0},
@@ -74,7 +76,7 @@ def test_the_index_has_every_run_and_every_type(make: Make) -> None:
 
 
 def test_plugins_provide_their_types(make: Make) -> None:
-    """As lists or booleans. If two plugins have the same type, the first by name is used."""
+    """Plugins provide lists or booleans. For the same type, the first plugin by name is used."""
     tags = {"train": ["loss", "lr"], "eval": []}
     client = make(
         {
@@ -96,7 +98,7 @@ def test_plugins_provide_their_types(make: Make) -> None:
 
 
 def test_data_runs_is_the_list_unless_the_api_is_legacy(make: Make) -> None:
-    """One address cannot have both."""
+    """`data/runs` is the list of runs, or with `--api legacy` the index."""
     assert make({}).get("data/runs").json() == ["train", "eval"]
     swapped = make({}, api="legacy")
     assert swapped.get("data/runs").json() == swapped.get("legacy/data/runs").json()
@@ -105,7 +107,7 @@ def test_data_runs_is_the_list_unless_the_api_is_legacy(make: Make) -> None:
 
 
 def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """The others are kept, and the omission is logged once."""
+    """A type whose function fails is left out, which is logged once; other types are kept."""
 
     def broken(run: str) -> list[str]:
         raise KeyError(run)
@@ -143,7 +145,7 @@ def test_a_broken_type_is_left_out(make: Make, caplog: pytest.LogCaptureFixture)
 def test_a_blocked_plugin_does_not_block_the_index(
     make: Make, tuning: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its types are empty until its call returns, and it is not called again before."""
+    """The types of a blocked plugin are empty, and it is not called again until it returns."""
     release = threading.Event()
     calls = []
 
@@ -179,7 +181,7 @@ def test_a_blocked_plugin_does_not_block_the_index(
 
 
 def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
-    """The core's addresses take precedence, then those of the first plugin."""
+    """Legacy routes are at both places. Addresses of the core, then of the first plugin, win."""
     first = LegacyApi(
         routes=[
             Route("/things", text_handler("a")),
@@ -204,7 +206,7 @@ def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
 
 
 def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
-    """If an old page had the address, only a request with run and tag is one for data."""
+    """At the address of an old page, only a request with run and tag is a request for data."""
     api = LegacyApi(
         bare_routes=[
             Route("/audio", text_handler("audio")),
@@ -240,7 +242,7 @@ def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
 def test_no_plugin_can_replace_an_address_of_the_core(
     make: Make, path: str, method: str, status: int, content_type: str | None
 ) -> None:
-    """A plugin whose routes match any path gets only the remaining addresses."""
+    """Routes that match any path are used only for addresses that the core does not have."""
     routes = [
         Route(path, text_handler("mine"), methods=["GET", "POST"])
         for path in ("/", "/{anything:path}")
@@ -256,7 +258,7 @@ def test_no_plugin_can_replace_an_address_of_the_core(
 
 
 def test_a_fault_in_a_legacy_route_is_guarded(make: Make) -> None:
-    """Like any other route of a plugin."""
+    """Errors and faults of legacy routes become responses, as those of other routes do."""
 
     def unknown(request: Request) -> Response:
         raise NotFoundError("no such run")
@@ -271,7 +273,7 @@ def test_a_fault_in_a_legacy_route_is_guarded(make: Make) -> None:
 
 
 def test_a_failed_plugin_has_no_legacy_routes(make: Make) -> None:
-    """All of them are left out, not only the invalid one."""
+    """If one legacy route is invalid, the plugin has failed, and none of its routes is served."""
     client = make(
         {"a": LegacyApi(routes=[Route("/x", text_handler("x")), Route("/bad/", text_handler("x"))])}
     )

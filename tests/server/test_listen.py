@@ -14,7 +14,7 @@ from tbcore.server.listen import Listening, listen
 
 @pytest.fixture
 def opened() -> Iterator[list[Listening]]:
-    """Sockets in this list are closed when the test ends."""
+    """A list for what a test opens. Its sockets are closed when the test ends."""
     found: list[Listening] = []
     yield found
     for listening in found:
@@ -22,8 +22,8 @@ def opened() -> Iterator[list[Listening]]:
             listener.close()
 
 
-def test_loopback_by_default(opened: list[Listening]) -> None:
-    """For IPv4 and, if available, IPv6, with the same port."""
+def test_the_server_listens_on_loopback_by_default(opened: list[Listening]) -> None:
+    """By default the server listens on IPv4 and, if available, IPv6, with the same port."""
     listening = listen(None, 0, bind_all=False)
     opened.append(listening)
 
@@ -35,7 +35,9 @@ def test_loopback_by_default(opened: list[Listening]) -> None:
 
 
 @pytest.mark.parametrize(("host", "bind_all"), [(None, True), ("0.0.0.0", False)])
-def test_all_addresses(opened: list[Listening], host: str | None, bind_all: bool) -> None:
+def test_the_server_listens_on_all_addresses(
+    opened: list[Listening], host: str | None, bind_all: bool
+) -> None:
     """The URL has the machine's name, since other machines cannot connect to 0.0.0.0."""
     listening = listen(host, 0, bind_all=bind_all)
     opened.append(listening)
@@ -45,10 +47,10 @@ def test_all_addresses(opened: list[Listening], host: str | None, bind_all: bool
     socket.create_connection(("127.0.0.1", listening.port)).close()
 
 
-def test_all_addresses_with_ipv6_disabled(
+def test_the_server_listens_without_ipv6(
     opened: list[Listening], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server listens on IPv4 alone."""
+    """Without IPv6, the server listens on IPv4 alone."""
     create_server = socket.create_server
 
     def without_ipv6(address: tuple[str, int], **options: object) -> socket.socket:
@@ -64,8 +66,8 @@ def test_all_addresses_with_ipv6_disabled(
     assert [s.getsockname()[0] for s in opened[1].sockets] == ["127.0.0.1"]
 
 
-def test_the_next_free_port(opened: list[Listening]) -> None:
-    """A port must be free on all addresses."""
+def test_the_first_free_port_is_used(opened: list[Listening]) -> None:
+    """The first default port that is free on all addresses is used; a given port must be free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ports = range(port, port + 100)
@@ -79,5 +81,5 @@ def test_the_next_free_port(opened: list[Listening]) -> None:
 
 
 def test_port_80_is_left_out_of_the_url() -> None:
-    """As browsers leave it out."""
+    """The URL has no port 80, as in the address bar of browsers."""
     assert Listening([], "a.example", 80, False).url("/x/") == "http://a.example/x/"

@@ -18,7 +18,7 @@ NAN = float("nan")
 def test_a_summary_is_cached_until_its_run_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page requests them in every generation, and most runs have not changed."""
+    """Only runs that have changed are read again: the page requests summaries very often."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
     write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [NAN]})

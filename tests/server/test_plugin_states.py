@@ -50,7 +50,7 @@ def states(client: Any) -> dict[str, Any]:
 
 
 def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> None:
-    """Also when a hook raises, or does not return."""
+    """Each state has a reason, also if a hook raises or does not return."""
     release = threading.Event()
     plugins = load_plugins(
         only=(),
@@ -93,7 +93,7 @@ def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> Non
 def test_pages_request_plugins_again_after_a_late_result(
     make_plugin: Make, make_client: Make
 ) -> None:
-    """Otherwise a tab would stay empty because the machine was busy once."""
+    """A late result makes pages request the plugins again, so that no tab stays inactive."""
     release = threading.Event()
     client = make_client(
         {"late": make_plugin(is_active=lambda: release.wait(PATIENCE))},
@@ -108,7 +108,7 @@ def test_pages_request_plugins_again_after_a_late_result(
 
 
 def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> None:
-    """Hooks and routes, also async ones. All addresses of a route count as one."""
+    """Calls of hooks and of plain and async routes are counted. A route counts as one."""
 
     def slow(request: Request) -> Response:
         time.sleep(0.05)
@@ -135,7 +135,7 @@ def test_calls_are_counted_and_timed(make_plugin: Make, make_client: Make) -> No
 
 
 def test_faults_are_listed_without_internals(make_plugin: Make, make_client: Make) -> None:
-    """The latest first, with their counts. Whole paths and tracebacks are for authors only."""
+    """Faults are listed with their counts, latest first. Only authors see paths and tracebacks."""
 
     def fail(request: Request) -> Response:
         raise ValueError(request.path_params["n"])
@@ -167,8 +167,8 @@ def test_faults_are_listed_without_internals(make_plugin: Make, make_client: Mak
 
 
 @pytest.mark.parametrize("dev", [False, True])
-def test_reasons_have_no_whole_paths(make_plugin: Make, make_client: Make, dev: bool) -> None:
-    """In all responses, except for authors."""
+def test_responses_have_no_whole_paths(make_plugin: Make, make_client: Make, dev: bool) -> None:
+    """No response has a whole path, except with `dev`."""
     extra = {
         "failed": make_plugin(routes=open_missing_at_start),
         "inactive": make_plugin(is_active=open_missing_at_start),
@@ -193,13 +193,13 @@ def test_reasons_have_no_whole_paths(make_plugin: Make, make_client: Make, dev: 
         ("see https://example.com/a/b", "see https://example.com/a/b"),
     ],
 )  # fmt: skip
-def test_paths_are_cut_down_to_their_last_part(text: str, shown: str) -> None:
-    """Routes, fractions and links are not paths."""
+def test_paths_are_shortened_to_their_last_part(text: str, shown: str) -> None:
+    """A path is replaced by its last part. Routes, fractions and links are not paths."""
     assert without_paths(text) == shown
 
 
 def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Make) -> None:
-    """And with the values that are valid."""
+    """Each option is listed with its value, its default and its valid values."""
     options = [Option("rows", default=10, minimum=1, help="Most rows.")]
     client = make_client(
         {"made": make_plugin(info={"options": options})}, plugin_values={"made": {"rows": "3"}}
@@ -212,7 +212,7 @@ def test_options_are_shown_with_their_values(make_plugin: Make, make_client: Mak
 
 
 class Clock:
-    """Replaces the module `time`. Its monotonic time is set by the test."""
+    """Stands in for the module `time`, with a monotonic clock that the test sets."""
 
     now = 0.0
     time_ns = staticmethod(time.time_ns)
@@ -226,7 +226,7 @@ def test_a_slow_route_is_logged_once(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """And again if it takes more than twice as long."""
+    """A slow route is logged again only if a call takes more than twice as long."""
     clock = Clock()
     monkeypatch.setattr(plugin_stats, "time", clock)
     pauses = iter([6.0, 0.0, 11.0, 13.0])
@@ -249,7 +249,7 @@ def test_a_route_that_does_not_return_is_logged(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    """While it runs, since it may run forever."""
+    """A call that runs for too long is logged while it runs: it may never return."""
     begun = threading.Event()
 
     def block(request: Request) -> Response:
@@ -278,7 +278,7 @@ def test_blocking_async_code_is_logged(
     make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture, dev: bool,
 ) -> None:  # fmt: skip
-    """Once, while it blocks, with the stack for authors. Awaiting is not blocking."""
+    """Blocking async code is logged once, while it blocks. With `dev`, its stack is logged, too."""
     clock = Clock()
     monkeypatch.setattr(plugin_loop, "time", clock)
 
@@ -322,7 +322,7 @@ def test_blocking_async_code_is_logged(
 def test_a_body_that_blocks_the_event_loop_is_logged(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also if an asynchronous iterator makes it."""
+    """An async iterator that blocks the event loop is logged as the response of its route."""
 
     async def parts() -> AsyncIterator[str]:
         yield "one"
@@ -341,7 +341,7 @@ def test_a_body_that_blocks_the_event_loop_is_logged(
 
 
 def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make) -> None:
-    """Even if there are more of them than threads in Starlette's shared pool."""
+    """Other plugins respond, even if more bodies block than Starlette's pool has threads."""
     release, blocked = threading.Event(), threading.Semaphore(0)
 
     def block() -> Iterator[str]:
@@ -399,7 +399,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogHandler]:
 def test_log_lines_of_a_plugin_are_limited(
     make_plugin: Make, make_client: Make, log: LogHandler
 ) -> None:
-    """Its own lines, and those about its faults. They are counted; lines of others are kept."""
+    """Only lines of and about this plugin are limited. Those left out are counted."""
     noisy = logging.getLogger("somewhere.else")
 
     def flood(request: Request) -> Response:
@@ -438,7 +438,7 @@ def test_log_lines_of_a_plugin_are_limited(
 
 
 def test_after_a_while_a_plugin_may_log_again(caplog: pytest.LogCaptureFixture) -> None:
-    """When the number of lines that were left out has been logged."""
+    """A plugin may log again after the number of lines that were left out has been logged."""
     stats = PluginStats("made", log_window_seconds=0.3)
     while stats.may_log():
         pass
@@ -448,8 +448,8 @@ def test_after_a_while_a_plugin_may_log_again(caplog: pytest.LogCaptureFixture) 
     assert stats.may_log()
 
 
-def test_lines_from_a_plugin_s_own_threads_are_known_by_their_loggers(log: LogHandler) -> None:
-    """They have no context with their plugin. Authors get every line."""
+def test_lines_from_a_plugin_s_own_threads_are_attributed_by_their_loggers(log: LogHandler) -> None:
+    """Log lines without a context belong to the plugin of their logger. Authors get all lines."""
     stats_by_package = {"noisy": PluginStats("noisy"), "author": PluginStats("author", dev=True)}
     log.stats_by_package = stats_by_package
 
@@ -470,7 +470,7 @@ def test_lines_from_a_plugin_s_own_threads_are_known_by_their_loggers(log: LogHa
 def test_deprecated_names_are_logged_once_for_each_plugin(
     make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With what to use instead, wherever the plugin uses them; each use is counted."""
+    """A deprecated name is logged once for each plugin, and each of its uses is counted."""
 
     def use(request: Request) -> Response:
         warn_deprecated("Item.old", "use Item.new")

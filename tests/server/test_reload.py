@@ -1,4 +1,4 @@
-"""Plugins that are edited while a server runs: reloading them, and reporting their faults."""
+"""Plugins that are edited while a server runs: how they are reloaded and their faults reported."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def routes():
 """
 
 
-class Developing:
-    """A server with `--dev` and a folder of plugins, which are reloaded when a test says so."""
+class DevServer:
+    """A server with `--dev` and a folder of plugins, which are reloaded when a test asks for it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -64,7 +64,7 @@ class Developing:
         return TestClient(self.app, base_url="http://localhost:6006")
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file, and reloads the plugins that have changed."""
+        """Writes a file below the folder of plugins, and reloads the plugins that have changed."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -81,61 +81,61 @@ class Developing:
 
 
 @pytest.fixture
-def developing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Developing]:
+def dev_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DevServer]:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     before = set(sys.modules)
-    yield Developing(tmp_path / "plugins")
+    yield DevServer(tmp_path / "plugins")
     for name in set(sys.modules) - before:
         if name.startswith(("tbcore_file_", "tbcore_mine")):
             del sys.modules[name]
 
 
-def test_a_plugin_is_added_edited_and_removed(developing: Developing) -> None:
-    """With its routes. Pages are notified each time."""
-    assert developing.get("data/plugin/mine/word").status_code == 404
-    reloads = [developing.get("data/status").json()["num_reloads"]]
-    developing.write("mine.py", PLUGIN)
-    assert developing.get("data/plugin/mine/word").json() == "one"
-    # Of the same length and within one second, so that Python would take the old bytecode.
-    developing.write("mine.py", PLUGIN.replace('"one"', '"two"').replace("Mine", "Mint"))
-    assert developing.get("data/plugin/mine/word").json() == "two"
-    assert developing.plugin()["title"] == "Mint"
-    reloads.append(developing.get("data/status").json()["num_reloads"])
-    (developing.folder / "mine.py").unlink()
-    developing.reloader.reload_changed(developing.app)
-    assert developing.get("data/plugin/mine/word").status_code == 404
-    reloads.append(developing.get("data/status").json()["num_reloads"])
+def test_a_plugin_is_added_edited_and_removed(dev_server: DevServer) -> None:
+    """A plugin's routes are added, replaced and removed, and pages are notified each time."""
+    assert dev_server.get("data/plugin/mine/word").status_code == 404
+    reloads = [dev_server.get("data/status").json()["num_reloads"]]
+    dev_server.write("mine.py", PLUGIN)
+    assert dev_server.get("data/plugin/mine/word").json() == "one"
+    # The edit has the same length and comes within a second, so Python would use the old bytecode.
+    dev_server.write("mine.py", PLUGIN.replace('"one"', '"two"').replace("Mine", "Mint"))
+    assert dev_server.get("data/plugin/mine/word").json() == "two"
+    assert dev_server.plugin()["title"] == "Mint"
+    reloads.append(dev_server.get("data/status").json()["num_reloads"])
+    (dev_server.folder / "mine.py").unlink()
+    dev_server.reloader.reload_changed(dev_server.app)
+    assert dev_server.get("data/plugin/mine/word").status_code == 404
+    reloads.append(dev_server.get("data/status").json()["num_reloads"])
     assert reloads == [0, 2, 3]
-    developing.reloader.reload_changed(developing.app)
-    assert developing.get("data/status").json()["num_reloads"] == 3
+    dev_server.reloader.reload_changed(dev_server.app)
+    assert dev_server.get("data/status").json()["num_reloads"] == 3
 
 
-def test_modules_that_a_package_imports_are_reloaded_too(developing: Developing) -> None:
-    """All of its own, but none of other plugins."""
-    developing.write("other.py", PLUGIN)
+def test_modules_that_a_package_imports_are_reloaded_too(dev_server: DevServer) -> None:
+    """If a module of a package is edited, all of its modules are imported again, and no others."""
+    dev_server.write("other.py", PLUGIN)
     other = sys.modules["tbcore_file_other"]
-    developing.write("tbcore_mine/words.py", 'WORD = "one"')
+    dev_server.write("tbcore_mine/words.py", 'WORD = "one"')
     source = PLUGIN.replace('json_response("one")', "json_response(WORD)")
-    developing.write("tbcore_mine/__init__.py", "from tbcore_mine.words import WORD\n" + source)
-    assert developing.get("data/plugin/mine/word").json() == "one"
-    developing.write("tbcore_mine/words.py", 'WORD = "two"')
-    assert developing.get("data/plugin/mine/word").json() == "two"
+    dev_server.write("tbcore_mine/__init__.py", "from tbcore_mine.words import WORD\n" + source)
+    assert dev_server.get("data/plugin/mine/word").json() == "one"
+    dev_server.write("tbcore_mine/words.py", 'WORD = "two"')
+    assert dev_server.get("data/plugin/mine/word").json() == "two"
     assert sys.modules["tbcore_file_other"] is other
 
 
-def test_edited_code_invalidates_what_a_browser_has_cached(developing: Developing) -> None:
-    """The data and the plugin's etag are the same, but the response may differ."""
+def test_edited_code_invalidates_what_a_browser_has_cached(dev_server: DevServer) -> None:
+    """After an edit, a browser's copy is not valid any more, even if the plugin's ETag is equal."""
     etag = 'json_response("one", etag="of the data")'
     known = 'unchanged(request, "of the data")'
     source = PLUGIN.replace("import json_response", "import json_response, unchanged")
     source = source.replace('json_response("one"))', f"{known} or {etag})")
-    developing.write("mine.py", source)
-    word = developing.get("data/plugin/mine/word")
+    dev_server.write("mine.py", source)
+    word = dev_server.get("data/plugin/mine/word")
     kept = {"if-none-match": word.headers["etag"]}
-    assert developing.client.get("data/plugin/mine/word", headers=kept).status_code == 304
-    developing.write("mine.py", source.replace('"one"', '"two"'))
-    assert developing.client.get("data/plugin/mine/word", headers=kept).json() == "two"
+    assert dev_server.client.get("data/plugin/mine/word", headers=kept).status_code == 304
+    dev_server.write("mine.py", source.replace('"one"', '"two"'))
+    assert dev_server.client.get("data/plugin/mine/word", headers=kept).json() == "two"
 
 
 @pytest.mark.parametrize(
@@ -150,58 +150,58 @@ def test_edited_code_invalidates_what_a_browser_has_cached(developing: Developin
     ],
 )  # fmt: skip
 def test_a_fault_is_reported_with_its_place_until_it_is_corrected(
-    developing: Developing, caplog: pytest.LogCaptureFixture, broken: str, line: str, place: str
+    dev_server: DevServer, caplog: pytest.LogCaptureFixture, broken: str, line: str, place: str
 ) -> None:
-    """In the page and in the log. The traceback starts in the plugin."""
+    """A fault is in the page and in the log, with a traceback that starts in the plugin."""
     caplog.set_level(logging.INFO)
-    developing.write("mine.py", PLUGIN)
-    developing.write("mine.py", broken)
-    entry = developing.plugin()
+    dev_server.write("mine.py", PLUGIN)
+    dev_server.write("mine.py", broken)
+    entry = dev_server.plugin()
     assert entry["error"].startswith(line)
     assert entry["title"] == "Mine"
     assert place in entry["traceback"]
     assert "tbcore/plugins.py" not in entry["traceback"]
-    assert developing.get("data/plugin/mine/word").status_code == 503
+    assert dev_server.get("data/plugin/mine/word").status_code == 503
     assert place in caplog.text
     caplog.clear()
 
-    developing.write("mine.py", PLUGIN)
-    entry = developing.plugin()
+    dev_server.write("mine.py", PLUGIN)
+    entry = dev_server.plugin()
     assert (entry["error"], entry["traceback"]) == (None, "")
-    assert developing.get("data/plugin/mine/word").json() == "one"
+    assert dev_server.get("data/plugin/mine/word").json() == "one"
     reload_lines = [r.message for r in caplog.records if r.name == "tbcore.server.reload"]
     assert reload_lines == ["plugin 'mine' was reloaded"]
     assert "Traceback" not in caplog.text
 
 
-def test_faults_of_handlers_and_of_is_active_are_reported(developing: Developing) -> None:
-    """With the traceback, for authors only."""
+def test_faults_of_handlers_and_of_is_active_are_reported(dev_server: DevServer) -> None:
+    """The responses have the exceptions and tracebacks of handlers and of `is_active`."""
     source = PLUGIN.replace('lambda request: json_response("one")', "lambda request: 1 / 0")
-    developing.write("mine.py", source + "\n\n@hookimpl\ndef is_active():\n    return {}['no']\n")
-    response = developing.get("data/plugin/mine/word")
+    dev_server.write("mine.py", source + "\n\n@hookimpl\ndef is_active():\n    return {}['no']\n")
+    response = dev_server.get("data/plugin/mine/word")
     first, _, rest = response.text.partition("\n")
     assert response.status_code == 500
     assert first == (
         "plugin 'mine' failed in its route '/word': ZeroDivisionError: division by zero"
     )
     assert 'mine.py", line 20, in <lambda>' in rest
-    entry = developing.plugin()
+    entry = dev_server.plugin()
     assert entry["activity_error"] == "KeyError: 'no'"
     assert "in is_active\n    return {}['no']" in entry["traceback"]
 
 
-def test_requests_in_progress_are_finished_by_the_old_code(developing: Developing) -> None:
-    """Requests that start later use the new code. None waits and none fails."""
-    developing.write("mine.py", PLUGIN)
+def test_requests_in_progress_are_finished_by_the_old_code(dev_server: DevServer) -> None:
+    """Requests in progress are finished by the old code, and later ones use the new code."""
+    dev_server.write("mine.py", PLUGIN)
     module = sys.modules["tbcore_file_mine"]
     responses: list[Any] = []
     thread = threading.Thread(
-        target=lambda: responses.append(developing.get("data/plugin/mine/slow").json())
+        target=lambda: responses.append(dev_server.get("data/plugin/mine/slow").json())
     )
     thread.start()
     assert module.entered.wait(PATIENCE)
-    developing.write("mine.py", PLUGIN.replace('"one"', '"two"'))
-    assert developing.get("data/plugin/mine/word").json() == "two"
+    dev_server.write("mine.py", PLUGIN.replace('"one"', '"two"'))
+    assert dev_server.get("data/plugin/mine/word").json() == "two"
     assert responses == []
     module.leave.set()
     thread.join(PATIENCE)
@@ -209,15 +209,15 @@ def test_requests_in_progress_are_finished_by_the_old_code(developing: Developin
 
 
 def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
-    developing: Developing,
+    dev_server: DevServer,
 ) -> None:
-    """The server need not be restarted after a correction."""
+    """Corrected code works without a restart, even if the old code has blocked all threads."""
     blocking = PLUGIN.replace("entered.set()", "entered.release()")
     blocking = blocking.replace("threading.Event(), ", "threading.Semaphore(0), ")
     blocking = blocking.replace("leave.wait(60)", "leave.wait()")
-    developing.write("mine.py", f"{blocking}\n@hookimpl\ndef is_active(): return True\n")
+    dev_server.write("mine.py", f"{blocking}\n@hookimpl\ndef is_active(): return True\n")
     old = sys.modules["tbcore_file_mine"]
-    clients = [developing.new_client() for _ in range(16)]
+    clients = [dev_server.new_client() for _ in range(16)]
     ask = [
         threading.Thread(target=client.get, args=["data/plugin/mine/slow"], daemon=True)
         for client in clients
@@ -227,48 +227,48 @@ def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
     for _ in ask:
         assert old.entered.acquire(timeout=PATIENCE)
     # Not before: on a busy machine a request that times out early would block no thread.
-    developing.tuning.queue_timeout_seconds = 0.2
-    assert developing.get("data/plugin/mine/word").status_code == 503
-    developing.tuning.queue_timeout_seconds = PATIENCE
+    dev_server.tuning.queue_timeout_seconds = 0.2
+    assert dev_server.get("data/plugin/mine/word").status_code == 503
+    dev_server.tuning.queue_timeout_seconds = PATIENCE
 
-    developing.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # fixed\n")
+    dev_server.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # fixed\n")
 
-    assert developing.get("data/plugin/mine/word").json() == "one"
-    assert developing.get("data/plugins_listing").json() == {"mine": True}
+    assert dev_server.get("data/plugin/mine/word").json() == "one"
+    assert dev_server.get("data/plugins_listing").json() == {"mine": True}
     old.leave.set()
     for asking in ask:
         asking.join(PATIENCE)
 
 
 def test_errors_of_the_page_are_logged(
-    developing: Developing, caplog: pytest.LogCaptureFixture
+    dev_server: DevServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With escapes for control characters. A body that is not an error is refused."""
+    """Errors of the page are logged with control characters escaped. Other bodies are refused."""
     text = "TypeError: no\n    at render (mine.js:3:1)\n\x1b[2J"
     entry = {"plugin": "mine", "stack": text}
-    response = developing.client.post("data/page_errors", json=entry)
+    response = dev_server.client.post("data/page_errors", json=entry)
     assert (response.status_code, response.text) == (204, "")
     assert caplog.messages[0].startswith(
         "plugin 'mine' failed in the page: TypeError: no\n    at render (mine.js:3:1)\n"
     )
     assert "\x1b" not in caplog.text
     for bad in (b"", b"{", b"[]", b'{"plugin": 1, "stack": 2}', b"null", b'"text"'):
-        assert developing.client.post("data/page_errors", content=bad).status_code == 400
+        assert dev_server.client.post("data/page_errors", content=bad).status_code == 400
     too_long = b" " * (1 << 20) + b"x"
-    assert developing.client.post("data/page_errors", content=too_long).status_code == 413
-    assert developing.get("data/page_errors").status_code == 405
+    assert dev_server.client.post("data/page_errors", content=too_long).status_code == 413
+    assert dev_server.get("data/page_errors").status_code == 405
 
 
-def test_other_files_give_the_tab_a_new_address_and_import_nothing(developing: Developing) -> None:
-    """All modules of the tab are below it, so none comes from the browser's cache."""
-    developing.write("tbcore_mine/__init__.py", PLUGIN)
+def test_other_files_give_the_tab_a_new_address_and_import_nothing(dev_server: DevServer) -> None:
+    """If other files change, the modules of the tab get new addresses; nothing is imported."""
+    dev_server.write("tbcore_mine/__init__.py", PLUGIN)
     module = sys.modules["tbcore_mine"]
-    developing.write("tbcore_mine/static/index.js", "1")
-    addresses = [developing.plugin()["module"]]
-    developing.write("tbcore_mine/static/part.js", "2")
-    addresses.append(developing.plugin()["module"])
+    dev_server.write("tbcore_mine/static/index.js", "1")
+    addresses = [dev_server.plugin()["module"]]
+    dev_server.write("tbcore_mine/static/part.js", "2")
+    addresses.append(dev_server.plugin()["module"])
     assert sys.modules["tbcore_mine"] is module
     assert addresses[0] != addresses[1]
-    assert developing.get(addresses[1]).text == "1"
-    response = developing.get(addresses[1].replace("index.js", "part.js"))
+    assert dev_server.get(addresses[1]).text == "1"
+    response = dev_server.get(addresses[1].replace("index.js", "part.js"))
     assert (response.text, response.headers["cache-control"]) == ("2", "no-store")

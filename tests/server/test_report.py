@@ -31,13 +31,13 @@ from tbcore.store.loader import LoadStatus
         (5 * 10**15, "5000 TB"),
     ],
 )
-def test_sizes(num_bytes: int, text: str) -> None:
-    """With at least two digits, in decimal units."""
+def test_sizes_have_decimal_units(num_bytes: int, text: str) -> None:
+    """Sizes have decimal units, and one decimal place below 10 kB, 10 MB and so on."""
     assert size(num_bytes) == text
 
 
-def test_plurals() -> None:
-    """Only 1 is singular."""
+def test_nouns_are_in_the_plural_unless_the_count_is_1() -> None:
+    """A noun is in the plural unless the count is 1."""
     assert [plural(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
     assert plural(2, "directory") == "2 directories"
 
@@ -69,12 +69,12 @@ def test_plurals() -> None:
     ],
 )
 def test_the_summary_of_a_scan(status: LoadStatus, logdir: str, text: str) -> None:
-    """Or how many directories were scanned, and where."""
+    """A scan without event files is summarized by the number of directories."""
     assert scan_summary(status, logdir) == text
 
 
-def test_the_names_of_plugins() -> None:
-    """Working plugins in the order of the tabs, then failed ones."""
+def test_the_summary_of_plugins() -> None:
+    """Working plugins are listed in the order of the tabs, then failed ones."""
 
     def mounted(name: str, order: int, error: str | None = None) -> MountedPlugin:
         info = PluginInfo(title=name, order=order)
@@ -101,8 +101,8 @@ LOADING = LoadStatus(
 )
 
 
-def test_progress_is_for_terminals() -> None:
-    """It is cleared when loading is complete, and before another line is printed."""
+def test_progress_is_shown_on_terminals() -> None:
+    """The progress line is cleared when loading is complete, and before any other line."""
     store = SimpleNamespace(status=LoadStatus(loading=True))
     terminal = Terminal()
     reporter = Reporter(store, "runs", "no plugins", terminal)  # type: ignore[arg-type]
@@ -123,8 +123,8 @@ def test_progress_is_for_terminals() -> None:
     assert terminal.getvalue() == before
 
 
-def test_without_a_terminal_there_is_no_progress() -> None:
-    """A file gets whole lines only."""
+def test_progress_is_not_written_to_files() -> None:
+    """Only whole lines are written to a file."""
     store = SimpleNamespace(status=LOADING)
     out = io.StringIO()
     reporter = Reporter(store, "runs", "no plugins", out)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ def test_without_a_terminal_there_is_no_progress() -> None:
 
 
 def test_control_characters_of_log_lines_are_escaped() -> None:
-    """Messages and tracebacks may contain names of tags."""
+    """Control characters in messages and tracebacks become escapes, except for \\n and \\t."""
     handler, out = LogHandler(), io.StringIO()
     handler.setStream(out)
     try:

@@ -63,6 +63,7 @@ class RunningServer:
                 self._has_more.notify_all()
 
     def wait_until_started(self) -> RunningServer:
+        """Waits for the server's address; sets `url`, `port` and `seconds_to_start`."""
         self.url = self.line(r"^tbcore \S+ at http://").split()[3]
         self.seconds_to_start = time.monotonic() - self.started
         match = re.search(r":(\d+)/", self.url)
@@ -71,7 +72,7 @@ class RunningServer:
         return self
 
     def line(self, pattern: str, *, nth: int = 1, noise: bool = False) -> str:
-        """Waits for the nth matching line of stdout, or, with `noise`, of stderr."""
+        """Waits for the nth line of stdout, or of stderr with `noise`, that matches."""
         deadline = time.monotonic() + PATIENCE
         lines = self.noise if noise else self.lines
         with self._has_more:
@@ -100,7 +101,7 @@ class RunningServer:
         return json.loads(body)
 
     def end(self, sig: int) -> tuple[int, float, str]:
-        """The exit status, the seconds until the process ended, and stderr."""
+        """Sends a signal; returns exit status, seconds until the process ended, and stderr."""
         started = time.monotonic()
         os.kill(self.process.pid, sig)
         status = self.process.wait(PATIENCE)
@@ -112,7 +113,7 @@ class RunningServer:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """The environment of the tests, with their module path and without installed plugins."""
+    """The environment for a server: that of this process, without installed plugins."""
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
     return {**kept, "PYTHONPATH": path, "TBCORE_PLUGINS": ""}
@@ -120,7 +121,7 @@ def environment() -> dict[str, str]:
 
 @pytest.fixture
 def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
-    """`start("--port", "0")`: a server of `tmp_path / "runs"`, which has two runs."""
+    """`start("--port", "0")`: starts a server with these options for a logdir with two runs."""
     write_run(tmp_path / "runs", "train", scalars={"loss": [1.0, 0.5]})
     write_run(tmp_path / "runs", "eval", scalars={"loss": [1.0]})
     servers: list[RunningServer] = []
@@ -186,7 +187,10 @@ def routes():
 
 
 def raw(port: int, request: bytes, host: str = "127.0.0.1") -> bytes:
-    """The bytes received until the server closes the connection, or has sent one response."""
+    """Sends bytes to a server; returns what it sends until one response is complete.
+
+    With `Connection: close`, returns what it sends until it closes the connection.
+    """
     with socket.create_connection((host, port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         response = b""
@@ -220,8 +224,8 @@ def open_stream(port: int) -> socket.socket:
 # Starting ----------------------------------------------------------------------------------------
 
 
-def test_lines_at_the_start(start: Make) -> None:
-    """Version, address, how to quit, and what the scan found, and nothing else."""
+def test_the_lines_printed_at_the_start(start: Make) -> None:
+    """The server prints its version and address, how to quit, and the result of the scan."""
     server = start()
 
     [first] = server.lines[:1]
@@ -235,7 +239,7 @@ def test_lines_at_the_start(start: Make) -> None:
 
 
 def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
-    """A line is logged, and the logdir is served as soon as it exists."""
+    """If the logdir does not exist, a warning is logged, and it is served as soon as it exists."""
     server = start(logdir="later")
     server.line(r"^nothing to show yet; no plugins$")
     assert server.json("/data/status")["missing"] != []
@@ -248,8 +252,8 @@ def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
     assert re.search("^tbcore: warning: .*/later does not exist; waiting for it$", line)
 
 
-def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
-    """After 6006. If the port was given it is an error."""
+def test_without_a_port_the_first_free_one_is_used(start: Make) -> None:
+    """The server uses the first free port from 6006 on, and prints that 6006 is in use."""
     first = start("--port", "default")
     second = start("--port=default")
 
@@ -259,10 +263,8 @@ def test_without_a_port_the_next_free_one_is_taken(start: Make) -> None:
         assert server.json("/data/logdir") == {"logdir": "runs"}
 
 
-def test_a_port_that_is_taken_is_an_error_in_one_line(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    """If it is in use on any of the addresses."""
+def test_a_port_in_use_is_an_error_in_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
+    """The server does not start if a given port is in use on any of the addresses."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(
@@ -279,7 +281,7 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(
 
 
 def test_a_plugin_that_fails_is_reported_at_the_start(start: Make, install: Make) -> None:
-    """With the traceback on stderr, once, and its name in the line of plugins."""
+    """The traceback is on stderr once, and the line of plugins has the name as failed."""
     install("bad", "raise SystemExit(3)")
     install("good", PLUGIN)
     server = start()
@@ -293,7 +295,7 @@ def test_a_plugin_that_fails_is_reported_at_the_start(start: Make, install: Make
 
 
 def test_settings_reach_the_server(start: Make) -> None:
-    """In both spellings."""
+    """Options have an effect with hyphens and with underscores in their names."""
     server = start("--path-prefix", "/logs/", "--window_title", "Mine", "--api=legacy",
                    "--allowed-host", "a.example", "--allowed_host=b.example")  # fmt: skip
 
@@ -308,7 +310,7 @@ def test_settings_reach_the_server(start: Make) -> None:
 def test_names_of_unknown_plugins_are_warned_about(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
-    """Otherwise a typing error would go unnoticed."""
+    """A warning names the option, the name and the loaded plugins: it may be a typing error."""
     install("pictures", PLUGIN)
     (tmp_path / "nothing").mkdir()
     server = start("--samples_per_plugin", "picture=3,pictures=4", "--plugins_dir", "nothing")
@@ -322,8 +324,8 @@ def test_names_of_unknown_plugins_are_warned_about(
     )
 
 
-def test_without_plugins_a_line_says_why(start: Make) -> None:
-    """Such as an empty variable."""
+def test_without_plugins_a_line_has_the_reason(start: Make) -> None:
+    """If the variable TBCORE_PLUGINS is empty, a line gives this as the reason."""
     start().line("^no plugins are loaded, because the variable TBCORE_PLUGINS names none$")
 
 
@@ -331,7 +333,7 @@ def test_without_plugins_a_line_says_why(start: Make) -> None:
 
 
 def test_off_loopback_a_token_is_required(start: Make) -> None:
-    """The printed address has it, and it becomes a cookie."""
+    """The printed address contains the token, and opening this address stores it in a cookie."""
     server = start("--host", "0.0.0.0")
     token = server.url.partition("?token=")[2]
 
@@ -348,7 +350,7 @@ def test_off_loopback_a_token_is_required(start: Make) -> None:
 
 
 def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
-    """And a warning is logged."""
+    """With --no_token, requests with foreign host names are refused, and a warning is logged."""
     server = start("--bind_all", "--no_token")
 
     server.line(
@@ -361,7 +363,7 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
 
 
 def test_a_given_token_is_used(start: Make) -> None:
-    """Also on loopback. In the environment it is not visible in the list of processes."""
+    """The token of --token, or else of TBCORE_TOKEN, is required on loopback, too."""
     server = start("--token", "abc", TBCORE_TOKEN="other")
     assert server.url.endswith("/?token=abc")
     assert server.get("/data/runs")[0] == 401
@@ -371,8 +373,8 @@ def test_a_given_token_is_used(start: Make) -> None:
     assert base64.get(base64.url.partition(f":{base64.port}")[2])[0] == 303
 
 
-def test_ipv6(start: Make) -> None:
-    """In brackets, in addresses and in Host headers."""
+def test_ipv6_addresses_are_in_brackets(start: Make) -> None:
+    """IPv6 addresses are in brackets, in the printed address and in Host headers."""
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError as error:
@@ -429,8 +431,10 @@ HOST = b"Host: localhost\r\n"
     ],
     ids=range(33),
 )  # fmt: skip
-def test_raw_requests(serving: RunningServer, request_bytes: bytes, status: int) -> None:
-    """Every response is complete HTTP with all headers, including those of uvicorn."""
+def test_every_raw_request_gets_a_complete_response(
+    serving: RunningServer, request_bytes: bytes, status: int
+) -> None:
+    """Every response is complete HTTP with the safety headers, even if uvicorn itself made it."""
     response = raw(serving.port, request_bytes)
 
     head, _, _ = response.partition(b"\r\n\r\n")
@@ -464,7 +468,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 
 
 def test_responses_on_a_kept_connection_are_sent_at_once(serving: RunningServer) -> None:
-    """Without TCP_NODELAY each would take 40 ms."""
+    """A response on a kept connection is sent at once; without TCP_NODELAY it would take 40 ms."""
     connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE)
     best = 1.0
     for _ in range(50):
@@ -499,9 +503,9 @@ def test_a_connection_can_be_used_after_head(serving: RunningServer) -> None:
 def test_open_connections_do_not_keep_the_server_from_ending(
     start: Make, sig: int, status: int
 ) -> None:
-    """Neither streams, nor idle connections, nor incomplete requests. Nothing is logged.
+    """The server ends in spite of streams, idle connections and incomplete requests.
 
-    It takes 0.3 s on an idle machine; the bound is for a busy one.
+    It logs nothing, and takes 0.3 s on an idle machine; the bound is for a busy one.
     """
     server = start()
     open_connections = [open_stream(server.port) for _ in range(5)]
@@ -527,7 +531,7 @@ def test_open_connections_do_not_keep_the_server_from_ending(
 def test_a_blocked_plugin_does_not_keep_the_server_from_ending(
     start: Make, install: Make, source: str
 ) -> None:
-    """Neither a handler that never returns, nor a thread that a plugin has started."""
+    """The server ends in spite of a handler that blocks, or a thread that a plugin started."""
     install("mine", source)
     server = start()
     blocked = socket.create_connection(("127.0.0.1", server.port))
@@ -543,7 +547,7 @@ def test_a_blocked_plugin_does_not_keep_the_server_from_ending(
 
 
 def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) -> None:
-    """Relative paths of the logdir and of plugin folders are resolved before."""
+    """Relative paths of the logdir and of plugin folders are resolved before plugins are loaded."""
     folder = tmp_path / "plugins"
     folder.mkdir()
     (folder / "a_moves.py").write_text(f"import os\nos.chdir('/')\n{PLUGIN}")
@@ -560,7 +564,7 @@ def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) 
 def test_with_dev_plugins_are_reloaded_when_they_are_saved(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
-    """Installed ones and those in a folder. Faults are logged, and no request fails."""
+    """Installed plugins and those in a folder are reloaded, and no request fails meanwhile."""
     install("mine", "raise SystemExit('not yet')")
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -601,6 +605,8 @@ def test_with_dev_plugins_are_reloaded_when_they_are_saved(
 
 
 def raising(error: Exception) -> Callable[[Request], Response]:
+    """A handler that raises this exception."""
+
     def handler(request: Request) -> Response:
         raise error
 
@@ -609,7 +615,10 @@ def raising(error: Exception) -> Callable[[Request], Response]:
 
 @pytest.fixture
 def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
-    """`in_process(routes, **tuning)`: the port of a server in a thread with a plugin `made`."""
+    """`in_process(routes, **tuning)`: starts a server in a thread; returns its port.
+
+    The server has one plugin, `made`, with these routes.
+    """
     servers: list[tuple[HttpServer, threading.Thread]] = []
 
     def run(routes: list[Route], **tuning: float) -> int:
@@ -633,8 +642,8 @@ def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
         assert not thread.is_alive()
 
 
-def test_incomplete_requests_time_out_and_block_nobody(in_process: Make) -> None:
-    """300 of them, some of which send a byte now and then."""
+def test_incomplete_requests_time_out_and_delay_no_others(in_process: Make) -> None:
+    """300 incomplete requests are disconnected, and do not delay a complete one."""
 
     def connect(port: int) -> list[socket.socket]:
         half = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
@@ -675,7 +684,7 @@ def test_incomplete_requests_time_out_and_block_nobody(in_process: Make) -> None
 
 
 def test_a_body_that_does_not_arrive_times_out(in_process: Make) -> None:
-    """With 408, and the connection is closed."""
+    """The response has the status 408, and the connection is closed."""
     route = Route("/x", lambda request: Response("late"), methods=["POST"])
     port = in_process([route], request_timeout_seconds=1.0)
 
@@ -692,7 +701,7 @@ def test_a_body_that_does_not_arrive_times_out(in_process: Make) -> None:
 def test_a_client_that_does_not_read_is_disconnected(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise its response would stay in memory forever."""
+    """A client that reads nothing is disconnected; its response would stay in memory forever."""
     is_disconnected = threading.Event()
 
     def connection_lost(self: protocol._TimeoutProtocol, exc: Exception | None) -> None:
@@ -722,15 +731,15 @@ def test_a_client_that_does_not_read_is_disconnected(
 def test_a_client_that_reads_slowly_gets_the_whole_response(
     in_process: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may take many times as long as the timeout for a client that does not read."""
+    """A client that reads slowly may take many times as long as the timeout."""
     size = 30_000_000
     seconds = 0.0
     num_checks = 0
 
     class OwnTime:
-        """The server's event loop with a clock that advances only when the client reads.
+        """The server's event loop, with a clock that advances only when the client reads.
 
-        On a busy machine both may be delayed.
+        The result then does not depend on how busy the machine is.
         """
 
         def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -779,10 +788,10 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(
     assert received == size
 
 
-def test_a_client_may_disconnect_before_it_is_refused(
+def test_a_client_may_disconnect_before_its_error_response(
     in_process: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After its response, because of malformed bytes after its request. Nothing is logged."""
+    """If a client has gone before it is sent a 400, nothing is logged and the server goes on."""
     is_gone = threading.Event()
 
     def send_400_response(self: protocol._TimeoutProtocol, msg: str) -> None:
@@ -799,7 +808,7 @@ def test_a_client_may_disconnect_before_it_is_refused(
 
 
 def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
-    """The client must not take an incomplete response for the whole."""
+    """If a body fails after it was begun, the client can see that the response is incomplete."""
 
     def parts() -> Iterator[bytes]:
         yield b"first"
@@ -847,7 +856,7 @@ class Unchecked(Response):
 def test_a_response_that_is_not_valid_http_is_a_fault(
     in_process: Make, handler: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The client gets a 500, the fault is logged, and the connection stays open."""
+    """If a response is not valid HTTP, the client gets a 500, and the connection stays open."""
     port = in_process([Route("/x", handler)])
     response = raw(port, GET_X + b"\r\n" + GET_X + b"Connection: close\r\n\r\n")
 
@@ -863,7 +872,7 @@ def test_a_response_that_is_not_valid_http_is_a_fault(
 def test_a_body_with_a_wrong_content_length_closes_the_connection(
     in_process: Make, length: bytes
 ) -> None:
-    """The client would wait for the rest, or read the excess as the next response."""
+    """The connection is closed if a body is shorter or longer than its Content-Length."""
 
     def stream(request: Request) -> Response:
         return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
@@ -881,7 +890,7 @@ def test_a_body_with_a_wrong_content_length_closes_the_connection(
 
 
 def test_responses_without_a_body(in_process: Make) -> None:
-    """Those to HEAD may have a Content-Length. Those with two statuses end with the headers."""
+    """Responses to HEAD, and those with the status 204 or 304, end with their headers."""
 
     def announce(request: Request) -> Response:
         return Response(headers={"content-length": "9"})
@@ -908,7 +917,7 @@ def test_responses_without_a_body(in_process: Make) -> None:
 
 
 def test_a_client_that_sends_too_much_gets_its_response(in_process: Make) -> None:
-    """It sends all before it reads, and the next request on the connection works."""
+    """A client that sends a body that is too long gets its response, and can go on."""
     port = in_process([Route("/x", lambda request: Response("no"), methods=["POST"])])
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     for headers in ({}, {"Origin": "http://evil.example"}):

@@ -48,9 +48,11 @@ class Stream:
             self.chunks.put_nowait(None)
 
     async def chunk(self) -> bytes | None:
+        """The next part of the body; None after the last."""
         return await asyncio.wait_for(self.chunks.get(), PATIENCE)
 
     async def message(self) -> Any:
+        """The next message of the stream, which must be a status."""
         chunk = await self.chunk()
         assert chunk is not None
         *_, data = chunk.removesuffix(b"\n\n").split(b"\n")
@@ -59,6 +61,7 @@ class Stream:
 
 @asynccontextmanager
 async def listening(app: Any) -> AsyncIterator[Stream]:
+    """Opens a stream of updates, and disconnects at the end."""
     stream = Stream()
     scope = {
         "type": "http", "method": "GET", "path": "/data/updates", "raw_path": b"/data/updates",
@@ -73,14 +76,15 @@ async def listening(app: Any) -> AsyncIterator[Stream]:
 
 
 @pytest.fixture
-def loaded(tmp_path: Path) -> tuple[Multiplexer, Loader]:
+def empty_store(tmp_path: Path) -> tuple[Multiplexer, Loader]:
+    """An empty multiplexer, and a loader that will load one run into it."""
     write_run(tmp_path, "train", scalars={"loss": [1.0]})
     multiplexer = Multiplexer()
     return multiplexer, Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
 
 
 def test_the_status_of_an_empty_server(make_client: Make) -> None:
-    """All fields exist from the start."""
+    """The status of an empty server has all fields."""
     status = make_client().get("data/status").json()
 
     assert len(status.pop("instance")) == 16
@@ -102,10 +106,10 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
 
 
 def test_the_status_after_loading(
-    make_client: Make, loaded: tuple[Multiplexer, Loader], tmp_path: Path
+    make_client: Make, empty_store: tuple[Multiplexer, Loader], tmp_path: Path
 ) -> None:
-    """The generation of the list of runs and tags increases only when that list changes."""
-    multiplexer, loader = loaded
+    """`runs_generation` increases only when the list of runs and tags changes."""
+    multiplexer, loader = empty_store
     client = make_client(multiplexer=multiplexer)
     loader.load_once()
 
@@ -126,7 +130,7 @@ def test_the_status_after_loading(
 
 
 def test_names_that_are_not_valid_unicode_do_not_break_the_status(make_client: Make) -> None:
-    """File systems may have such names."""
+    """Names that are not valid Unicode, as file systems may have, are escaped in the status."""
     multiplexer = Multiplexer()
     multiplexer.set_status(LoadStatus(missing=("/logs/\udcff",), problems=("bad \ud800",)))
 
@@ -137,10 +141,10 @@ def test_names_that_are_not_valid_unicode_do_not_break_the_status(make_client: M
 
 
 def test_a_stream_sends_the_status_at_once_and_when_it_changes(
-    make_client: Make, loaded: tuple[Multiplexer, Loader]
+    make_client: Make, empty_store: tuple[Multiplexer, Loader]
 ) -> None:
-    """Changes come from the loader's thread."""
-    multiplexer, loader = loaded
+    """A stream sends the status at once, and again when another thread has changed it."""
+    multiplexer, loader = empty_store
     tuning = patient_tuning(min_update_interval_seconds=0.05)
     app = make_client(multiplexer=multiplexer, tuning=tuning).app
 
@@ -169,7 +173,7 @@ def test_a_stream_sends_the_status_at_once_and_when_it_changes(
 
 
 def test_messages_are_a_second_apart(make_client: Make) -> None:
-    """However fast the loader commits. Each message has the newest state."""
+    """Messages are a second apart however often the status changes, and have the newest one."""
     multiplexer = Multiplexer()
     app = make_client(multiplexer=multiplexer).app
 
@@ -187,7 +191,7 @@ def test_messages_are_a_second_apart(make_client: Make) -> None:
 
 
 def test_a_stream_without_messages_sends_heartbeats(make_client: Make) -> None:
-    """So that no proxy closes it."""
+    """Without messages, a stream sends comments, so that no proxy closes it."""
     tuning = patient_tuning(heartbeat_seconds=0.05, min_update_interval_seconds=0.0)
     app = make_client(tuning=tuning).app
 
@@ -200,7 +204,7 @@ def test_a_stream_without_messages_sends_heartbeats(make_client: Make) -> None:
 
 
 def test_streams_end_when_the_server_does(make_client: Make) -> None:
-    """At once, even between two messages. Streams that start later send one message and end."""
+    """Streams end at once, even between two messages. Streams that start later end as well."""
     app = make_client(tuning=patient_tuning(min_update_interval_seconds=3600.0)).app
 
     async def run() -> None:
@@ -218,8 +222,8 @@ def test_streams_end_when_the_server_does(make_client: Make) -> None:
     asyncio.run(run())
 
 
-def test_the_stream_of_a_closed_page_is_forgotten(make_client: Make) -> None:
-    """Its task ends, and later changes do not reach it, even if its event loop is closed."""
+def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
+    """The task of a stream ends with its client. Later changes do no harm."""
     multiplexer = Multiplexer()
     app = make_client(multiplexer=multiplexer).app
 

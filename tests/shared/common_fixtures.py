@@ -1,7 +1,7 @@
-"""Fixtures, hooks and settings for all tests of the repository, the core's and the plugins'.
+"""Fixtures, hooks, settings and helpers for all tests of the repository: the core's and plugins'.
 
-Their conftests import this module. In a conftest at the root it would also apply to the conformance
-suite when it is run from a checkout.
+`tests/conftest.py` and `plugins/conftest.py` import this module. If it were a conftest at the root
+of the repository, it would also apply to the conformance suite when that is run from a checkout.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
     "pytest_runtest_teardown",
 ]
 
-# Continuous integration uses the same examples each time, so that a failure is caused by the change
-# that is tested. New examples are searched for with HYPOTHESIS_PROFILE=long pytest -k properties.
-# The time for generating examples is not limited.
+# Settings of Hypothesis. In continuous integration, each run uses the same examples, so that a
+# failure is caused by the change that is tested. HYPOTHESIS_PROFILE=long pytest -k properties
+# searches for failures with many new examples. No profile limits the time of an example.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("check", settings.get_profile("default"), derandomize=True)
 settings.register_profile("long", settings.get_profile("default"), max_examples=20_000)
@@ -43,12 +43,12 @@ settings.load_profile(
 )
 
 PATIENCE = 60.0
-"""Seconds after which a test that waits for something fails."""
+"""Seconds for which a test waits for something before it fails."""
 
 
 def until(is_so: Callable[[], Any]) -> None:
     """Waits until the condition is true; fails after PATIENCE."""
-    # Counts pauses in place of time, which also passes while the whole machine stands still.
+    # Counts pauses rather than seconds: time also passes while the whole machine is suspended.
     for _ in range(int(PATIENCE / 0.01)):
         if is_so():
             return
@@ -57,9 +57,10 @@ def until(is_so: Callable[[], Any]) -> None:
 
 
 def port_of(process: subprocess.Popen[Any], log: Path) -> int:
-    """The port of a server that was started with `--port 0`, once the server has printed it.
+    """Waits until a server that was started with `--port 0` has printed its port; returns the port.
 
-    A free port that a test chose itself could be taken before the server uses it.
+    `log` is the file with the server's output. If a test chose a free port itself, another program
+    could take it before the server does.
     """
     for _ in range(int(PATIENCE / 0.02)):
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -72,7 +73,7 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
 
 
 def patient_tuning(**fields: Any) -> Tuning:
-    """Tuning with PATIENCE in place of all timeouts for plugins, apart from the given fields.
+    """Tuning with these fields, and with PATIENCE as every other timeout for code of plugins.
 
     A busy machine may delay a plugin by seconds, which must not fail tests of anything else.
     """
@@ -87,7 +88,7 @@ def patient_tuning(**fields: Any) -> Tuning:
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """Makes `patient_tuning` the default of all tests."""
+    """Makes `patient_tuning()` the default `Tuning` in all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "DEFAULT", patient_tuning())
         yield
@@ -105,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Replaces text that cannot be encoded for another test process, as tests of bad text have."""
+    """Replaces text that cannot be encoded: pytest-xdist sends reports between processes."""
     report = yield
     report.sections = [
         (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections
@@ -114,7 +115,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def process_state() -> dict[str, Any]:
-    """The global state that a test could leave changed for later tests in its process."""
+    """The global state of the process that a test could change for later tests."""
     state: dict[str, Any] = {
         "the working directory": os.getcwd(),
         "sys.path": list(sys.path),
@@ -143,7 +144,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Fails a test that leaves the process changed, which could affect later tests."""
+    """Fails a test that has not restored the state of the process."""
     yield
     before, after = item.stash[STATE_BEFORE], process_state()
     changed = [
