@@ -77,8 +77,8 @@ class SmallFileReader:
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
         # 2. If the rest of the file matches a template, decode this rest.
-        # 3. Find the records before this rest. If they do not end where it begins, a length is wrong:
-        #    skip the file.
+        # 3. Find the records before this rest. If they do not end where it begins, a length is
+        #    wrong: skip the file.
         # 4. Clear the gap before the next file: raw checksums stay 0 over zero bytes.
         # Then decode the records of all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
@@ -140,7 +140,7 @@ class SmallFileReader:
         # 3. Decode the records, and verify their checksums.
         # 4. Leave out files with damage, and those whose values do not fit into tables.
         # 5. Make the tables of all other files at once, and hand each file's items to its reader.
-        # 6. Learn file templates, from the longest file first: others may be a part of it.
+        # 6. Learn file templates, from the longest file first: shorter ones may be its beginning.
         buffer = self._buffer
         counts = np.array([file.num_records for file in files])  # 1
         after_last = np.cumsum(counts)
@@ -244,12 +244,12 @@ class _RowClasses:
         """Number of each class, except the classes of layouts."""
         self._num_bytes = 0
         """Bytes of all tags and metadata."""
-        self._firsts_of_layouts = np.empty(0, np.int64)
-        """Number of each layout's first class. Each value of a layout has a class of its own, and
-        their numbers follow each other."""
+        self._first_classes = np.empty(0, np.int64)
+        """Number of each layout's first class. A layout has one class for each of its values, and
+        their numbers are consecutive."""
         self._columns: list[int] = []
-        """Column number of each class: its rows are in the same column of a table as those of other
-        classes with this number."""
+        """Column number of each class. Rows of classes with the same number are in the same column
+        of a table."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
         """Tag, field and scalar-or-not to the number of the column."""
         self._arrangements: dict[bytes, _Arrangement | None] = {}
@@ -272,24 +272,24 @@ class _RowClasses:
             number = self._numbers[row_class] = self._add(row_class)
         return number
 
-    def firsts_of_layouts(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
-        """The class number of the first value of each layout; those of its other values follow.
+    def first_classes(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
+        """The number of each layout's first class; those of its other classes follow it.
 
-        `layouts` has those of all earlier calls, and perhaps new ones after them.
+        `layouts` begins with the layouts of all earlier calls. Classes are added for new ones.
         """
-        new = layouts[len(self._firsts_of_layouts) :]
+        new = layouts[len(self._first_classes) :]
         if new:
             firsts = []
             for layout in new:
                 firsts.append(len(self._classes))
                 for slot in layout.slots:
                     self._add(_RowClass(slot.tag, slot.field, True, slot.metadata))
-            self._firsts_of_layouts = np.append(self._firsts_of_layouts, firsts)
-        return self._firsts_of_layouts
+            self._first_classes = np.append(self._first_classes, firsts)
+        return self._first_classes
 
     def of_references(self, references: References) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # A number for each pair of name and metadata, where metadata 0 is none.
+        # A number for each pair of name and metadata. In `metadata`, indices are greater by 1.
         metadata = [None, *references.distinct_metadata]
         pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
         distinct, which = np.unique(pairs, return_inverse=True)
@@ -376,8 +376,8 @@ class _BatchRecords:
         self._wall_time = np.zeros(num_records)
         """Wall time of each record."""
         self._first_class = np.zeros(num_records, np.int64)
-        """Class number of each record's first row. The numbers of its other rows follow it, except
-        in records that were decoded by protobuf."""
+        """Class number of each record's first row. Those of its other rows follow it, except in
+        records that were decoded by protobuf: their classes are set at the end."""
         self._num_rows = np.zeros(num_records, np.int64)
         """Number of rows of each record."""
         self._control_events: list[tuple[int, DecodedItem]] = []
@@ -391,7 +391,7 @@ class _BatchRecords:
         # 1. Decode the records in the same ways as the decoder, apart from row templates: known
         #    layouts, value headers, new layouts, protobuf.
         # 2. Expand the records into rows.
-        # 3. Set the values of the rows, and the classes that do not follow each other.
+        # 3. Set the values of the rows, and the classes of those that were decoded by protobuf.
         payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths  # 1
         matched = layout_cache.match(*payloads)
         values = [self._add_matched(group, layout_cache) for group in matched]
@@ -428,7 +428,7 @@ class _BatchRecords:
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
-        first_classes = self._row_classes.firsts_of_layouts(layout_cache.layouts)
+        first_classes = self._row_classes.first_classes(layout_cache.layouts)
         self._first_class[group.indices] = first_classes[group.numbers]
         self._num_rows[group.indices] = len(values)
         if any(column.dtype != np.float32 for column in values):

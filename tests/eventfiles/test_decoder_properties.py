@@ -228,7 +228,7 @@ def read_all(
 
 
 def assert_same_as_protobuf(path: Path, sizes: list[int], tuning: Tuning = SMALL) -> None:
-    """A file that grows to these sizes has the same rows, and so have small files of each size."""
+    """The rows are the same if the file grows to these sizes, and in small files of each size."""
     plain = read_all(path, blocks=False, sizes=sizes, tuning=tuning)
     assert_same([read_all(path, blocks=True, sizes=sizes, tuning=tuning)], [plain])
     content = path.read_bytes()
@@ -343,7 +343,7 @@ def test_pieces_grow_if_there_are_few_rows_for_each_tag(
     is_regular: bool,
     grows: bool,
 ) -> None:
-    """Each tag of a piece has a fixed cost, except for row templates."""
+    """Each tag of a piece has a fixed cost. Rows in a block of a row template do not count."""
     tuning = replace(SMALL, piece_bytes=12_000, min_rows_per_column=8, min_scalar_rows_to_grow=150)
     rng = np.random.default_rng(0)
     order = np.arange(2000) if is_regular else rng.permutation(2000)
@@ -627,7 +627,7 @@ def test_runs_that_were_stopped_early_match_a_template(
 
 
 def test_longer_runs_are_learnt_from_at_once(tmp_path: Path, templates_used: list[int]) -> None:
-    """From the first file of each length, since its beginning is known."""
+    """A single file of a new length is enough, since its beginning is a known sequence."""
     ends = ends_of(similar_run(0))
     lengths = [20, 20, 30, 30, 25, 40, 40, 35]
     contents = [similar_run(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]

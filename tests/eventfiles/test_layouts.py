@@ -91,6 +91,7 @@ def test_metadata_is_part_of_the_layout() -> None:
     ],
 )
 def test_other_payloads_have_no_layout(payload: bytes) -> None:
+    """Events that are not scalars, and scalars that writers do not encode in this way."""
     assert learn(payload) is None
 
 
@@ -117,6 +118,7 @@ def test_two_values_in_one_value_have_no_layout() -> None:
     ],
 )
 def test_find_cycle(numbers: list[int], length: int) -> None:
+    """The shortest cycle that occurs twice at the end; -1 is a record without a layout."""
     assert find_cycle(np.array(numbers, np.int64)) == length
 
 

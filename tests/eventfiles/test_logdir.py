@@ -193,7 +193,7 @@ def test_only_regular_files_count(tmp_path: Path) -> None:
 
 
 class DeniedScandir:
-    """An `os.scandir` that fails for one directory, since no permission is denied to root."""
+    """An `os.scandir` that fails for one directory. Without it, root could list any directory."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, denied: Path) -> None:
         self.denied = str(denied)
@@ -221,8 +221,8 @@ def test_only_the_directory_that_cannot_be_listed_is_left_out(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list any directory")
-def test_a_directory_without_permission_is_unlisted(tmp_path: Path) -> None:
-    """Whether it is to list the directory, or to query the status of its files."""
+def test_a_directory_without_permissions_is_unlisted(tmp_path: Path) -> None:
+    """Without the permission to list it, or to query the status of its files."""
     touch(tmp_path / "locked" / "a.tfevents")
     touch(tmp_path / "names only" / "a.tfevents")
     (tmp_path / "locked").chmod(0)
@@ -267,7 +267,8 @@ def test_text_for_logs_is_one_line() -> None:
 # -- several directories -----------------------------------------------------------------------
 
 
-def runs_by_path(found: Scan, root: Path) -> dict[str, str]:
+def first_paths(found: Scan, root: Path) -> dict[str, str]:
+    """Run to the path of its first file relative to the root."""
     return {run: os.path.relpath(files[0].path, root) for run, files in found.runs.items()}
 
 
@@ -279,13 +280,13 @@ def test_runs_of_a_named_directory_begin_with_its_name(tmp_path: Path) -> None:
 
 
 def test_unnamed_directories_with_the_same_runs(tmp_path: Path) -> None:
-    """Runs of the first one have plain names; others begin with the directory, or end in _2."""
+    """Runs of the first one keep their names. Others get a prefix, or a number if that exists."""
     paths = [tmp_path / parent / "logs" for parent in ("x", "y", "z")]
     for path in paths:
         touch(path / "a.tfevents")
         touch(path / "train" / "a.tfevents")
     touch(paths[1] / "own" / "a.tfevents")
-    assert runs_by_path(scan_all(*paths), tmp_path) == {
+    assert first_paths(scan_all(*paths), tmp_path) == {
         ".": "x/logs/a.tfevents",
         "train": "x/logs/train/a.tfevents",
         "logs/.": "y/logs/a.tfevents",
@@ -426,7 +427,7 @@ def test_only_directories_that_changed_are_listed_again(
 def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a change was missed, which is found within a minute. Mounted buckets do so."""
+    """It is recognized within a minute after a missed change. Mounted buckets behave like this."""
     touch(tmp_path / "run" / "a.tfevents")
     real = logdir_module._stamp
     monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))

@@ -435,6 +435,7 @@ def test_files_near_the_size_limit_are_read_ahead(
 def test_a_file_may_have_a_single_large_record(
     tmp_path: Path, small_files: SmallFileReader
 ) -> None:
+    """It is a graph, so the table has one reference."""
     with EventFileWriter(tmp_path / "1.tfevents", file_version=None) as writer:
         writer.add_graph(bytes((1 << 17) + 300))
     [file] = readers_of([tmp_path / "1.tfevents"])

@@ -66,11 +66,13 @@ def test_a_single_element_is_repeated_without_filling_memory() -> None:
 
 
 def test_bfloat16_content() -> None:
+    """numpy has no bfloat16; the number becomes a float32."""
     tensor = TensorProto(dtype=DataType.DT_BFLOAT16, tensor_content=b"\x80\x3f")
     assert scalar_of(tensor) == np.float32(1.0)
 
 
 def with_shape(tensor: TensorProto, *sizes: int) -> TensorProto:
+    """The tensor, after dimensions of these sizes were added to its shape."""
     for size in sizes:
         tensor.tensor_shape.dim.add(size=size)
     return tensor
