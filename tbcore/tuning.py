@@ -12,21 +12,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tuning:
-    """Bounds and timeouts of one server. Each field's name ends with its unit."""
+    """Bounds and timeouts of one server. Each field's name contains its unit."""
 
     # Decoding one file ----------------------------------------------------------------------------
     #
     # A file is read in pieces, and a piece is decoded in rounds of records. When the records at the
     # end of a round repeat in a cycle, such as loss, accuracy, loss, accuracy, the repetitions that
-    # follow are decoded together as one block. Each row of the block is one repetition of the
-    # cycle.
+    # follow are decoded together as one block. Each row of a block is one repetition of the cycle;
+    # other rows are single values.
 
     piece_bytes: int = 1 << 22
     """Size of the piece of a file that is decoded at once. A longer record is read without being
     held in memory."""
     probe_records: int = 1 << 10
-    """Number of records in a round whose lengths are examined. If all of them are short, a faster
-    walk finds the records after them."""
+    """Number of records, at the start of a round, whose lengths are examined. If all of them are
+    short, a faster walk finds the other records of the round."""
     min_round_records: int = 64
     """Size of the first round, and of the round after a regular block."""
     max_round_records: int = 1 << 16

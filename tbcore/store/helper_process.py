@@ -170,6 +170,7 @@ def _exit_when_parent_dies(connection: socket.socket) -> None:
 
 
 def _new_reader(files: RunFiles, decoder: Decoder, options: dict[str, Any]) -> RunReader:
+    """A reader for a run with these files, which has read nothing yet."""
     reader = RunReader(decoder, **options)
     reader.update(files)
     return reader

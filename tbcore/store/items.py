@@ -73,6 +73,7 @@ class Item:
             raise _one_line_error(error) from None
 
     def _read_from(self, file: PayloadFile) -> Summary.Value | bytes:
+        """Does the same as `read`, with the file already open."""
         payload = file.payload(self._offset, self._length, self._crc)
         try:
             event = Event.FromString(payload)

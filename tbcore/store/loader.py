@@ -319,6 +319,7 @@ class Loader:
             run.successor = reader
 
     def _new_reader(self, files: Sequence[EventFile]) -> RunReader:
+        """A reader for a run with these files, which has read nothing yet."""
         reader = RunReader(
             self._decoder,
             purge_orphaned_data=self._purge_orphaned_data,
@@ -328,6 +329,7 @@ class Loader:
         return reader
 
     def _remove(self, name: str) -> None:
+        """Removes a run whose files are gone; this is published later."""
         del self._runs[name]
         self._changed.pop(name, None)
         self._removed.append(name)

@@ -206,9 +206,9 @@ class Multiplexer:
     ) -> ScalarSeries:
         """The points of one tag, sampled to at most `samples` points (0: all).
 
-        The tag's series that one of the claims matches are merged in the order written; without
-        claims, all its series of numbers. Raises NotFoundError if the run is unknown, or has no
-        such tag with a series that a claim matches.
+        The tag's scalar series that one of the claims matches are merged in the order written;
+        without claims, all its scalar series. Raises NotFoundError if the run is unknown, or has no
+        such tag with a series that a claim matches. Without claims, the tag must have scalars.
         """
         _, view = self._find(run, tag, claims)
         series = [
@@ -236,7 +236,7 @@ class Multiplexer:
         return ItemSeries(*_merged(_references(view, claims), 0, (STEP, WALL_TIME)))
 
     def items_etag(self, run: str, tag: str, claims: Claims) -> str:
-        """An identifier of all items of one tag: it changes whenever an item is added or replaced.
+        """An identifier of all items of one tag. It changes with any item added, replaced or dropped.
 
         Results that depend on these items alone can be cached under it, and sent with it as ETag.
         Other tags of the run do not change it. Raises NotFoundError like `scalars`.
@@ -275,7 +275,7 @@ class Multiplexer:
     def items(self, run: str, tag: str, claims: Claims, *, samples: int = 0) -> list[Item]:
         """The items of one tag, sampled to at most `samples` items (0: all), without their data.
 
-        Series of numbers have no items, and are left out. Raises NotFoundError like `scalars`.
+        Scalar series have no items, and are left out. Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
         series = _references(view, claims)

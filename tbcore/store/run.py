@@ -180,8 +180,8 @@ class RunData:
         """Adds the rows of a batch. Their arrays are copied."""
         # 1. Add a table of new tags as a whole.
         # 2. Otherwise, sort the columns by their first row: new tags are listed in this order.
-        # 3. In a file older than version 2, find the rows that become orphaned: drop those that were
-        #    added before, and leave out those of the batch.
+        # 3. In a file older than version 2, find the rows that are orphaned now. Drop those added
+        #    before, and leave out those of the batch.
         # 4. Group the columns by tag, and append them.
         if isinstance(batch, Table) and self._append_table(batch, file_index):  # 1.
             return

@@ -775,6 +775,7 @@ def _num_nonfinite(values: NDArray[np.floating[Any]]) -> int:
 
 
 def _is_trimmed(capacity: int, length: int) -> bool:
+    """Whether the spare capacity is at most that of a live series with `length` rows."""
     return capacity <= _capacity_for(length, LIVE_SPARE_SHARE)
 
 

@@ -671,8 +671,8 @@ def test_after_any_changes_of_files_the_disk_is_the_truth(
                 clock += 1
                 change(logs, what, run, file, size, clock)
                 if what == "cut":
-                    # If a file is truncated and then grows between two passes, it seems to have only
-                    # grown.
+                    # A file that is truncated and grows again between two passes seems to have
+                    # only grown.
                     logs.load()
             logs.load()
             fresh = Logs(logdir)
