@@ -30,7 +30,7 @@ from tbcore.testing.chromium import find_chromium, launch
 
 VIEWPORT = {"width": 1920, "height": 1200}
 
-common_fixtures.PATIENCE = 300.0  # the logs are larger than those of tests
+common_fixtures.WAIT_SECONDS = 300.0  # the logs are larger than those of tests
 
 
 class Bench:

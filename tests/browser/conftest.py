@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from common_fixtures import PATIENCE, port_of, until
+from common_fixtures import WAIT_SECONDS, port_of, until
 
 from tbcore.testing.chromium import find_chromium, launch
 
@@ -180,7 +180,7 @@ class Server:
         assert self._process is not None
         assert self._process.poll() is None, f"the server did not start:\n{self._log.read_text()}"
         try:
-            with urllib.request.urlopen(f"{self.url}/data/status", timeout=PATIENCE) as response:
+            with urllib.request.urlopen(f"{self.url}/data/status", timeout=WAIT_SECONDS) as response:
                 return b'"passes":0' not in response.read()
         except OSError:  # The server does not accept connections yet.
             return False

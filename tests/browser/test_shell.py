@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE
+from common_fixtures import WAIT_SECONDS
 
 from tbcore.testing import EventFileWriter, write_run
 
@@ -761,7 +761,7 @@ def test_the_layout_is_stable_while_the_page_loads(
 
     def forward_next_request() -> None:
         """Waits until the page has sent one of these requests, and forwards it to the server."""
-        for _ in range(int(PATIENCE / 0.05)):
+        for _ in range(int(WAIT_SECONDS / 0.05)):
             if requests:
                 return requests.pop(0).continue_()
             page.wait_for_timeout(50)

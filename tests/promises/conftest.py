@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from common_fixtures import PATIENCE
+from common_fixtures import WAIT_SECONDS
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-RESPONSE_TIMEOUT_SECONDS = PATIENCE
+RESPONSE_TIMEOUT_SECONDS = WAIT_SECONDS
 """Timeout of each request."""
 
 
@@ -130,7 +130,7 @@ class Server:
         self.port = int(re.findall(r":(\d+)/", self.address)[0])
         return self
 
-    def wait(self, is_true: Callable[[], object], seconds: float = PATIENCE) -> float:
+    def wait(self, is_true: Callable[[], object], seconds: float = WAIT_SECONDS) -> float:
         """Waits until a condition is true, and returns the seconds that this took."""
         started = time.monotonic()
         while not is_true():

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE, patient_tuning, until
+from common_fixtures import WAIT_SECONDS, patient_tuning, until
 
 from tbcore import Claim, Kind, hookspecs
 from tbcore.plugins import load_plugins
@@ -166,7 +166,7 @@ def test_documented_timeouts_are_those_of_the_server() -> None:
 def test_a_call_does_not_block_the_event_loop(make_activity: Make) -> None:
     """Other requests are served while the hook runs."""
     loop_has_run = threading.Event()
-    made = make_activity(Store(), lambda: loop_has_run.wait(PATIENCE))
+    made = make_activity(Store(), lambda: loop_has_run.wait(WAIT_SECONDS))
 
     async def turn() -> bool:
         asking = asyncio.ensure_future(made.is_active())
@@ -192,7 +192,7 @@ def test_a_call_that_does_not_return_times_out(
 
     def is_active(multiplexer: Any) -> bool:
         if multiplexer.generation == 1:
-            release.wait(PATIENCE)
+            release.wait(WAIT_SECONDS)
             return False
         return True
 
@@ -225,7 +225,7 @@ def test_the_timeout_is_longer_in_tests_of_plugins(make_plugin: Make, make_clien
     """With `strict` the timeout is longer, so that a busy machine does not fail a test."""
     tuning = patient_tuning(plugin_timeout_seconds=0.01)
     release = threading.Event()
-    plugins = {"made": make_plugin(is_active=lambda: release.wait(PATIENCE))}
+    plugins = {"made": make_plugin(is_active=lambda: release.wait(WAIT_SECONDS))}
 
     client = make_client(plugins, tuning=tuning)
     assert client.get("data/plugins_listing").json() == {"made": False}
@@ -240,7 +240,7 @@ def test_pages_are_notified_of_a_late_result_that_differs(make_activity: Make, l
     store = Store()
     release = threading.Event()
     tuning = patient_tuning(plugin_timeout_seconds=0.1)
-    made = make_activity(store, lambda: release.wait(PATIENCE) and late, tuning)
+    made = make_activity(store, lambda: release.wait(WAIT_SECONDS) and late, tuning)
 
     assert ask(made) == [False]
     assert store.num_changes == 0
@@ -258,7 +258,7 @@ def test_a_new_generation_during_a_call_causes_another_call(make_activity: Make)
     def is_active(multiplexer: Any) -> bool:
         generation = multiplexer.generation
         started.set()
-        release.wait(PATIENCE)
+        release.wait(WAIT_SECONDS)
         return bool(generation)
 
     made = make_activity(store, is_active)

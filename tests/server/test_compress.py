@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE
+from common_fixtures import WAIT_SECONDS
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -176,7 +176,7 @@ def test_compressing_large_responses_does_not_delay_the_page(
 
     def compress(body: bytes, *arguments: Any) -> bytes:
         begun.release()
-        assert release.wait(PATIENCE)
+        assert release.wait(WAIT_SECONDS)
         return gzip.compress(body)
 
     monkeypatch.setattr(compress_module, "compressed", compress)
@@ -191,7 +191,7 @@ def test_compressing_large_responses_does_not_delay_the_page(
     for thread in threads:
         thread.start()
     for _ in range(4):
-        assert begun.acquire(timeout=PATIENCE)
+        assert begun.acquire(timeout=WAIT_SECONDS)
     try:
         plain = {"accept-encoding": "identity"}
         for path in ("", "static/tbcore/shell.js", "data/run_details"):
@@ -200,5 +200,5 @@ def test_compressing_large_responses_does_not_delay_the_page(
     finally:
         release.set()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT_SECONDS)
     assert sizes == [100_000] * 8

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE, until
+from common_fixtures import WAIT_SECONDS, until
 from starlette.background import BackgroundTask
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -307,7 +307,7 @@ def test_a_blocked_plugin_delays_only_itself(
 
     def block(request: Request) -> Response:
         blocked.release()
-        release.wait(PATIENCE)
+        release.wait(WAIT_SECONDS)
         return PlainTextResponse("released")
 
     client = make_client(
@@ -328,7 +328,7 @@ def test_a_blocked_plugin_delays_only_itself(
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert blocked.acquire(timeout=PATIENCE)
+        assert blocked.acquire(timeout=WAIT_SECONDS)
 
     started = time.monotonic()
     assert client.get("data/plugin/good/x").text == "hello"
@@ -339,7 +339,7 @@ def test_a_blocked_plugin_delays_only_itself(
     until(lambda: client.get("data/plugins_listing").json() == listing)
     tuning.queue_timeout_seconds = 0.3
     busy = client.get("data/plugin/bad/x")
-    tuning.plugin_timeout_seconds = tuning.queue_timeout_seconds = PATIENCE
+    tuning.plugin_timeout_seconds = tuning.queue_timeout_seconds = WAIT_SECONDS
     assert (busy.status_code, busy.text) == (
         503,
         "plugin 'bad' is busy: all of its threads, or its event loop, are in use",
@@ -349,7 +349,7 @@ def test_a_blocked_plugin_delays_only_itself(
 
     release.set()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT_SECONDS)
     assert responses == ["released"] * 16
     assert client.get("data/plugin/bad/x").text == "hello"
 
@@ -364,7 +364,7 @@ def test_blocking_async_code_delays_only_itself(
 
     async def block() -> None:
         blocked.set()
-        release.wait(PATIENCE)
+        release.wait(WAIT_SECONDS)
         released.append(release.is_set())
 
     async def parts() -> AsyncIterator[str]:
@@ -405,7 +405,7 @@ def test_blocking_async_code_delays_only_itself(
         target=lambda: responses.append(client.get("data/plugin/bad/block").text)
     )
     asking.start()
-    assert blocked.wait(PATIENCE)
+    assert blocked.wait(WAIT_SECONDS)
 
     started = time.monotonic()
     assert client.get("data/plugin/good/x").text == "hello"
@@ -413,13 +413,13 @@ def test_blocking_async_code_delays_only_itself(
     assert client.get("data/runs").json() == []
     tuning.queue_timeout_seconds = 0.3
     busy = client.get("data/plugin/bad/async")
-    tuning.queue_timeout_seconds = PATIENCE
+    tuning.queue_timeout_seconds = WAIT_SECONDS
     assert (busy.status_code, busy.text.partition(":")[0]) == (503, "plugin 'bad' is busy")
     assert time.monotonic() - started < 2
     assert released == [], "the event loop was blocked until here"
 
     release.set()
-    asking.join(PATIENCE)
+    asking.join(WAIT_SECONDS)
     assert responses == ["released"]
     assert client.get("data/plugin/bad/async").text == "hello"
 
@@ -514,9 +514,9 @@ def test_a_stream_ends_when_its_client_disconnects(
         "raw_path": b"/data/plugin/made/x", "query_string": b"",
         "headers": [(b"host", b"localhost:6006")], "client": None, "server": None,
     }  # fmt: skip
-    asyncio.run(asyncio.wait_for(app(scope, receive, send), PATIENCE))
+    asyncio.run(asyncio.wait_for(app(scope, receive, send), WAIT_SECONDS))
 
-    assert ended.get(timeout=PATIENCE).startswith("plugin-made-")
+    assert ended.get(timeout=WAIT_SECONDS).startswith("plugin-made-")
 
 
 def test_threads_are_started_only_when_needed() -> None:
@@ -524,7 +524,7 @@ def test_threads_are_started_only_when_needed() -> None:
     threads = ThreadPool("made")
     names = set()
     for _ in range(20):
-        names.add(threads.submit(lambda: threading.current_thread().name).result(PATIENCE))
+        names.add(threads.submit(lambda: threading.current_thread().name).result(WAIT_SECONDS))
         # The thread sets the result a moment before it is idle.
         until(lambda: threads._num_idle == 1)
 
@@ -537,7 +537,7 @@ def test_threads_without_a_job_end() -> None:
     for _ in range(3):
         done = [threads.submit(time.sleep, 0.02) for _ in range(10)]
         for future in done:
-            future.result(PATIENCE)
+            future.result(WAIT_SECONDS)
         until(lambda: threads.num_threads == 0)
 
 
@@ -580,8 +580,8 @@ def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.Monke
     """If the system refuses a second thread, jobs wait for the first one."""
     pool = ThreadPool("few")
     release, running = threading.Event(), threading.Event()
-    first = pool.submit(lambda: (running.set(), release.wait(PATIENCE)))
-    assert running.wait(PATIENCE)
+    first = pool.submit(lambda: (running.set(), release.wait(WAIT_SECONDS)))
+    assert running.wait(WAIT_SECONDS)
 
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -591,8 +591,8 @@ def test_jobs_wait_if_no_further_thread_can_be_started(monkeypatch: pytest.Monke
         second = pool.submit(lambda: threading.current_thread().name)
     release.set()
 
-    assert first.result(PATIENCE)
-    assert second.result(PATIENCE) == "few-1"
+    assert first.result(WAIT_SECONDS)
+    assert second.result(WAIT_SECONDS) == "few-1"
     assert pool.num_threads == 1
 
 
@@ -613,7 +613,7 @@ def test_blocked_handlers_do_not_keep_the_process_alive() -> None:
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True, text=True, timeout=PATIENCE, check=True,
+        capture_output=True, text=True, timeout=WAIT_SECONDS, check=True,
     )  # fmt: skip
     assert done.stdout == "ended\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE, until
+from common_fixtures import WAIT_SECONDS, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -151,7 +151,7 @@ def test_a_blocked_plugin_does_not_block_the_index(
 
     def block(run: str) -> list[str]:
         calls.append(run)
-        release.wait(PATIENCE)
+        release.wait(WAIT_SECONDS)
         return ["late"]
 
     client = make(
@@ -170,7 +170,7 @@ def test_a_blocked_plugin_does_not_block_the_index(
     # Only here: on a busy machine the other plugin might need as long.
     tuning.plugin_timeout_seconds = 0.2
     until(lambda: index()["scalars"] == ["loss"])
-    tuning.plugin_timeout_seconds = PATIENCE
+    tuning.plugin_timeout_seconds = WAIT_SECONDS
     for _ in range(20):
         assert index()["scalars"] == ["loss"]
     assert caplog.text.count("plugin 'bad' is left out of the index: no result within 0.2 s") == 1

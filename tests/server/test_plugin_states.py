@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from common_fixtures import PATIENCE, patient_tuning, until
+from common_fixtures import WAIT_SECONDS, patient_tuning, until
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -59,7 +59,7 @@ def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> Non
             "empty": make_plugin(info={"claims": [Claim("simple_value")]}),
             "says-no": make_plugin(is_active=lambda: False),
             "raises": make_plugin(is_active=lambda: 1 / 0),
-            "blocks": make_plugin(is_active=lambda: release.wait(PATIENCE)),
+            "blocks": make_plugin(is_active=lambda: release.wait(WAIT_SECONDS)),
             "failed": make_plugin(routes=lambda: open("/no/such/place/secret.txt")),  # noqa: SIM115
         },
     )
@@ -96,7 +96,7 @@ def test_pages_request_plugins_again_after_a_late_result(
     """A late result makes pages request the plugins again, so that no tab stays inactive."""
     release = threading.Event()
     client = make_client(
-        {"late": make_plugin(is_active=lambda: release.wait(PATIENCE))},
+        {"late": make_plugin(is_active=lambda: release.wait(WAIT_SECONDS))},
         tuning=patient_tuning(plugin_timeout_seconds=0.1),
     )
 
@@ -259,7 +259,7 @@ def test_a_route_that_does_not_return_is_logged(
 
     async def wait_for(future: Any, *seconds: float) -> bool:
         # Not before: on a busy machine, a call that has not been started would time out.
-        assert begun.wait(PATIENCE)
+        assert begun.wait(WAIT_SECONDS)
         return await real(future, *seconds)
 
     real = guard.wait_for
@@ -347,7 +347,7 @@ def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make
     def block() -> Iterator[str]:
         yield "a"
         blocked.release()
-        release.wait(PATIENCE)
+        release.wait(WAIT_SECONDS)
         yield "b"
 
     def parts() -> Iterator[str]:
@@ -369,11 +369,11 @@ def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make
                 asyncio.create_task(http.get("/data/plugin/bad/x", timeout=60)) for _ in range(45)
             ]
             for _ in range(16):
-                assert await asyncio.to_thread(blocked.acquire, timeout=PATIENCE)
+                assert await asyncio.to_thread(blocked.acquire, timeout=WAIT_SECONDS)
             await asyncio.sleep(0.3)
             started = time.monotonic()
             try:
-                response = await asyncio.wait_for(http.get("/data/plugin/good/x"), PATIENCE / 2)
+                response = await asyncio.wait_for(http.get("/data/plugin/good/x"), WAIT_SECONDS / 2)
             finally:
                 took = time.monotonic() - started
                 release.set()

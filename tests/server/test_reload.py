@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE, patient_tuning
+from common_fixtures import WAIT_SECONDS, patient_tuning
 
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
@@ -199,12 +199,12 @@ def test_requests_in_progress_are_finished_by_the_old_code(dev_server: DevServer
         target=lambda: responses.append(dev_server.get("data/plugin/mine/slow").json())
     )
     thread.start()
-    assert module.entered.wait(PATIENCE)
+    assert module.entered.wait(WAIT_SECONDS)
     dev_server.write("mine.py", PLUGIN.replace('"one"', '"two"'))
     assert dev_server.get("data/plugin/mine/word").json() == "two"
     assert responses == []
     module.leave.set()
-    thread.join(PATIENCE)
+    thread.join(WAIT_SECONDS)
     assert responses == ["one"]
 
 
@@ -225,11 +225,11 @@ def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
     for asking in ask:
         asking.start()
     for _ in ask:
-        assert old.entered.acquire(timeout=PATIENCE)
+        assert old.entered.acquire(timeout=WAIT_SECONDS)
     # Not before: on a busy machine a request that times out early would block no thread.
     dev_server.tuning.queue_timeout_seconds = 0.2
     assert dev_server.get("data/plugin/mine/word").status_code == 503
-    dev_server.tuning.queue_timeout_seconds = PATIENCE
+    dev_server.tuning.queue_timeout_seconds = WAIT_SECONDS
 
     dev_server.write("mine.py", f"{PLUGIN}\n@hookimpl\ndef is_active(): return True # fixed\n")
 
@@ -237,7 +237,7 @@ def test_new_code_gets_new_threads_if_the_old_code_has_blocked_all(
     assert dev_server.get("data/plugins_listing").json() == {"mine": True}
     old.leave.set()
     for asking in ask:
-        asking.join(PATIENCE)
+        asking.join(WAIT_SECONDS)
 
 
 def test_errors_of_the_page_are_logged(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from common_fixtures import PATIENCE, patient_tuning, until
+from common_fixtures import WAIT_SECONDS, patient_tuning, until
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -73,7 +73,7 @@ class RunningServer:
 
     def line(self, pattern: str, *, nth: int = 1, noise: bool = False) -> str:
         """Waits for the nth line of stdout, or of stderr with `noise`, that matches."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         lines = self.noise if noise else self.lines
         with self._has_more:
             while True:
@@ -86,7 +86,7 @@ class RunningServer:
                 self._has_more.wait(0.1)
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
         try:
             connection.request("GET", path, headers=headers)
             response = connection.getresponse()
@@ -104,10 +104,10 @@ class RunningServer:
         """Sends a signal; returns exit status, seconds until the process ended, and stderr."""
         started = time.monotonic()
         os.kill(self.process.pid, sig)
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(WAIT_SECONDS)
         seconds = time.monotonic() - started
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(WAIT_SECONDS)
         return status, seconds, "".join(f"{line}\n" for line in self.noise)
 
 
@@ -191,7 +191,7 @@ def raw(port: int, request: bytes, host: str = "127.0.0.1") -> bytes:
 
     With `Connection: close`, returns what it sends until it closes the connection.
     """
-    with socket.create_connection((host, port), timeout=PATIENCE) as connection:
+    with socket.create_connection((host, port), timeout=WAIT_SECONDS) as connection:
         connection.sendall(request)
         response = b""
         while b"Connection: close" in request or not is_whole(response):
@@ -211,7 +211,7 @@ def is_whole(response: bytes) -> bool:
 
 def open_stream(port: int) -> socket.socket:
     """Opens a stream of updates; returns after the first message."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS)
     connection.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
     received = b""
     while b"data: " not in received:
@@ -469,7 +469,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 
 def test_responses_on_a_kept_connection_are_sent_at_once(serving: RunningServer) -> None:
     """A response on a kept connection is sent at once; without TCP_NODELAY it would take 40 ms."""
-    connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=WAIT_SECONDS)
     best = 1.0
     for _ in range(50):
         started = time.monotonic()
@@ -564,7 +564,7 @@ def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) 
 def test_with_dev_plugins_are_reloaded_when_they_are_saved(
     start: Make, install: Make, tmp_path: Path
 ) -> None:
-    """Installed plugins and those in a folder are reloaded, and no request fails meanwhile."""
+    """Installed plugins and those in a folder are reloaded, and no request fails."""
     install("mine", "raise SystemExit('not yet')")
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -631,14 +631,14 @@ def in_process(make_plugin: Make) -> Iterator[Callable[..., int]]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         servers.append((server, thread))
-        assert started.wait(PATIENCE)
+        assert started.wait(WAIT_SECONDS)
         port: int = listener.getsockname()[1]
         return port
 
     yield run
     for server, thread in servers:
         server.end()
-        thread.join(PATIENCE)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
 
 
@@ -662,7 +662,7 @@ def test_incomplete_requests_time_out_and_delay_no_others(in_process: Make) -> N
         connection.close()
 
     half = connect(in_process([], request_timeout_seconds=1.5))
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     dropped = 0
     for connection in half:
         connection.settimeout(0.3)
@@ -717,9 +717,9 @@ def test_a_client_that_does_not_read_is_disconnected(
     port = in_process([Route("/x", large)], stall_timeout_seconds=0.5)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert is_disconnected.wait(PATIENCE)
+        assert is_disconnected.wait(WAIT_SECONDS)
         received = 0
-        connection.settimeout(PATIENCE)
+        connection.settimeout(WAIT_SECONDS)
         try:
             while part := connection.recv(1 << 20):
                 received += len(part)
@@ -774,7 +774,7 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(
 
     port = in_process([Route("/x", large)], stall_timeout_seconds=1.0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.settimeout(PATIENCE)
+        connection.settimeout(WAIT_SECONDS)
         connection.sendall(b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         head, _, body = connection.recv(20_000).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
@@ -795,7 +795,7 @@ def test_a_client_may_disconnect_before_its_error_response(
     is_gone = threading.Event()
 
     def send_400_response(self: protocol._TimeoutProtocol, msg: str) -> None:
-        assert is_gone.wait(PATIENCE)
+        assert is_gone.wait(WAIT_SECONDS)
         real(self, msg)
 
     real = protocol._TimeoutProtocol.send_400_response
@@ -878,7 +878,7 @@ def test_a_body_with_a_wrong_content_length_closes_the_connection(
         return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
 
     port = in_process([Route("/x", stream)])
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
         connection.sendall(GET_X + b"\r\n")
         response = b""
         while part := connection.recv(1 << 16):
@@ -906,7 +906,7 @@ def test_responses_without_a_body(in_process: Make) -> None:
         ("GET", "none", 204, None),
         ("GET", "same", 304, "9"),
     ):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
         connection.request(method, f"/data/plugin/made/{path}")
         response = connection.getresponse()
         assert (response.status, response.getheader("content-length")) == (status, length)
@@ -919,7 +919,7 @@ def test_responses_without_a_body(in_process: Make) -> None:
 def test_a_client_that_sends_too_much_gets_its_response(in_process: Make) -> None:
     """A client that sends a body that is too long gets its response, and can go on."""
     port = in_process([Route("/x", lambda request: Response("no"), methods=["POST"])])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     for headers in ({}, {"Origin": "http://evil.example"}):
         connection.request("POST", "/data/plugin/made/x", body=b"a" * 20_000_000, headers=headers)
         response = connection.getresponse()

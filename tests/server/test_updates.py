@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE, patient_tuning
+from common_fixtures import WAIT_SECONDS, patient_tuning
 
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader, LoadStatus
@@ -49,7 +49,7 @@ class Stream:
 
     async def chunk(self) -> bytes | None:
         """The next part of the body; None after the last."""
-        return await asyncio.wait_for(self.chunks.get(), PATIENCE)
+        return await asyncio.wait_for(self.chunks.get(), WAIT_SECONDS)
 
     async def message(self) -> Any:
         """The next message of the stream, which must be a status."""
@@ -72,7 +72,7 @@ async def listening(app: Any) -> AsyncIterator[Stream]:
         yield stream
     finally:
         stream.gone.set()
-        await asyncio.wait_for(task, PATIENCE)
+        await asyncio.wait_for(task, WAIT_SECONDS)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tbcore import tuning
 from tbcore.tuning import Tuning
 
 __all__ = [
-    "patience",
+    "generous_timeouts",
     "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
@@ -42,18 +42,18 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("check" if os.environ.get("CI") else "default")
 )
 
-PATIENCE = 60.0
+WAIT_SECONDS = 60.0
 """Seconds for which a test waits for something before it fails."""
 
 
 def until(is_so: Callable[[], Any]) -> None:
-    """Waits until the condition is true; fails after PATIENCE."""
+    """Waits until the condition is true; fails after WAIT_SECONDS."""
     # Counts pauses rather than seconds: time also passes while the whole machine is suspended.
-    for _ in range(int(PATIENCE / 0.01)):
+    for _ in range(int(WAIT_SECONDS / 0.01)):
         if is_so():
             return
         time.sleep(0.01)
-    raise AssertionError(f"the condition was not true within {PATIENCE:.0f} s")
+    raise AssertionError(f"the condition was not true within {WAIT_SECONDS:.0f} s")
 
 
 def port_of(process: subprocess.Popen[Any], log: Path) -> int:
@@ -62,7 +62,7 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
     `log` is the file with the server's output. If a test chose a free port itself, another program
     could take it before the server does.
     """
-    for _ in range(int(PATIENCE / 0.02)):
+    for _ in range(int(WAIT_SECONDS / 0.02)):
         text = log.read_text(encoding="utf-8", errors="replace")
         found = re.search(r"^tbcore \S+ at http://\S*?:(\d+)/", text, re.MULTILINE)
         if found:
@@ -73,21 +73,21 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
 
 
 def patient_tuning(**fields: Any) -> Tuning:
-    """Tuning with these fields, and with PATIENCE as every other timeout for code of plugins.
+    """Tuning with these fields. WAIT_SECONDS is the default of those that a slow plugin would exceed.
 
     A busy machine may delay a plugin by seconds, which must not fail tests of anything else.
     """
     patient = {
-        "plugin_timeout_seconds": PATIENCE,
-        "slow_call_seconds": PATIENCE,
-        "slow_is_active_seconds": PATIENCE,
-        "blocked_loop_seconds": PATIENCE,
+        "plugin_timeout_seconds": WAIT_SECONDS,
+        "slow_call_seconds": WAIT_SECONDS,
+        "slow_is_active_seconds": WAIT_SECONDS,
+        "blocked_loop_seconds": WAIT_SECONDS,
     }
     return Tuning(**{**patient, **fields})
 
 
 @pytest.fixture(scope="session", autouse=True)
-def patience() -> Iterator[None]:
+def generous_timeouts() -> Iterator[None]:
     """Makes `patient_tuning()` the default `Tuning` in all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "DEFAULT", patient_tuning())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import PATIENCE
+from common_fixtures import WAIT_SECONDS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +84,7 @@ class Logs:
         """Waits until the loader's thread has made `is_done` return true."""
         changed = threading.Event()
         unsubscribe = self.multiplexer.subscribe(changed.set)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_SECONDS
         while not is_done():
             assert changed.wait(deadline - time.monotonic()), "the loader makes no progress"
             changed.clear()
@@ -94,7 +94,7 @@ class Logs:
         """Ends the loader's thread, and waits for it."""
         self.loader.stop()
         for thread in self.loader._threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT_SECONDS)
             assert not thread.is_alive()
 
 
@@ -987,7 +987,7 @@ def test_an_interval_of_0_loads_once(logs: Logs) -> None:
     logs.loader.start()
     logs.wait_until(lambda: logs.multiplexer.status.passes == 1)
     for thread in logs.loader._threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT_SECONDS)
         assert not thread.is_alive()
     assert logs.steps() == [1]
 
@@ -1016,7 +1016,7 @@ def test_a_changed_file_ends_a_pause(logs: Logs) -> None:
     logs.wait_until(lambda: logs.multiplexer.status.passes >= 3)
     assert logs.steps() == [0]
     # The watching thread may not be ready yet when the first change is made.
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_SECONDS
     step = 0
     while len(logs.steps()) < 2:
         assert time.monotonic() < deadline
@@ -1055,7 +1055,7 @@ def test_watching_that_fails_is_logged(
     watching = watch_module.watch([str(tmp_path)], threading.Event(), threading.Event())
 
     assert watching is not None
-    watching.join(PATIENCE)
+    watching.join(WAIT_SECONDS)
     [line] = caplog.messages
     assert line.startswith("files are not watched for changes: ")
 
