@@ -373,7 +373,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_a_real_server_has_the_same_responses(tmp_path: Path, serve: Callable[..., str]) -> None:
-    """The examples of the documentation, over a socket, with data that is written meanwhile."""
+    """The examples of the documentation, over a socket, with data that is written at the same time."""
     logdir = tmp_path / "logs"
     write_seed_runs(logdir)
     server = serve(logdir, "--samples_per_plugin", "scalars=0")
@@ -504,7 +504,7 @@ RESTARTS = [
     ),
     pytest.param(
         "brain.Event:1", ["a0 a1 a2 a3 a4 a5 b5 a2' b2' a3'"], {"a": "0 1 2' 3'", "b": "2'"},
-        id="version 1 likewise",
+        id="version 1, the same rule",
     ),
     pytest.param(
         "brain.Event:x", ["a0 a1 a2 a3 a4 a5 b5 a2' b2' a3'"], {"a": "0 1 2' 3'", "b": "2'"},
@@ -576,7 +576,7 @@ def test_files_of_one_run_grow_together(tbcore_logdir: Path, tbcore_client: Make
     assert points_of(client, "a") == [(0, 0.0), (1, 1.0), (2, 102.0), (4, 4.0)]
 
 
-@pytest.mark.parametrize("change", ["replaced", "rewritten", "shortened", "deleted and made anew"])
+@pytest.mark.parametrize("change", ["replaced", "rewritten", "shortened", "deleted and recreated"])
 def test_the_disk_is_the_truth(tbcore_logdir: Path, tbcore_client: MakeClient, change: str) -> None:
     """Nothing remains of a file that was replaced; the rows of the other file stay."""
     path = tbcore_logdir / "run" / "0.tfevents"
@@ -604,6 +604,6 @@ def test_the_disk_is_the_truth(tbcore_logdir: Path, tbcore_client: MakeClient, c
     client.reload()
 
     # The rows of a file that is found later are appended, whatever its name is.
-    expected = {"shortened": [0, 10], "deleted and made anew": [10, 7]}.get(change, [7, 10])
+    expected = {"shortened": [0, 10], "deleted and recreated": [10, 7]}.get(change, [7, 10])
     assert [step for step, _ in points_of(client, "a")] == expected
     assert client.get("data/plugin/scalars/tags").json() == {"run": ["a"]}

@@ -180,7 +180,9 @@ class Server:
         assert self._process is not None
         assert self._process.poll() is None, f"the server did not start:\n{self._log.read_text()}"
         try:
-            with urllib.request.urlopen(f"{self.url}/data/status", timeout=WAIT_SECONDS) as response:
+            with urllib.request.urlopen(
+                f"{self.url}/data/status", timeout=WAIT_SECONDS
+            ) as response:
                 return b'"passes":0' not in response.read()
         except OSError:  # The server does not accept connections yet.
             return False

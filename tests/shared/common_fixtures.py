@@ -73,7 +73,7 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
 
 
 def patient_tuning(**fields: Any) -> Tuning:
-    """Tuning with these fields. WAIT_SECONDS is the default of those that a slow plugin would exceed.
+    """Tuning with these fields; timeouts that a slow plugin would exceed are WAIT_SECONDS.
 
     A busy machine may delay a plugin by seconds, which must not fail tests of anything else.
     """
