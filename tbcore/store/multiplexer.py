@@ -236,10 +236,11 @@ class Multiplexer:
         return ItemSeries(*_merged(_references(view, claims), 0, (STEP, WALL_TIME)))
 
     def items_etag(self, run: str, tag: str, claims: Claims) -> str:
-        """An identifier of all items of one tag. It changes with any item added, replaced or dropped.
+        """An identifier of all items of one tag.
 
+        It changes whenever one of them is added, replaced or dropped, and not with other tags.
         Results that depend on these items alone can be cached under it, and sent with it as ETag.
-        Other tags of the run do not change it. Raises NotFoundError like `scalars`.
+        Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
         digest = hashlib.blake2b(digest_size=16)
