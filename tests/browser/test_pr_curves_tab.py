@@ -70,7 +70,7 @@ def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(page_of: Any) 
     page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
     nothing = " – – – – – – –"
     wait_for_row(page, "a", "0.8056 10" + nothing)
-    page.wait_for_function("() => curves.row('cats', 'b').includes('the first step is 15')")
+    page.wait_for_function("() => curves.row('cats', 'b').includes('The first step is 15')")
     assert "<i>whiskers</i>" in page.evaluate("() => tb.card('cats').innerText")
 
     page.get_by_role("button", name="Next step: Step of all curves").click()
@@ -158,4 +158,4 @@ def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(page_of: Any, tmp_pat
 def test_an_invalid_curve_shows_an_error_and_others_still_work(page_of: Any) -> None:
     page, _ = page_of("#pr_curves")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
-    page.wait_for_function("() => curves.row('wrong', 'a').includes('found (5, 2)')")
+    page.wait_for_function("() => curves.row('wrong', 'a').includes('got (5, 2)')")

@@ -182,7 +182,7 @@ function isEarlier(found, place) {
 function emptyReason(found, place) {
   if (!found) return "Loading …";
   if (found.first_step === null || place === null) return "Nothing was logged.";
-  return `Nothing at or before step ${formatStep(place.step)}; the first step is ${formatStep(found.first_step)}.`;
+  return `Nothing was logged up to step ${formatStep(place.step)}. The first step is ${formatStep(found.first_step)}.`;
 }
 
 /**
