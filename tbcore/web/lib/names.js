@@ -175,7 +175,7 @@ function firstSegment(tag) {
 
 /**
  * Splits a name into its parents, which are truncated first when space is short, and its last
- * segment, by which names can be told apart.
+ * segment, in which names mostly differ.
  * @param {string} name
  * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
  */

@@ -23,7 +23,7 @@ import { assertionHolds, compileProgram } from "./pattern.js";
 /** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
 /**
- * An integer at the end that is not part of a decimal number, such as the 1 of `0.1` or the 4 of
+ * An integer at the end, but not the end of a decimal number: neither the 1 of `0.1` nor the 4 of
  * `1e-4`.
  */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;

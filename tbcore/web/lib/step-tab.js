@@ -204,8 +204,8 @@ function StepCard({ tab, tag, group, runs }) {
   const shown = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
   const tags = useMemo(() => [tag], [tag]);
   const places = usePlaces(host, shown, tags, isNear);
-  const isOwn = tab.ownPlaces.has(tag);
-  const place = isOwn ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
+  const hasOwnPlace = tab.ownPlaces.has(tag);
+  const place = hasOwnPlace ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
   const next = useNextPlace(places, place);
 
   /** @param {KeyboardEvent} event */
@@ -224,7 +224,7 @@ function StepCard({ tab, tag, group, runs }) {
     expanded=${expanded}
     onExpand=${setExpanded}
     onKeyDown=${onKeyDown}
-    actions=${isOwn &&
+    actions=${hasOwnPlace &&
     html`<button
       type="button"
       class="tb-icon-button"
@@ -258,7 +258,7 @@ function StepCard({ tab, tag, group, runs }) {
 function useNextPlace(places, place) {
   const last = useRef({ place, next: /** @type {Place | undefined} */ (undefined) });
   const { current } = last;
-  if (!isSame(current.place, place)) {
+  if (!isSamePlace(current.place, place)) {
     const [from, to] = [findPlace(places, current.place), findPlace(places, place)];
     current.place = place;
     current.next = to === from ? undefined : places[to + Math.sign(to - from)];
@@ -290,7 +290,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   const { value: found, error } = useAnswer(answers, paramsOf(settled), isNear);
   /** While a sample plays: the place that was selected when it started. */
   const [busy, setBusy] = useState(/** @type {{ place: Place | null } | null} */ (null));
-  const keepsShown = busy !== null && isSame(busy.place, place);
+  const keepsShown = busy !== null && isSamePlace(busy.place, place);
   const last = useRef(found);
   if (found && !keepsShown) last.current = found;
   /**
@@ -401,11 +401,11 @@ function useSettled(place) {
     const timer = setTimeout(setSettled, SETTLE_MS, place);
     return () => clearTimeout(timer);
   }, [place?.step, place?.nth]);
-  return isSame(settled, place) ? place : settled;
+  return isSamePlace(settled, place) ? place : settled;
 }
 
 /** Whether two places are equal. @param {Place | null} a @param {Place | null} b */
-function isSame(a, b) {
+function isSamePlace(a, b) {
   return a === b || (a !== null && b !== null && comparePlaces(a, b) === 0);
 }
 
