@@ -64,6 +64,7 @@ class Activity:
 
     @property
     def _timeout_seconds(self) -> float:
+        """How long a request waits for a call, counted from the start of the call."""
         if self._plugin.strict:
             return STRICT_TIMEOUT_SECONDS
         return self._tuning.plugin_timeout_seconds

@@ -207,6 +207,7 @@ class App:
                                          separator + rest, scope, receive, send):  # fmt: skip
                 return _not_found(path)
             return None
+        # Whether the core responds to this address (those with a data handler are done above).
         is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
         # In the API before plugins, the address of a page with a run and a tag requested data.
         may_be_legacy = not is_own or (path in PAGES and _has_run_and_tag(scope))
@@ -283,7 +284,7 @@ class App:
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):
                 # The version in the address changes with each edit, so that the browser loads all
-                # modules again. The files are the same.
+                # modules again. It is no part of the file's path.
                 rest = rest.partition("/")[2]
             mounted = served.plugins.get(name)
             if mounted and not mounted.error and mounted.plugin.serves(rest):
@@ -294,7 +295,7 @@ class App:
         return await self._pool.run(respond, request, folder, rest)
 
     def _index_page(self, request: Request) -> Response:
-        """The response with the page, whose policy is updated first: the file may be edited."""
+        """The response with the page. Updates the policy first, in case the file was edited."""
         self._update_policy()
         return self._files.response(request, WEB, INDEX_PAGE)
 

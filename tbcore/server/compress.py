@@ -63,8 +63,8 @@ class Compress:
             await self._app(scope, receive, send)
             return
         accepted = accepts_gzip(scope["headers"])
-        # Of a response that is compressed, the start message is held until the first part of the
-        # body. If there are more parts, a compressor is kept for the rest of them.
+        # If the response is compressed, its start message is held until the first part of the body
+        # arrives. If more parts follow, one compressor is used for all of them.
         held_start: Message | None = None
         compressor: zlib._Compress | None = None
 

@@ -35,7 +35,7 @@ def cookie_name(port: int) -> str:
 
 
 class Gate:
-    """An ASGI layer that refuses requests, with one line of text that says what is expected."""
+    """An ASGI layer that refuses invalid requests, with a line of text that says what to do."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app

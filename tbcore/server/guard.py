@@ -69,7 +69,7 @@ class Guard:
         """Routes with a call that was logged because it ran longer than `queue_timeout_seconds`."""
         self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
         self._raises_faults = mounted.plugin.strict
-        """Whether faults are not only sent as responses, but also raised, for a plugin's tests."""
+        """Whether faults are raised after their error response was sent, for tests of a plugin."""
         self._shows_tracebacks = mounted.plugin.dev
         self._pool = pool
         self._tuning = tuning
@@ -115,6 +115,7 @@ class Guard:
         return bool(allowed)
 
     async def _respond(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the request's body, calls the handler of a route, and sends the response."""
         if scope["method"] not in ("GET", "HEAD"):
             body = await read_body(scope, receive, self._tuning.request_timeout_seconds)
             if body is None:
@@ -260,6 +261,7 @@ class Guard:
         return self._async_parts(what, aiter(body))
 
     async def _plain_parts(self, what: str, parts: Iterator[Any]) -> AsyncGenerator[Any]:
+        """The parts of a plain iterator, which runs in the plugin's own threads."""
         try:
             while True:
                 outcome = await self._in_thread(what, attempt, next, parts)
@@ -273,6 +275,8 @@ class Guard:
                 attempt(self._pool.submit, attempt, parts.close)
 
     async def _async_parts(self, what: str, parts: AsyncIterator[Any]) -> AsyncGenerator[Any]:
+        """The parts of an async iterator, which runs on the plugin's own event loop."""
+
         async def next_part() -> Any:
             # `anext` must be called on the plugin's event loop, so that this loop also closes the
             # generator.
@@ -447,6 +451,7 @@ async def read_body(
 
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
+    """Like `read_body`, without its timeout."""
     too_long = text_error(413, f"the body is too long; at most {MAX_BODY_BYTES} bytes are accepted")
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:

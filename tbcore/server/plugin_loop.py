@@ -49,7 +49,7 @@ class _TimeSlice(NamedTuple):
     what: str
     """The code that runs, such as `route /tags`."""
     started: float
-    """In seconds of the monotonic clock."""
+    """When the time slice began, in seconds of the monotonic clock."""
 
 
 class PluginLoop:

@@ -20,16 +20,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tbcore.tuning import Tuning
 
 MAX_UNSENT_BYTES = 1 << 17
-"""Maximum number of bytes that the system buffers for a socket and has not sent yet. Its default is
-megabytes, and a socket becomes writable again only after a third of them was sent. A slow client
-would then seem to read nothing for minutes."""
+"""Maximum number of unsent bytes that the system buffers for a socket. The system's default is
+megabytes, and a socket becomes writable again only when a third of them have been sent. A slow
+client would then seem to read nothing for minutes."""
 MAX_CONNECTIONS = 500
-"""Maximum number of open connections. It is lower if the process may not have twice as many file
-descriptors."""
+"""Maximum number of open connections. If the process may not have twice as many file descriptors,
+half of their limit is the maximum."""
 ACCEPT_BATCH_DIVISOR = 16
-"""A batch of new connections has at most the connection limit, divided by this number. asyncio
-accepts two or three batches before an evicted connection is really closed. If the process runs out
-of descriptors, it accepts no connection for a second."""
+"""asyncio accepts connections in batches of at most the connection limit divided by this number. It
+may accept two or three batches before an evicted connection is really closed. If larger batches
+used up the process's descriptors, asyncio would accept no connection for a second."""
 MIN_AGE_TO_EVICT_SECONDS = 1.0
 """A connection that has been waiting, or responding, for less than this is evicted only if there is
 no older one."""
@@ -81,7 +81,7 @@ def raise_descriptor_limit() -> int:
 
 
 class _TimeoutProtocol(H11Protocol):
-    """One connection. Each server has a subclass, whose class variables are its state."""
+    """One connection. Each server has a subclass, whose class variables are the server's state."""
 
     tuning: ClassVar[Tuning]
     waiting: ClassVar[dict[_TimeoutProtocol, float]]
@@ -91,6 +91,8 @@ class _TimeoutProtocol(H11Protocol):
     """Connections of the server with a response in progress, to the time on the loop's clock at
     which it began, oldest first. A stream of updates is a response that may take days."""
     max_connections: int
+
+    # uvicorn and asyncio call the public methods, on the event loop.
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -248,6 +250,7 @@ class _CoalescingTransport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
+        """Sends data, or holds it back if it is the headers of a response."""
         if self._headers:
             data, self._headers = self._headers + data, b""
         elif data.startswith(b"HTTP/1.1 "):
@@ -265,6 +268,7 @@ class _CoalescingTransport:
         self._transport.close()
 
     def _flush(self) -> None:
+        """Sends headers that have been held back."""
         if self._headers:
             self.write(b"")
 
@@ -276,6 +280,7 @@ class _Connection(h11.Connection):
     _num_bytes = 0
 
     def next_event(self) -> Any:
+        """h11's next event of the request; raises RemoteProtocolError for too many tiny chunks."""
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._num_chunks += 1

@@ -91,9 +91,10 @@ class Reloader:
         return [*self._installed, *(s for folder in folders for s in in_folder(Path(folder)))]
 
     def _reload(self, app: App, names_to_import: set[str], names_to_refresh: set[str]) -> None:
-        """Imports plugins again, and gives all of these plugins new addresses for their tabs.
+        """Imports the plugins in `names_to_import` again, and has the application use them.
 
-        For `names_to_refresh` only the tab changes. Open pages load it again from the new address.
+        The plugins in either set get a new version, which is part of the addresses of their tabs,
+        so that open pages load the tabs again.
         """
         config = self._config
         old_sources = [p.source for p in self._plugins if p.source and p.name in names_to_import]
