@@ -13,9 +13,11 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.errors import DecodeError
+from tbcore.eventfiles import wire
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import tensor_to_numpy
 
@@ -253,25 +255,18 @@ a million bytes would take minutes."""
 def _encoding(content: bytes) -> int:
     """The field `encoding` of an AudioPluginData message; 0 if it is missing or cannot be parsed.
 
-    The message has three varint fields: version (1), encoding (2), converted_to_tensor (3). They
-    are parsed by hand, because that is shorter than a generated module.
+    The message has three varint fields: version (1), encoding (2), converted_to_tensor (3).
     """
     if len(content) > _MAX_AUDIO_METADATA_BYTES:
         return 0
-    fields: dict[int, int] = {}
-    numbers: list[int] = []
-    number = shift = 0
-    for byte in content:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(number)
-            number = shift = 0
-    for key, content_number in zip(numbers[::2], numbers[1::2], strict=False):
-        if key & 7:
-            return 0
-        fields[key >> 3] = content_number
-    return fields.get(2, 0)
+    encoding = 0
+    try:
+        for field in wire.fields(content, 0, len(content)):
+            if field[:2] == (2, 0):
+                encoding, _ = wire.varint(content, field.begin)
+    except ProtobufDecodeError:
+        return 0
+    return encoding
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:

@@ -373,7 +373,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_a_real_server_has_the_same_responses(tmp_path: Path, serve: Callable[..., str]) -> None:
-    """The examples of the documentation, over a socket, with data that is written at the same time."""
+    """The examples of the documentation, over a socket, with data that is still being written."""
     logdir = tmp_path / "logs"
     write_seed_runs(logdir)
     server = serve(logdir, "--samples_per_plugin", "scalars=0")

@@ -1,8 +1,15 @@
-"""Wire: the wire format of protobuf, for messages that no generated class reads or writes.
+"""Wire: reads and writes fields of protobuf messages by hand.
 
-message = field*      field = key content      key = varint: field number << 3 | wire type
+For messages without a generated class, and for places where parsing a message as a whole is slow or
+takes too much memory. A message is a sequence of fields:
 
-wire type 0: varint; 1: eight bytes; 2: varint length and as many bytes; 5: four bytes
+    field = key content        key = varint of field number << 3 | wire type
+
+    wire type   content
+    0           varint
+    1           8 bytes
+    2           varint of a length, and as many bytes
+    5           4 bytes
 """
 
 from __future__ import annotations
@@ -14,22 +21,25 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 MAX_VARINT_BYTES = 10
-"""A longer number has more than 64 bits."""
+"""A longer varint would have more than 64 bits."""
 
 
 class Field(NamedTuple):
-    """A field of a serialized message. Offsets are into the bytes given."""
+    """A field of a serialized message. Offsets are into the bytes passed to `fields`."""
 
     number: int
     wire_type: int
     begin: int
-    """Offset of its content: of the number, or of the first byte after the length."""
+    """Offset of the content: of a number, or of the first byte after a length."""
     end: int
-    """Offset after its content."""
+    """Offset after the content."""
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at an offset, and the offset after it; raises protobuf's DecodeError."""
+    """Decodes the varint at an offset; returns the number and the offset after it.
+
+    Raises protobuf's DecodeError if the varint does not end within 10 bytes or within the data.
+    """
     value = 0
     for shift, byte in enumerate(data[at : at + MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * shift)
@@ -39,9 +49,9 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
-    """The fields of the message `data[at:end]`, in file order.
+    """Yields the fields of the message `data[at:end]`, in order, without parsing their content.
 
-    Raises protobuf's DecodeError when the bytes are no message. Content is not looked into.
+    Raises protobuf's DecodeError if the bytes are not a valid message.
     """
     while at < end:
         key, begin = varint(data, at)
@@ -65,7 +75,7 @@ FIXED_SIZES = {1: 8, 5: 4}
 
 
 def encode_varint(number: int) -> bytes:
-    """A number that is not negative, seven bits a byte."""
+    """Encodes a non-negative number as a varint: seven bits per byte, the lowest first."""
     parts = bytearray()
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)
@@ -74,16 +84,16 @@ def encode_varint(number: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field that holds an integer or a bool."""
+    """Encodes a field of an integer, enum or bool type."""
     return encode_varint(number << 3) + encode_varint(value)
 
 
 def double_field(number: int, value: float) -> bytes:
-    """A field that holds a double."""
+    """Encodes a field of type double."""
     return struct.pack("<Bd", number << 3 | 1, value)
 
 
 def bytes_field(number: int, content: bytes | str) -> bytes:
-    """A field that holds bytes, text or a message."""
+    """Encodes a field of type bytes or string, or one that holds a serialized message."""
     data = content.encode() if isinstance(content, str) else content
     return encode_varint(number << 3 | 2) + encode_varint(len(data)) + data

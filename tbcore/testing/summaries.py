@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.testing.wire import bytes_field, double_field, varint_field
+from tbcore.eventfiles.wire import bytes_field, double_field, varint_field
 
 DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
