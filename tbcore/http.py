@@ -193,7 +193,7 @@ def to_json(data: Any) -> bytes:
             data, default=_plain_if_repeatable, option=orjson.OPT_PASSTHROUGH_DATACLASS
         )
         # orjson writes null for a non-finite number, so without a null this is the result. If a
-        # None is in the data, the slow way below is taken for nothing. The search for "n" comes
+        # None is in the data, the slow way below is used needlessly. The search for "n" comes
         # first because it is ten times faster, and numbers alone have none.
         if b"n" not in encoded or b"null" not in encoded:
             return encoded

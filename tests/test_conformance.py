@@ -202,8 +202,8 @@ BAD_IN_THE_PAGE = {
     """,
     "test_the_tab_renders_when_a_file_is_gone": """
         if (!names.includes("accuracy")) return;
-        const answer = await host.fetch("histogram?run=train&tag=weights/histogram");
-        if (answer.status === 404) throw new Error("mine");
+        const response = await host.fetch("histogram?run=train&tag=weights/histogram");
+        if (response.status === 404) throw new Error("mine");
     """,
     "test_the_tab_renders_without_runs": """
         if (host.runs.value.length === 0) throw new Error("mine");

@@ -64,10 +64,10 @@ def test_the_demo_restarts_and_diverges(tmp_path: Path, tbcore_client: MakeClien
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_scalars])
 
     def rows(run: str) -> list[Any]:
-        answer: list[Any] = client.get(
+        response: list[Any] = client.get(
             "data/plugin/scalars/scalars", params={"run": run, "tag": "loss/total", "samples": 0}
         ).json()
-        return answer
+        return response
 
     assert len(list((tmp_path / "demo/large-resumed/train").iterdir())) == 2
     assert [row[1] for row in rows("large-resumed/train")] == list(range(NUM_STEPS))

@@ -82,12 +82,12 @@ def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
         environ["PYTHONPATH"] = os.pathsep.join(
             [str(path), *filter(None, [environ.get("PYTHONPATH")])]
         )
-    answer = subprocess.run(
+    response = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd, env=environ, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False,
     )  # fmt: skip
-    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
-    return answer.stdout
+    assert response.returncode == 0, f"{response.stdout}\n{response.stderr}"
+    return response.stdout
 
 
 def install(project: Path, target: Path) -> None:

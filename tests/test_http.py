@@ -508,18 +508,18 @@ def test_only_long_responses_are_streamed() -> None:
         if count == 3:
             raise BadRequestError("there is no fourth piece")
 
-    def answer(count: int, method: str = "GET") -> Response:
+    def respond(count: int, method: str = "GET") -> Response:
         return pieces_response(make_request(method=method), pieces(count), "text/plain")
 
-    few = answer(2)
+    few = respond(2)
     assert (few.headers["content-length"], few.headers["content-type"]) == ("16384", "text/plain")
     assert bytes(few.body)[8184:8200] == b"0000000\n0000001\n"
     with pytest.raises(BadRequestError, match="no fourth"):
-        answer(3)
+        respond(3)
 
     for method, length in (("GET", 300 * 8192), ("HEAD", 0)):
         made.clear()
-        many = answer(300, method)
+        many = respond(300, method)
         assert len(made) == 129
         assert "content-length" not in many.headers
         assert isinstance(many, StreamingResponse)

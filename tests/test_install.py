@@ -137,11 +137,11 @@ def pip(command: str, *arguments: str, python: str = sys.executable) -> None:
 
 def run(command: list[str], cwd: Path | None = None) -> str:
     """Runs a command outside of this checkout, as a user does; returns its output."""
-    answer = subprocess.run(
+    response = subprocess.run(
         command, cwd=cwd, env=clean_environ(), capture_output=True, text=True, check=False
     )
-    assert answer.returncode == 0, f"{command} failed:\n{answer.stdout}\n{answer.stderr}"
-    return answer.stdout
+    assert response.returncode == 0, f"{command} failed:\n{response.stdout}\n{response.stderr}"
+    return response.stdout
 
 
 def clean_environ() -> dict[str, str]:

@@ -301,11 +301,11 @@ def test_graph_without_large_attributes(client: TbcoreClient, path: str) -> None
     """Attributes above the limit are replaced by a list of their names."""
     query = f"run=train_run&limit_attr_size={GRAPH_LIMIT}&large_attrs_key=_too_large"
     for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
-        answer = client.get(f"{path}?{query}", headers={"Accept-Encoding": accepted})
+        response = client.get(f"{path}?{query}", headers={"Accept-Encoding": accepted})
 
-        assert answer.headers.get("content-encoding") == encoding
-        assert answer.text == SMALL_NODES
-        assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
+        assert response.headers.get("content-encoding") == encoding
+        assert response.text == SMALL_NODES
+        assert response.headers["content-type"] == "text/x-protobuf; charset=utf-8"
 
 
 def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
@@ -313,8 +313,8 @@ def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
     from google.protobuf import text_format
 
     for query in ("", f"&limit_attr_size={GRAPH_LIMIT + 3}&large_attrs_key=_too_large"):
-        answer = client.get(f"data/graph?run=train_run{query}")
-        assert text_format.Parse(answer.text, graph_pb2.GraphDef()) == example_graph()
+        response = client.get(f"data/graph?run=train_run{query}")
+        assert text_format.Parse(response.text, graph_pb2.GraphDef()) == example_graph()
 
 
 @pytest.mark.parametrize(
@@ -328,11 +328,11 @@ def test_graph_as_it_was_logged(client: TbcoreClient) -> None:
 )
 def test_bad_parameters_of_graph(client: TbcoreClient, query: str, named: str) -> None:
     """The error is 400 with one line that names the parameter."""
-    answer = client.get(f"data/graph?{query}")
+    response = client.get(f"data/graph?{query}")
 
-    assert answer.status_code == 400
-    assert named in answer.text
-    assert len(answer.text.splitlines()) == 1
+    assert response.status_code == 400
+    assert named in response.text
+    assert len(response.text.splitlines()) == 1
 
 
 METADATA = """\
@@ -360,23 +360,23 @@ step_stats {
 def test_run_metadata(client: TbcoreClient, path: str) -> None:
     """The response is the message in text format, with fields in the order of their numbers."""
     for accepted, encoding in (("gzip", "gzip"), ("identity", None)):
-        answer = client.get(
+        response = client.get(
             f"{path}?run=train_run&tag=inference", headers={"Accept-Encoding": accepted}
         )
 
-        assert answer.headers.get("content-encoding") == encoding
-        assert answer.text == METADATA
-        assert answer.headers["content-type"] == "text/x-protobuf; charset=utf-8"
+        assert response.headers.get("content-encoding") == encoding
+        assert response.text == METADATA
+        assert response.headers["content-type"] == "text/x-protobuf; charset=utf-8"
 
 
 @pytest.mark.parametrize("name", [name for name in ADDRESSES if name != "samples"])
 def test_unknown_names_are_not_found(client: TbcoreClient, name: str) -> None:
     """The error is 404 with one line, for every route with a parameter `run`."""
-    answer = client.get(ADDRESSES[name].replace("train_run", "trian_run"))
+    response = client.get(ADDRESSES[name].replace("train_run", "trian_run"))
 
-    assert answer.status_code == 404
-    assert "trian_run" in answer.text
-    assert len(answer.text.splitlines()) == 1
+    assert response.status_code == 404
+    assert "trian_run" in response.text
+    assert len(response.text.splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ADDRESSES)
@@ -452,5 +452,5 @@ def test_any_names_can_be_requested(tbcore_logdir: Path, tbcore_client: MakeClie
             query = urlencode({"run": run, "tag": f"{tag}/{listing[0]}"})
             [entry] = client.get(f"{below}data/{listing}?{query}").json()
             for path in (f"data/{individual}", individual):
-                answer = client.get(f"{below}{path}?{entry['query']}&ts=1.5")
-                assert answer.content == data
+                response = client.get(f"{below}{path}?{entry['query']}&ts=1.5")
+                assert response.content == data

@@ -56,15 +56,15 @@ def ask(media: Media, route: str, query: str = "", body: bytes = b"", **headers:
     (found,) = [one for one in media.routes() if one.path == f"/{route}"]
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope: dict[str, Any] = {"type": "http", "method": "GET", "query_string": query.encode()}
-    answer: Response = found.endpoint(Request({**scope, "headers": raw, BODY_KEY: body}))
-    return answer
+    response: Response = found.endpoint(Request({**scope, "headers": raw, BODY_KEY: body}))
+    return response
 
 
-def data_of(answer: Response) -> Any:
+def data_of(response: Response) -> Any:
     import orjson
 
-    assert answer.status_code == 200
-    return orjson.loads(bytes(answer.body))
+    assert response.status_code == 200
+    return orjson.loads(bytes(response.body))
 
 
 def test_the_steps_are_those_of_all_series(media: Media) -> None:
@@ -72,8 +72,8 @@ def test_the_steps_are_those_of_all_series(media: Media) -> None:
 
     def steps(runs: str, tags: str) -> Any:
         names = f'{{"runs": {runs}, "tags": {tags}}}'.replace("'", '"')
-        answer = data_of(ask(media, "steps", body=names.encode()))
-        return dict(zip(answer["step"], answer["count"], strict=True))
+        response = data_of(ask(media, "steps", body=names.encode()))
+        return dict(zip(response["step"], response["count"], strict=True))
 
     assert steps("['train']", "['i']") == {0: 1, 10: 2, 30: 1}
     assert steps("['train', 'eval', 'numbers', 'gone']", "['i', 'j', 'k', 'i']") == {
@@ -158,8 +158,8 @@ def test_bytes_are_those_of_the_sample(media: Media) -> None:
             "query_string": sample["query"].encode(),
             "headers": [],
         }
-        answer = media.individual(Request(scope))
-        assert answer.body == expected
+        response = media.individual(Request(scope))
+        assert response.body == expected
         assert query_of(Request(scope))["run"] == "eval"
 
 
@@ -228,9 +228,9 @@ def test_every_item_can_be_requested_with_doubles(tmp_path: Path) -> None:
     for place, nth in places:
         # As JavaScript prints it: the fewest digits that identify the double, then zeros.
         text = format(Decimal(repr(place)), "f")
-        answer = data_of(ask(media, "step", f"run=run&tag=i&step={text.split('.')[0]}&nth={nth}"))
-        assert (float(answer["step"]), answer["nth"]) == (place, nth)
-        found.append(answer["step"])
+        response = data_of(ask(media, "step", f"run=run&tag=i&step={text.split('.')[0]}&nth={nth}"))
+        assert (float(response["step"]), response["nth"]) == (place, nth)
+        found.append(response["step"])
     assert found == sorted(steps)
 
 

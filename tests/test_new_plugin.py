@@ -28,9 +28,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def run(*command: str, cwd: Path) -> str:
-    answer = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, f"{answer.stdout}\n{answer.stderr}"
-    return answer.stdout
+    response = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert response.returncode == 0, f"{response.stdout}\n{response.stderr}"
+    return response.stdout
 
 
 def test_it_works_unchanged(made: Path, tmp_path: Path) -> None:

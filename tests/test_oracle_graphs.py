@@ -60,11 +60,11 @@ def client(real_logs: Path) -> TbcoreClient:
 
 def compared(client: TbcoreClient, route: str, expected: Any, **query: str) -> None:
     """Asserts that our text is that of the message, and can be parsed to the same message."""
-    answer = client.get(f"{GRAPHS}/{route}", params=query)
-    assert answer.status_code == 200, answer.text
+    response = client.get(f"{GRAPHS}/{route}", params=query)
+    assert response.status_code == 200, response.text
     text = text_format.MessageToString(expected, as_utf8=True)
-    assert answer.text == (text or "\n"), query
-    assert text_format.Parse(answer.text, type(expected)()) == expected
+    assert response.text == (text or "\n"), query
+    assert text_format.Parse(response.text, type(expected)()) == expected
 
 
 def test_every_graph_of_real_logs_is_printed_unchanged(

@@ -26,7 +26,7 @@ class Both:
     """TensorBoard's plugin and ours, on the same log directory."""
 
     def __init__(self, logdir: Path) -> None:
-        reason = "tensorboard is not installed, and it is what the answers are compared with"
+        reason = "tensorboard, with whose responses ours are compared, is not installed"
         pem = pytest.importorskip(
             "tensorboard.backend.event_processing.plugin_event_multiplexer", reason=reason
         )

@@ -83,9 +83,9 @@ def compared(
     assert {(run, tag) for run in tags for tag in tags[run]} == set(expected)
     num_entries = 0
     for (run, tag), entries in expected.items():
-        answer = client.get(f"data/plugin/{route}", params={"run": run, "tag": tag})
-        assert answer.status_code == 200, (run, tag, answer.text)
-        for ours, theirs in zip(answer.json(), entries, strict=True):
+        response = client.get(f"data/plugin/{route}", params={"run": run, "tag": tag})
+        assert response.status_code == 200, (run, tag, response.text)
+        for ours, theirs in zip(response.json(), entries, strict=True):
             check(ours, theirs)
             num_entries += 1
     print(f"{num_entries} entries of {len(expected)} series compared")
@@ -197,11 +197,11 @@ def test_every_picture_is_the_one_in_the_file(client: TbcoreClient, logged: Seri
         step = step_of(client, ours)
         assert len(step) == len(pictures)
         for entry, data in zip(step, pictures, strict=True):
-            answer = client.get(f"data/plugin/images/individualImage?{entry['query']}")
-            assert answer.content == data
+            response = client.get(f"data/plugin/images/individualImage?{entry['query']}")
+            assert response.content == data
             with pillow.open(io.BytesIO(data)) as opened:
                 assert (entry["width"], entry["height"]) == opened.size
-                assert answer.headers["content-type"] == f"image/{opened.format.lower()}"
+                assert response.headers["content-type"] == f"image/{opened.format.lower()}"
         assert (ours["width"], ours["height"]) == (step[0]["width"], step[0]["height"])
 
     compared(client, logged, "images", "images/images", check)
@@ -223,10 +223,10 @@ def test_every_clip_is_the_one_in_the_file(client: TbcoreClient, logged: Series)
 
     def check(ours: dict[str, Any], theirs: Logged) -> None:
         assert (ours["wall_time"], ours["step"]) == (theirs.wall_time, theirs.step)
-        answer = client.get(f"data/plugin/audio/individualAudio?{ours['query']}")
-        assert answer.content == theirs.value.audio.encoded_audio_string
+        response = client.get(f"data/plugin/audio/individualAudio?{ours['query']}")
+        assert response.content == theirs.value.audio.encoded_audio_string
         assert ours["content_type"] == theirs.value.audio.content_type == "audio/wav"
-        assert answer.headers["content-type"] == "audio/wav"
+        assert response.headers["content-type"] == "audio/wav"
         assert parse_qs(ours["query"])["tagname"] == [theirs.value.tag]
 
     compared(client, logged, "audio", "audio/audio", check)

@@ -31,7 +31,7 @@ def test_curves_are_what_tensorboard_makes_of_them(real_logs: Path) -> None:
             for value in event.summary.value
             if value.tag == tag
         ]
-        answer = client.get("data/plugin/pr_curves/pr_curves", params={"run": run, "tag": tag})
-        assert answer.json() == {run: expected}
+        response = client.get("data/plugin/pr_curves/pr_curves", params={"run": run, "tag": tag})
+        assert response.json() == {run: expected}
         num_curves += len(expected)
     assert num_curves

@@ -190,11 +190,11 @@ def test_plugins_dir_on_the_command_line(tmp_path: Path) -> None:
     write(tmp_path, {"here/mine.py": PLUGIN, "here/bad.py": "1 / 0"})
 
     def tbcore(*arguments: str) -> tuple[str, str]:
-        answer = subprocess.run(
+        response = subprocess.run(
             [sys.executable, "-m", "tbcore", *arguments],
             capture_output=True, text=True, cwd=tmp_path, check=False,
         )  # fmt: skip
-        return answer.stdout, answer.stderr
+        return response.stdout, response.stderr
 
     listing, _ = tbcore("plugins", "--plugins_dir", "here")
     assert "mine  ok  (here/mine.py)\n" in listing
