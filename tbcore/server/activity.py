@@ -53,7 +53,7 @@ class Activity:
         """The generation of the data when the call was submitted."""
         self._running_since = 0.0
         """When the call was submitted, in seconds of the monotonic clock."""
-        self._has_logged_slow = False
+        self._has_logged_slow = self._has_logged_timeout = False
         self._is_timed_out = False
         self._logged_errors: set[type[BaseException]] = set()
 
@@ -141,7 +141,7 @@ class Activity:
             )  # fmt: skip
 
     def _warn_timeout(self, running: Future[Outcome]) -> None:
-        """Logs a timeout, once for each call, and has `on_change` called if the result differs."""
+        """Logs the first timeout, and has `on_change` called if the result of this call differs."""
         if self._is_timed_out:
             return
         self._is_timed_out = True
@@ -156,10 +156,13 @@ class Activity:
             "is_active",
             f"no result within {self._timeout_seconds:.1f} s; the call is still running",
         )
-        logger.warning(
-            "plugin %r: is_active has not returned within %.1f s; the plugin counts as %s for now",
-            self._plugin.name, self._timeout_seconds, "active" if used else "inactive",
-        )  # fmt: skip
+        if not self._has_logged_timeout:
+            self._has_logged_timeout = True
+            logger.warning(
+                "plugin %r: is_active has not returned within %.1f s, so the plugin counts as %s "
+                "until it does; further timeouts are not logged",
+                self._plugin.name, self._timeout_seconds, "active" if used else "inactive",
+            )  # fmt: skip
 
 
 def _is_active(outcome: Outcome) -> bool:

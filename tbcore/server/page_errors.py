@@ -36,9 +36,9 @@ async def log_page_error(scope: Scope, receive: Receive, timeout_seconds: float)
     try:
         page_error: Any = orjson.loads(body)
         plugin, stack = page_error["plugin"], page_error["stack"]
+        name = printable_line(plugin)[:MAX_LINE_LENGTH]
         lines = [printable_line(line)[:MAX_LINE_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
     except (ValueError, TypeError, KeyError, AttributeError):
         return text_error(400, 'the body must be JSON with the strings "plugin" and "stack"')
-    name = str(plugin)[:MAX_LINE_LENGTH]
     logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
     return Response(status_code=204)
