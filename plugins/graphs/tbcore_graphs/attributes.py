@@ -19,7 +19,7 @@ from tbcore_graphs.proto.types_pb2 import DataType
 MAX_CHARACTERS = 2000
 """Maximum length of an attribute's text before it is cut."""
 _MAX_ELEMENTS = 200
-"""Maximum number of elements shown of a list or tensor."""
+"""Maximum number of elements of a list or tensor that are shown."""
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     DataType.DT_BOOL: np.dtype("?"),
@@ -37,11 +37,14 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     DataType.DT_UINT32: np.dtype("<u4"),
     DataType.DT_UINT64: np.dtype("<u8"),
 }
-"""Type of a tensor to the dtype of its `tensor_content`."""
+"""A tensor's DataType to the numpy dtype of its `tensor_content`."""
 
 
 def attributes(node: NodeDef) -> list[list[str]]:
-    """[key, text] of each attribute, sorted by key. A text that was cut ends with its size."""
+    """[key, text] of each attribute, sorted by key.
+
+    A text of more than MAX_CHARACTERS is cut, and ends with the size of the serialized attribute.
+    """
     return [[key, _cut(_text(node.attr[key]), node.attr[key])] for key in sorted(node.attr)]
 
 
@@ -106,35 +109,36 @@ def _tensor(tensor: TensorProto) -> str:
             return f"{described}: {_content(value, tensor.dtype)}"
         if field.name.endswith("_val"):
             if field.message_type is not None:
-                return described
+                return described  # Resources and variants have no short text.
             return f"{described}: {_values(field.name, value, tensor.dtype)}"
     return described
 
 
-def _content(value: bytes, number: int) -> str:
-    """The numbers in a tensor's content; the escaped bytes if they cannot be read as its type."""
-    dtype = np.dtype("<u2") if number == DataType.DT_BFLOAT16 else _DTYPES.get(number)
+def _content(value: bytes, data_type: int) -> str:
+    """The numbers in `tensor_content`; the escaped bytes if they do not fit the DataType."""
+    dtype = np.dtype("<u2") if data_type == DataType.DT_BFLOAT16 else _DTYPES.get(data_type)
     if dtype is None or len(value) % dtype.itemsize:
         return _bytes(value)
     count = len(value) // dtype.itemsize
     shown = np.frombuffer(value, dtype, min(count, _MAX_ELEMENTS + 1))
-    if number == DataType.DT_BFLOAT16:
+    if data_type == DataType.DT_BFLOAT16:
         shown = _bfloats(shown)
     return _joined(map(_number, shown.tolist()), count)
 
 
-def _values(field: str, values: Any, number: int) -> str:
-    """The elements of one of a tensor's `..._val` fields, one of which exists for each type."""
+def _values(field: str, values: Any, data_type: int) -> str:
+    """The elements of a tensor's `..._val` field. Each DataType has its own such field."""
     if isinstance(values, bytes):
         return _bytes(values)
     count = len(values)
+    # Enough for complex numbers, which take two values each.
     shown = values[: 2 * _MAX_ELEMENTS + 2]
     if field == "string_val":
         return _joined(map(_string, shown), count)
     if field == "half_val":
         # The field contains the numbers' bits as integers.
         bits = (np.array(shown, np.int64) & 0xFFFF).astype("<u2")
-        floats = _bfloats(bits) if number == DataType.DT_BFLOAT16 else bits.view("<f2")
+        floats = _bfloats(bits) if data_type == DataType.DT_BFLOAT16 else bits.view("<f2")
         return _joined(map(_number, floats.tolist()), count)
     if field in ("scomplex_val", "dcomplex_val"):
         # Real and imaginary parts alternate.
@@ -149,6 +153,7 @@ def _bfloats(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 
 def _joined(texts: Iterable[str], count: int) -> str:
+    """The first _MAX_ELEMENTS of `count` texts, and the count if not all are shown."""
     more = f", … {count:,} in all" if count > _MAX_ELEMENTS else ""
     return ", ".join(islice(texts, _MAX_ELEMENTS)) + more
 

@@ -23,6 +23,7 @@ class Cache(Generic[V]):
         self._num_bytes = 0
         self._lock = threading.Lock()
         self._locks: dict[Hashable, threading.Lock] = {}
+        """Key of each value that is being made to the lock that other threads wait for."""
 
     def get(self, key: Hashable, make: Callable[[], V], size: Callable[[V], int]) -> V:
         """The value for this key, made by `make()` if it is not in the cache.
@@ -50,7 +51,7 @@ class Cache(Generic[V]):
         return value
 
     def peek(self, key: Hashable) -> V | None:
-        """The value for this key; None if it is not in the cache."""
+        """The value for this key, or None; never makes one. The value counts as recently used."""
         with self._lock:
             return self._find(key)
 
@@ -66,6 +67,7 @@ class Cache(Generic[V]):
                 self._num_bytes -= freed
 
     def _find(self, key: Hashable) -> V | None:
+        """The same as `peek`, for callers that hold `_lock`."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
@@ -73,7 +75,10 @@ class Cache(Generic[V]):
 
 
 class TextCache:
-    """A cache of long texts, compressed in chunks: graphs shrink to a tenth or a hundredth."""
+    """A cache of long texts, which are compressed chunk by chunk.
+
+    The text of a graph shrinks to between a tenth and a hundredth of its size.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

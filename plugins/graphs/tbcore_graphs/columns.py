@@ -45,7 +45,7 @@ class Columns:
     """
 
     names: list[str]
-    """N unique names. A second `x` becomes `x (2)`. None is empty: "" stands for the graph."""
+    """N unique names. A second `x` becomes `x (2)`. No name is empty: "" stands for the graph."""
     op: NDArray[np.int32]
     """N codes, indices into `ops`."""
     ops: list[str]
@@ -73,7 +73,7 @@ class Columns:
     functions: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Name of each library function to its message's (start, end) in the serialized graph."""
     index: dict[str, int] = field(default_factory=dict)
-    """Name as logged, or as made unique, to the node's index in `names`."""
+    """Each node's name, both as logged and as made unique, to the node's index in `names`."""
 
     @property
     def num_bytes(self) -> int:
@@ -104,9 +104,9 @@ def columns_of_function(data: bytes, start: int, end: int) -> Columns:
     """
     builder = _ColumnsBuilder()
     without_nodes = [
-        data[found.start : found.end]
-        for found in wire.fields(data, start, end)
-        if found.number != _FUNCTION_NODE
+        data[message_field.start : message_field.end]
+        for message_field in wire.fields(data, start, end)
+        if message_field.number != _FUNCTION_NODE
     ]
     function = wire.decode(FunctionDef, b"".join(without_nodes))
     for argument in function.signature.input_arg:
@@ -120,7 +120,7 @@ def columns_of_function(data: bytes, start: int, end: int) -> Columns:
 
 
 def resolve_input(index: dict[str, int], text: str) -> tuple[int, int, bool]:
-    """The node that an input names (-1 if missing), the output's index, and whether it is control.
+    """Index of the node that an input names (-1 if missing), which output, and whether control.
 
     An input is `node`, `node:1` or `^node`; inside functions also `node:output:1`.
     """
@@ -160,7 +160,7 @@ class _ColumnsBuilder:
         """Start and end of each node's message, alternating."""
         self._inputs: list[str] = []
         self._num_inputs = array("i")
-        self._outputs: dict[bytes, list[int]] = {}
+        self._codes_of_lists: dict[bytes, list[int]] = {}
         """Serialized list of shapes to the shapes' codes. Many nodes have the same list."""
         self._shape_codes = array("i")
         """Shape codes of all outputs of the first node, then of the second, and so on."""
@@ -195,17 +195,21 @@ class _ColumnsBuilder:
         node_number = _NODE if message_type is GraphDef else _FUNCTION_NODE
         batch: list[wire.MessageField] = []
         other_fields: list[wire.MessageField] = []
-        for found in wire.fields(data, start, end):
-            if found.number != node_number or found.wire_type != wire.LENGTH_DELIMITED:
-                other_fields.append(found)
+        for message_field in wire.fields(data, start, end):
+            if (
+                message_field.number != node_number
+                or message_field.wire_type != wire.LENGTH_DELIMITED
+            ):
+                other_fields.append(message_field)
                 continue
             # A batch is decoded as one slice of the data, so its fields must be adjacent.
             if batch and (
-                batch[-1].end != found.start or found.end - batch[0].start > wire.PART_BYTES
+                batch[-1].end != message_field.start
+                or message_field.end - batch[0].start > wire.PART_BYTES
             ):
                 self._add_batch(message_type, data, batch)
                 batch = []
-            batch.append(found)
+            batch.append(message_field)
         if batch:
             self._add_batch(message_type, data, batch)
         return other_fields
@@ -215,7 +219,7 @@ class _ColumnsBuilder:
     ) -> None:
         message = wire.decode(message_type, data[batch[0].start : batch[-1].end])
         nodes = message.node if message_type is GraphDef else message.node_def
-        self.add(nodes, [(found.content, found.end) for found in batch])
+        self.add(nodes, [(message_field.content, message_field.end) for message_field in batch])
 
     def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
         """The columns of all nodes added so far."""
@@ -249,9 +253,9 @@ class _ColumnsBuilder:
         )
 
     def _unique_names(self) -> dict[str, int]:
-        """Renames nodes with an empty or repeated name; returns the node of every name.
+        """Renames nodes with an empty or repeated name; returns `Columns.index`.
 
-        The names as logged stay in the result, for the inputs that use them.
+        The names as logged stay in the index, for the inputs that use them.
         """
         index: dict[str, int] = {}
         to_rename = [
@@ -271,19 +275,20 @@ class _ColumnsBuilder:
         return index
 
     def _shape_codes_of(self, value: AttrValue) -> list[int]:
+        """One code for each shape in the attribute _SHAPES."""
         # The same few lists of shapes occur thousands of times in a graph: format each once.
         key = value.SerializeToString()
-        codes = self._outputs.get(key)
+        codes = self._codes_of_lists.get(key)
         if codes is None:
             texts = [shape_text(shape) for shape in value.list.shape]
             codes = [self._shapes.setdefault(text, len(self._shapes)) for text in texts]
-            self._outputs[key] = codes
+            self._codes_of_lists[key] = codes
         return codes
 
     def _edge_shapes(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        """E shape codes, given the source, output and control of each of the E edges."""
+        """E shape codes. The parameters are the columns of the E edges with the same names."""
         # 1. Find where each node's shape codes begin.
         # 2. Take output 0 where the index is unknown but the node has only one output.
         # 3. Look up the shape of every data edge whose output has one; 0 for the others.
@@ -300,7 +305,7 @@ class _ColumnsBuilder:
 def _resolve_inputs(
     index: dict[str, int], inputs: Sequence[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Three arrays, for each input: source node (-1 if missing), output, whether it is control."""
+    """The columns `source` (-1 if missing), `output` and `control`, with one row for each input."""
     # Nearly all inputs are a node's plain name. Only the others need `resolve_input`.
     source = np.fromiter((index.get(text, -1) for text in inputs), np.int32, len(inputs))
     output = np.zeros(len(inputs), np.int32)
@@ -313,22 +318,25 @@ def _resolve_inputs(
 def _spans_in_libraries(
     data: bytes, fields: Iterable[wire.MessageField]
 ) -> dict[str, tuple[int, int]]:
-    """Name of each function to its message's (start, end), from the fields of a GraphDef.
+    """Name of each library function to its message's (start, end) in `data`.
 
-    Fields other than the library are ignored.
+    `fields` are those of the GraphDef; other fields than the library are ignored.
     """
     functions = {}
     for library in fields:
         if library.number != _LIBRARY or library.wire_type != wire.LENGTH_DELIMITED:
             continue
-        for found in wire.fields(data, library.content, library.end):
-            if found.number != _FUNCTION or found.wire_type != wire.LENGTH_DELIMITED:
+        for message_field in wire.fields(data, library.content, library.end):
+            if (
+                message_field.number != _FUNCTION
+                or message_field.wire_type != wire.LENGTH_DELIMITED
+            ):
                 continue
             signature = b"".join(
                 data[inner.start : inner.end]
-                for inner in wire.fields(data, found.content, found.end)
+                for inner in wire.fields(data, message_field.content, message_field.end)
                 if inner.number == 1
             )
             name = wire.decode(FunctionDef, signature).signature.name
-            functions[name] = found.content, found.end
+            functions[name] = message_field.content, message_field.end
     return functions

@@ -1,4 +1,4 @@
-"""Graph: the nodes, edges and scopes of one graph, and the JSON that the front end requests of it.
+"""Graph: the nodes, edges and scopes of one graph, and the responses to the front end about them.
 
 Responses are computed from arrays over all nodes and edges, so that each takes only milliseconds
 for a hundred thousand nodes. Attributes are in `attributes.py`.
@@ -20,20 +20,20 @@ from tbcore_graphs.columns import Columns, resolve_input
 from tbcore_graphs.profile import Cost
 from tbcore_graphs.tree import ROOT, Tree
 
-MIN_SERIES = 5
-"""Minimum number of children whose names differ only in a number that are folded into a series."""
+MIN_SERIES_MEMBERS = 5
+"""Minimum number of members of a series: children whose names differ only in one number."""
 MAX_LISTED_NEIGHBOURS = 500
 """Maximum number of inputs, and of outputs, that are listed for one node or scope."""
 
 _NUMBER = re.compile(r"\d+")
 _WILDCARD = re.compile(r"\.?\*")
-"""The wildcard of searches: `*`, or `.*` for those who are used to regular expressions."""
+"""The wildcard of searches: `*`, or `.*` as in regular expressions."""
 
 Json = dict[str, Any]
 
 
 class DevicePlacement(NamedTuple):
-    """The devices of N nodes, and of the S scopes that contain them."""
+    """The devices of N nodes, and of S + N entries: the S scopes and then the nodes, see Tree."""
 
     node: NDArray[np.int32]
     """N codes, indices into `names`."""
@@ -55,7 +55,7 @@ class CostTotals(NamedTuple):
     num_nodes: NDArray[np.int64]
     """S + N counts of the nodes that have a cost."""
     devices: DevicePlacement
-    """The devices on which the nodes ran; for nodes without a cost, those in the graph."""
+    """The devices on which the nodes ran; if the metadata does not give one, that in the graph."""
 
     @property
     def size(self) -> int:
@@ -98,7 +98,7 @@ class Graph:
         return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source)
 
     def cost_totals(self, costs: Mapping[str, Cost]) -> CostTotals:
-        """Totals for every scope of the costs of nodes, which are given by name.
+        """The costs of all nodes and scopes; `costs` maps names of nodes to their costs.
 
         Names that no node has are ignored.
         """
@@ -233,8 +233,9 @@ class Graph:
     def search(self, text: str, op: str | None, limit: int) -> Json:
         """Scopes and nodes whose name contains `text`; with `op`, only nodes whose op contains it.
 
-        Case is ignored, and `*` in the text matches any characters. Scopes come first. At most
-        `limit` matches are returned; `total` counts all of them.
+        Case is ignored, and `*` in the text matches any characters. Of a scope's name, only the
+        last segment is searched. An empty text matches all nodes and no scopes. Scopes come first.
+        At most `limit` matches are returned; `total` counts all of them.
         """
         tree, columns = self.tree, self.columns
         parts = [part for part in _WILDCARD.split(text.casefold()) if part]
@@ -248,7 +249,7 @@ class Graph:
             ]
         nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
-            is_match = [op.casefold() in other.casefold() for other in columns.ops]
+            is_match = [op.casefold() in known_op.casefold() for known_op in columns.ops]
             nodes = np.flatnonzero(np.array(is_match, bool)[columns.op]).tolist()
         found += [
             tree.num_scopes + node for node in nodes if _contains_in_order(tree.names[node], parts)
@@ -273,7 +274,7 @@ class Graph:
 
     @cached_property
     def _first_edge_into(self) -> list[int]:
-        """N + 1 edge indices, of which elements n and n + 1 bound the edges into node n."""
+        """N + 1 edge indices: the edges into node n are those from element n to element n + 1."""
         nodes = np.arange(len(self.columns.names) + 1)
         first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
         return first
@@ -297,12 +298,12 @@ class Graph:
 
     @cached_property
     def _devices(self) -> DevicePlacement:
-        """The devices that the graph itself gives its nodes."""
+        """The devices in the graph, without those in run metadata."""
         return self._placement(self.columns.device, self.columns.devices)
 
     def _placement(self, device: NDArray[np.int32], names: list[str]) -> DevicePlacement:
-        # Nodes without a device are ignored in the minimum: many nodes never run, and a scope
-        # should still get the device that its other nodes share.
+        # Nodes without a device, whose code is 0, must not be the minimum: many nodes never run,
+        # and a scope should still get the device that its other nodes share.
         lowest = np.where(device == 0, np.iinfo(np.int32).max, device)
         return DevicePlacement(device, names, *self.tree.subtree_extremes(lowest, device))
 
@@ -325,14 +326,15 @@ class Graph:
         for row in rows:
             members[_series_of(row.name)].append(row)
         if series:
-            if len(members.get(series, ())) < MIN_SERIES:
+            if len(members.get(series, ())) < MIN_SERIES_MEMBERS:
                 raise NotFoundError(f"the scope has no series {series[:200]!r}")
             return members[series]
+        # The keys have two parts, because an operation may have the same name as a series, `x_*`.
         folded = {}
         for row in rows:
             name = _series_of(row.name)
-            if len(members[name]) < MIN_SERIES:
-                folded["op", row.name] = row
+            if len(members[name]) < MIN_SERIES_MEMBERS:
+                folded["child", row.name] = row
             elif ("series", name) not in folded:
                 entries = [member.entries[0] for member in members[name]]
                 folded["series", name] = _Row(name, "series", entries)
@@ -416,8 +418,8 @@ class Graph:
     def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The entry that represents each node as seen from a scope, given the nodes' positions.
 
-        Of the scope and the scopes around it, take the innermost one that contains the node. The
-        result is the child of that scope that contains the node, or is the node.
+        For each node, take the innermost scope that contains it, out of `scope` and its enclosing
+        scopes. The result is the child of that scope that contains the node or is the node.
         """
         tree = self.tree
         found = np.full(len(positions), -1, np.int64)
@@ -439,8 +441,8 @@ class Graph:
     ) -> Json:
         """Merges edges with the same ends, data and control edges separately, and counts them.
 
-        `near` and `far` are the ends of each of `edges`. With a limit, only the merged edges with
-        the highest counts are returned.
+        `near` and `far` are the ends of each of `edges`, as rows or entries. With a limit, only the
+        merged edges with the highest counts are returned.
         """
         # 1. Sort the edges so that those to be merged are adjacent.
         # 2. Find where each group starts, and its size.
@@ -479,8 +481,8 @@ class Graph:
     def _border_neighbours(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
         """The nodes at the outer ends of edges that cross a scope's border, with counts.
 
-        `ends` has E elements: the outer end of each edge. Only the MAX_LISTED_NEIGHBOURS most
-        frequent ones are returned.
+        `ends` is the column with the outer ends: `source` or `target`. Only the
+        MAX_LISTED_NEIGHBOURS most frequent nodes are returned.
         """
         far = ends[edges].astype(np.int64)
         merged = self._merge_edges(np.zeros_like(far), far, edges, MAX_LISTED_NEIGHBOURS)
@@ -505,7 +507,7 @@ class Graph:
         return listed
 
     def _edge_end(self, edge: int, nodes: NDArray[np.int32]) -> Json:
-        """One end of an edge; `nodes` has E elements, the node at this end of each edge."""
+        """One end of an edge. `nodes` is the column with that end: `source` or `target`."""
         columns = self.columns
         return {
             "name": self.tree.names[nodes[edge]],
@@ -552,4 +554,5 @@ def _cost_json(costs: CostTotals | None, entry: int) -> Json:
 
 
 def _rename_ends(merged: Json, near: str, far: str) -> Json:
+    """The result of `_merge_edges` with other names for its columns `near` and `far`."""
     return {near: merged.pop("near"), far: merged.pop("far"), **merged}

@@ -77,10 +77,12 @@ class _Converter:
     def _functional(
         self, model: Json, layers: list[Json], scope: str, inputs: Sequence[str]
     ) -> Iterator[NodeDef]:
+        """Yields the nodes of a functional model; `inputs` feed its input layers, in order."""
         siblings = _by_name(layers)
-        entries = _references(model["config"].get("input_layers"), siblings)
+        input_layers = _references(model["config"].get("input_layers"), siblings)
         outer_inputs = {
-            id(siblings[name]): source for (name, _), source in zip(entries, inputs, strict=False)
+            id(siblings[name]): source
+            for (name, _), source in zip(input_layers, inputs, strict=False)
         }
         for layer in layers:
             inbound = _references(layer.get("inbound_nodes"), siblings)
@@ -148,7 +150,7 @@ def _references(value: Any, siblings: dict[str, Json]) -> list[tuple[str, int]]:
             history = value.get("keras_history")
             stack += [history] if history is not None else [*value.values()][::-1]
         elif isinstance(value, list):
-            # A reference is ["name", call, output, ...]; call is which call of the layer is meant.
+            # A reference is ["name", number of the call of that layer, output index, ...].
             if len(value) >= 3 and isinstance(value[0], str) and value[0] in siblings:
                 found.append((value[0], value[2] if isinstance(value[2], int) else 0))
                 value = value[3:]
@@ -174,12 +176,13 @@ def _is_functional(model: Json) -> bool:
 
 
 def _by_name(layers: list[Json]) -> dict[str, Json]:
-    """Layers by the name that other layers use: the one next to the config, if present.
+    """Name of each layer to the layer.
 
-    In most layers it is the same as the name inside the config.
+    Other layers refer to a layer by the name next to its config. It may be missing, and in most
+    layers it is the same as the name inside the config, so both names are keys.
     """
-    inside = {_name(layer): layer for layer in layers}
-    return inside | {str(layer["name"]): layer for layer in layers if layer.get("name")}
+    by_inner_name = {_name(layer): layer for layer in layers}
+    return by_inner_name | {str(layer["name"]): layer for layer in layers if layer.get("name")}
 
 
 def _name(layer: Json) -> str:

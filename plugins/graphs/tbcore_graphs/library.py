@@ -18,15 +18,15 @@ from tbcore_graphs.proto.graph_pb2 import NodeDef
 from tbcore_graphs.sources import GraphSource
 
 _MAX_COST_BYTES = 64 << 20
-"""Capacity of the cache of cost totals."""
-_MAX_TRACE_BYTES = 32 << 20
-"""Capacity of the cache of ancestor counts."""
+"""Capacity of the cache of cost totals, in bytes."""
+_MAX_ANCESTOR_BYTES = 32 << 20
+"""Capacity of the cache of ancestor counts, in bytes."""
 
 Json = dict[str, Any]
 
 
 class Library:
-    """The JSON of all graph routes. Safe to use from any thread.
+    """What the routes of the front end respond with. Safe to use from any thread.
 
     `graph` parameters are ids as listed by `overview`; None is the first graph of the run. All
     methods raise NotFoundError for an unknown run, graph, tag or name, and NotFoundError or
@@ -37,7 +37,7 @@ class Library:
         self._multiplexer = multiplexer
         self._graphs: Cache[Graph] = Cache(graph_bytes)
         self._cost_totals: Cache[CostTotals] = Cache(_MAX_COST_BYTES)
-        self._ancestor_counts: Cache[NDArray[np.int64]] = Cache(_MAX_TRACE_BYTES)
+        self._ancestor_counts: Cache[NDArray[np.int64]] = Cache(_MAX_ANCESTOR_BYTES)
 
     def overview(self, run: str) -> Json:
         """The graphs of a run, and its tags of run metadata.
@@ -63,7 +63,7 @@ class Library:
         return self._graph(*sources.resolve_id(self._multiplexer, run, graph))
 
     def cost_totals(self, run: str, graph: str | None, tag: str | None) -> CostTotals | None:
-        """Time and memory of a graph's nodes, from the run metadata under `tag`; None without."""
+        """Time and memory of a graph's nodes, from the run metadata under `tag`; None if no tag."""
         if tag is None:
             return None
         source, function = sources.resolve_id(self._multiplexer, run, graph)
@@ -138,5 +138,5 @@ class Library:
         return self._graphs.get(key, make, lambda graph: graph.num_bytes)
 
 
-def _without_empty(description: list[Json]) -> list[Json]:
-    return [graph for graph in description if graph["nodes"] or "error" in graph] or description
+def _without_empty(graphs: list[Json]) -> list[Json]:
+    return [graph for graph in graphs if graph["nodes"] or "error" in graph] or graphs

@@ -24,7 +24,7 @@ def merge_graphs(serialized: Sequence[bytes]) -> bytes:
 
 
 def _move_into_scope(prefix: str, data: bytes, *, with_versions: bool) -> Iterator[bytes]:
-    """Yields the fields of a serialized GraphDef whose nodes and functions have this prefix."""
+    """Yields the fields of a serialized GraphDef, with prefixed names of nodes and functions."""
     nodes, libraries, other_fields = [], [], []
     for field in wire.fields(data):
         content = data[field.content : field.end]
@@ -59,7 +59,7 @@ def _move_into_scope(prefix: str, data: bytes, *, with_versions: bool) -> Iterat
 
 
 def _rename_calls(nodes: Iterable[NodeDef], prefix: str, functions: set[str]) -> None:
-    """Adds the prefix to the names of these functions in the nodes' ops and attributes."""
+    """Adds the prefix to every name in `functions` that occurs in the nodes' ops and attributes."""
     for node in nodes:
         if node.op in functions:
             node.op = f"{prefix}_{node.op}"

@@ -61,7 +61,7 @@ def _messages(data: bytes, number: int, start: int, end: int) -> Iterator[wire.M
 
 
 def _node_stats(message: Any) -> Iterable[NodeExecStats]:
-    """The node statistics in a decoded part of a DeviceStepStats."""
+    """The node statistics in one decoded part, whose type depends on where `wire.parts` split."""
     match message:
         case DeviceStepStats():
             return message.node_stats

@@ -23,9 +23,9 @@ Handler = Callable[[Request], Response]
 
 _MEDIA_TYPE = "text/x-protobuf; charset=utf-8"
 _CACHED_TEXT_BYTES = 64 << 20
-"""Capacity of each cache of compressed text."""
-_MAX_CHILDREN = 2000
-"""Default of the parameter `limit`."""
+"""Capacity of each cache of compressed text, in bytes."""
+_DEFAULT_LIMIT = 2000
+"""Default of the parameter `limit`: the maximum number of rows of a scope in a response."""
 
 
 def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
@@ -51,7 +51,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
         response = library.graph(run, graph).scope(
             optional(request, "path", ""),
             library.cost_totals(run, graph, optional(request, "tag")),
-            limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
+            limit=optional_int(request, "limit", _DEFAULT_LIMIT, minimum=1),
             offset=optional_int(request, "offset", 0, minimum=0),
             series=optional(request, "series", ""),
         )
@@ -69,7 +69,7 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
             optional(request, "graph"),
             name,
             optional(request, "path", ""),
-            limit=optional_int(request, "limit", _MAX_CHILDREN, minimum=1),
+            limit=optional_int(request, "limit", _DEFAULT_LIMIT, minimum=1),
             series=optional(request, "series", ""),
         )
         return json_response(response)
@@ -82,8 +82,8 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
 
     return [
         Route("/runs", runs),
-        Route("/graph", _graph(multiplexer)),
-        Route("/run_metadata", _run_metadata(multiplexer)),
+        Route("/graph", _graph_handler(multiplexer)),
+        Route("/run_metadata", _run_metadata_handler(multiplexer)),
         Route("/run_metadata_tags", run_metadata_tags),
         Route("/overview", overview),
         Route("/scope", scope),
@@ -95,9 +95,9 @@ def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
 
 def make_legacy_api(multiplexer: Multiplexer) -> LegacyApi:
     """The legacy API: data/graph, also available as /graph, and data/run_metadata."""
-    graph = Route("/graph", _graph(multiplexer))
+    graph = Route("/graph", _graph_handler(multiplexer))
     return LegacyApi(
-        routes=[graph, Route("/run_metadata", _run_metadata(multiplexer))],
+        routes=[graph, Route("/run_metadata", _run_metadata_handler(multiplexer))],
         tag_types={
             "graph": lambda run: bool(multiplexer.tags(sources.GRAPHS).get(run)),
             "meta_graph": lambda run: bool(multiplexer.tags(sources.META_GRAPHS).get(run)),
@@ -107,7 +107,8 @@ def make_legacy_api(multiplexer: Multiplexer) -> LegacyApi:
     )
 
 
-def _graph(multiplexer: Multiplexer) -> Handler:
+def _graph_handler(multiplexer: Multiplexer) -> Handler:
+    """The handler of /graph, with its own cache."""
     texts = TextCache(_CACHED_TEXT_BYTES)
 
     def graph(request: Request) -> Response:
@@ -126,7 +127,8 @@ def _graph(multiplexer: Multiplexer) -> Handler:
     return graph
 
 
-def _run_metadata(multiplexer: Multiplexer) -> Handler:
+def _run_metadata_handler(multiplexer: Multiplexer) -> Handler:
+    """The handler of /run_metadata, with its own cache."""
     texts = TextCache(_CACHED_TEXT_BYTES)
 
     def run_metadata(request: Request) -> Response:
@@ -168,7 +170,10 @@ def _text_response(
     read: Callable[[], bytes],
     text_of: Callable[[bytes], Iterator[bytes]],
 ) -> Response:
-    """A response whose text is generated while it is sent, unless it is already in the cache."""
+    """A response whose text is generated while it is sent, unless `texts` has it under `key`.
+
+    `text_of` makes the text from the bytes that `read` returns; `name` is for error messages.
+    """
     chunks = texts.get(key)
     if chunks is None:
         with sources.decoding(name):

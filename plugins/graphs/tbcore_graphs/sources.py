@@ -35,7 +35,7 @@ CLAIMS = (*GRAPHS, RUN_METADATA[0], RUN_METADATA[1])
 """Everything that the plugin reads. RUN_METADATA[2] is already among GRAPHS."""
 
 MAIN = "graph"
-"""The id of the graph of the run as a whole."""
+"""The id of a run's main graph: the model as a whole, not a Keras model or a traced function."""
 _FUNCTION = "function:"
 """Prefix of a function's name in an id."""
 
@@ -70,7 +70,7 @@ class GraphSource(NamedTuple):
 
 
 def graphs_of_run(multiplexer: Multiplexer, run: str) -> list[GraphSource]:
-    """The graphs of a run, with the graph of the run as a whole first.
+    """The graphs of a run, with the main graph first, if there is one.
 
     The last graph under each name is used, and a graph_def takes precedence over a meta_graph_def.
     Raises NotFoundError for an unknown run.
@@ -146,7 +146,7 @@ def read_graph(source: GraphSource, function: str | None) -> bytes:
 
 
 def run_metadata_tags(multiplexer: Multiplexer, run: str) -> dict[str, int]:
-    """Each tag of run metadata to the step of its last item."""
+    """Tag of each run metadata to the step of its last item."""
     last = _last_items(multiplexer, run, RUN_METADATA)
     return {tag: item.step for tag, item in last.items()}
 
@@ -184,7 +184,7 @@ def _last_items(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...]) -
     """The last item of each tag of a run. Raises NotFoundError for an unknown run."""
     listing = multiplexer.tags(claims)
     if run not in listing:
-        # Raises NotFoundError with similar run names.
+        # Raises NotFoundError with a message that lists similar run names.
         multiplexer.metadata(run, "")
     return {
         tag: items[-1]

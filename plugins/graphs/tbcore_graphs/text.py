@@ -74,6 +74,7 @@ def omit_large_attributes(node: NodeDef, limit: Limit) -> None:
 
 def _graph_pieces(data: bytes, limit: Limit | None) -> Iterator[str]:
     """Yields the text of a GraphDef: nodes first, because their field has the lowest number."""
+    # Attributes, as (key, serialized value, indent), to their text.
     cache: dict[tuple[str, bytes, int], str] = {}
     other_fields = []
     for field in wire.fields(data):
@@ -124,6 +125,7 @@ def _serialized_pieces(
 
 
 def _message_pieces(message: Any, indent: int, cache: dict[Any, str]) -> Iterator[str]:
+    """Yields the text of a decoded message, printed by the fastest way for its type and size."""
     if isinstance(message, NodeDef):
         yield from _node_pieces(message, indent, cache)
     elif message.ByteSize() <= _LONG_MESSAGE_BYTES and not _has_nodes(message):
@@ -133,6 +135,7 @@ def _message_pieces(message: Any, indent: int, cache: dict[Any, str]) -> Iterato
 
 
 def _node_pieces(node: NodeDef, indent: int, cache: dict[Any, str]) -> Iterator[str]:
+    """Yields the text of a node, with texts of small attributes from the cache."""
     margin = " " * indent
     lines = []
     if node.name:
@@ -201,6 +204,7 @@ def _long_message_pieces(message: Any, indent: int, cache: dict[Any, str]) -> It
 
 
 def _has_nodes(message: Any) -> bool:
+    """Whether a message can contain nodes, which are printed by `_node_pieces`."""
     return bool(message.DESCRIPTOR.name in ("GraphDef", "FunctionDefLibrary", "FunctionDef"))
 
 
@@ -212,6 +216,7 @@ def _is_repeated(field: Any) -> bool:
 
 
 def _quoted(text: str) -> str:
+    """The string in quotes and with escapes, as the text format requires."""
     if _PLAIN.fullmatch(text):
         return f'"{text}"'
     # Any, because the types that CEscape declares differ between versions of protobuf. All accept
@@ -243,7 +248,7 @@ def escaped(data: bytes) -> Iterator[str]:
 
 
 def _chunks(pieces: Iterable[str]) -> Iterator[bytes]:
-    """Joins pieces to chunks of at least CHUNK_BYTES; the last one may be smaller."""
+    """Joins pieces into chunks of at least CHUNK_BYTES; the last one may be smaller."""
     pending: list[str] = []
     size = 0
     for piece in pieces:

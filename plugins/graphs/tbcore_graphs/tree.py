@@ -40,7 +40,7 @@ class Tree:
         self._scopes: dict[tuple[int, str], int] = {}
         """(Scope, segment) to the entry of the scope with that segment in it."""
         self._first: list[int] = [0]
-        """S indices: the first node below each scope."""
+        """S indices: the node with the lowest index below each scope."""
         scope_of = np.fromiter(
             (self._add(name, node) for node, name in enumerate(names)), np.int32, len(names)
         )
@@ -87,7 +87,7 @@ class Tree:
         return len(self.parent)
 
     def _add(self, name: str, node: int) -> int:
-        """The scope that directly contains a node, created together with its parents if missing."""
+        """The scope that directly contains a node. Creates it and its parents if missing."""
         scope = ROOT
         for segment in _split(name)[:-1]:
             key = (scope, segment)
@@ -165,10 +165,12 @@ class Tree:
         return self.position[self.num_scopes :]
 
     def subtree_sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """S + N sums of a node value: over the nodes below each scope; a node's own value.
+        """S + N sums: of the values of all nodes below each scope; for a node, its own value.
 
         `values` has N elements.
         """
+        # An entry and everything below it are one range of positions, so the sum of their values is
+        # the difference of two running totals.
         by_position = np.zeros(len(self) + 1, values.dtype)
         by_position[self.node_position + 1] = values
         total = np.cumsum(by_position)
@@ -220,7 +222,7 @@ class Tree:
 
 
 def _split(name: str) -> list[str]:
-    """The segments of a name: the last one is the node's, the others are scopes."""
+    """The segments of a node's name: the last one is the node's own, the others are scopes."""
     segments = name.split("/", MAX_DEPTH)
     if "" in segments:
         return _SLASH.split(name, MAX_DEPTH)

@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from tbcore import DecodeError
 
 PART_BYTES = 1 << 18
-"""Target size of a part. Decoding that much takes about a millisecond."""
+"""Approximate size of a part. Decoding that much takes about a millisecond."""
 
 LENGTH_DELIMITED = 2
 """The wire type of messages, strings and bytes."""
@@ -83,7 +83,7 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mess
 def parts(
     message_type: type[Message], data: bytes, start: int = 0, end: int | None = None
 ) -> Iterator[Part]:
-    """Splits the message in `data[start:end]` into parts of about PART_BYTES, in file order.
+    """Yields parts of about PART_BYTES that make up the message in `data[start:end]`, in order.
 
     Nested messages that are larger than PART_BYTES are split as well. A message that cannot be
     split (see `is_divisible`) is one part, however large it is.
@@ -98,7 +98,7 @@ def _parts(
         if end > start:
             yield Part(message_type, path, start, end)
         return
-    pending = start
+    pending = start  # Offset of the first field that is not in a part yet.
     for field in fields(data, start, end):
         inner = message_of(message_type, field)
         if inner is not None and field.end - field.start > PART_BYTES and is_divisible(inner):
