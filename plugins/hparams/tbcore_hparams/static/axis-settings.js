@@ -10,7 +10,7 @@ import { canBeLog } from "./scales.js";
 import { moveKey } from "./sorting.js";
 
 /**
- * The menu.
+ * The content of the menu.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {import("./types.js").Column} props.column

@@ -11,11 +11,11 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
  * @typedef {import("./types.js").Column} Column
  */
 
-/** What the cells of a metric are, in words. */
+/** Which value over the steps a metric's cells show, in words. */
 export const VALUE_NAMES = { last: "its last value", lowest: "its lowest value", highest: "its highest value" };
 /** Significant digits of a metric. */
 const DIGITS = 5;
-/** A metric that needs more decimals than this is written without a common number of decimals. */
+/** Most decimals that all cells of a metric share; if it needs more, each is formatted alone. */
 const MAX_DECIMALS = 6;
 
 /** The short text of a cell. @param {Column} column @param {Cell} cell */
@@ -46,6 +46,7 @@ export function writerOf(column) {
   if (sizes.length === 0 || largest >= 1e9) return plain;
   const decimals = Math.max(0, DIGITS - 1 - Math.floor(Math.log10(largest)));
   const isWhole = sizes.every((size) => Number.isInteger(size) || !Number.isFinite(size));
+  // The smallest value must keep at least two significant digits.
   if (isWhole || decimals > MAX_DECIMALS || smallest < 10 ** (1 - decimals)) return plain;
   return (cell) => (typeof cell === "number" && Number.isFinite(cell) ? cell.toFixed(decimals).replace("-", "−") : plain(cell));
 }

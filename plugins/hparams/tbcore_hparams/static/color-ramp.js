@@ -28,6 +28,7 @@ const STOPS = {
 export function rampOf(theme) {
   const stops = STOPS[theme];
   return Array.from({ length: NUM_COLORS }, (_, i) => {
+    // The position on the ramp, between stops k and k + 1.
     const at = (i / (NUM_COLORS - 1)) * (stops.length - 1);
     const k = Math.min(stops.length - 2, Math.floor(at));
     const [l, c, h] = stops[k].map((part, j) => part + (at - k) * (stops[k + 1][j] - part));

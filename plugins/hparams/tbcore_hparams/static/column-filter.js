@@ -17,11 +17,11 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
  * @typedef {import("./types.js").ColumnFilter} ColumnFilter
  */
 
-/** Most values in the list. */
+/** Most values that the list shows. */
 const MAX_LISTED_VALUES = 200;
 /**
- * Up to this many distinct numbers are listed as well, since two of four batch sizes may not form
- * an interval.
+ * A numeric column with at most this many distinct values has a list beside the interval: no
+ * interval contains the batch sizes 16 and 64 but not 32.
  */
 const MAX_NUMBERS_AS_LIST = 12;
 
@@ -59,8 +59,8 @@ function Interval({ column, filter, onFilter }) {
 }
 
 /**
- * A box for an optional number. Typed text stays until it is submitted, even if the form is
- * redrawn, or until the value changes.
+ * A box for an optional number. Typed text stays when the form is redrawn, until it is submitted or
+ * the value changes.
  * @param {object} props
  * @param {string} props.title
  * @param {string} props.label
@@ -69,8 +69,8 @@ function Interval({ column, filter, onFilter }) {
  * @param {(value: number | null) => void} props.onChange
  */
 function Bound({ title, label, hint, value, onChange }) {
-  const [typed, setTyped] = useState(/** @type {{ text: string, over: number | null } | null} */ (null));
-  const text = typed?.over === value ? typed.text : String(value ?? "");
+  const [typed, setTyped] = useState(/** @type {{ text: string, original: number | null } | null} */ (null));
+  const text = typed?.original === value ? typed.text : String(value ?? "");
   const onDone = () => {
     const next = text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text);
     setTyped(null);
@@ -85,7 +85,7 @@ function Bound({ title, label, hint, value, onChange }) {
       aria-label=${label}
       placeholder=${hint}
       value=${text}
-      onInput=${(/** @type {Event} */ event) => setTyped({ text: /** @type {HTMLInputElement} */ (event.currentTarget).value, over: value })}
+      onInput=${(/** @type {Event} */ event) => setTyped({ text: /** @type {HTMLInputElement} */ (event.currentTarget).value, original: value })}
       onChange=${onDone}
     />
   </label>`;
@@ -130,7 +130,7 @@ function ValueList({ column, values, filter, onFilter }) {
 
 /** A box for a regular expression. @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Pattern({ column, filter, onFilter }) {
-  // The first expression loads the compiler, so compile one before the reader types.
+  // The first expression loads the compiler, so compile one before the user types.
   useEffect(() => void makeFilter("."), []);
   const pattern = makeFilter(filter && "text" in filter ? filter.text : "");
   /** @param {string} next */

@@ -8,7 +8,8 @@ import { moveKey } from "./sorting.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
-const DRAGGED = "application/x-tbcore-column";
+/** The data type of a dragged column's key. */
+const COLUMN_KEY_TYPE = "application/x-tbcore-column";
 
 /**
  * The list, with a search box.
@@ -74,7 +75,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
   </div>`;
 }
 
-/** What to know about a column. @param {Column} column */
+/** Remarks beside a column's name; "" if there are none. @param {Column} column */
 function remarkOf({ kind, differs, isUndeclared }) {
   const remarks = [];
   if (isUndeclared) remarks.push("not declared");
@@ -85,21 +86,21 @@ function remarkOf({ kind, differs, isUndeclared }) {
 
 /** Starts dragging a column. @param {DragEvent} event @param {string} key */
 export function startDrag(event, key) {
-  event.dataTransfer?.setData(DRAGGED, key);
+  event.dataTransfer?.setData(COLUMN_KEY_TYPE, key);
 }
 
 /** Accepts a dragged column. @param {DragEvent} event */
 export function allowDrop(event) {
-  if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
+  if (event.dataTransfer?.types.includes(COLUMN_KEY_TYPE)) event.preventDefault();
 }
 
 /**
  * Handles the drop of a column.
  * @param {DragEvent} event
- * @param {(key: string) => void} onKey  called with its key
+ * @param {(key: string) => void} onKey  called with the key of the dropped column
  */
 export function onDropped(event, onKey) {
-  const key = event.dataTransfer?.getData(DRAGGED);
+  const key = event.dataTransfer?.getData(COLUMN_KEY_TYPE);
   if (!key) return;
   event.preventDefault();
   onKey(key);

@@ -1,6 +1,6 @@
 /**
  * The comparison of two or more rows: hyperparameters and metrics side by side, and curves in
- * common charts.
+ * shared charts.
  */
 
 import { html } from "htm/preact";
@@ -19,11 +19,11 @@ import { goalOf } from "./view.js";
  * @typedef {import("./types.js").Column} Column
  */
 
-/** Number of charts before all are shown. */
+/** Number of charts shown until “Show all” is clicked. */
 const INITIAL_CURVES = 6;
 
 /**
- * The dialog.
+ * The dialog, which opens when it is first rendered.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {() => void} props.onClose
@@ -31,7 +31,7 @@ const INITIAL_CURVES = 6;
 export function Compare({ tab, onClose }) {
   const { sweep, view, picked } = tab;
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  const [isAll, setAll] = useState(false);
+  const [isSameShown, setSameShown] = useState(false);
   const [numCurves, setNumCurves] = useState(INITIAL_CURVES);
   useEffect(() => {
     if (dialog.current && !dialog.current.open) dialog.current.showModal();
@@ -82,10 +82,10 @@ export function Compare({ tab, onClose }) {
             ${same.length > 0 &&
             html`<tr class="section">
               <th colspan=${numColumns} scope="rowgroup">
-                <button type="button" aria-expanded=${isAll} onClick=${() => setAll(!isAll)}><${Icon} name="chevron" />Same for all (${same.length})</button>
+                <button type="button" aria-expanded=${isSameShown} onClick=${() => setSameShown(!isSameShown)}><${Icon} name="chevron" />Same for all (${same.length})</button>
               </th>
             </tr>`}
-            ${isAll && lines(same)}
+            ${isSameShown && lines(same)}
             ${metrics.length > 0 && html`<tr class="section"><th colspan=${numColumns} scope="rowgroup">Metrics</th></tr>`}
             ${lines(metrics)}
           </tbody>

@@ -1,5 +1,5 @@
 /**
- * A chart with the curve of a metric for each of some sessions, fetched when it comes into view.
+ * A chart of one metric with a curve for each session, fetched when the chart comes into view.
  */
 
 import { html } from "htm/preact";
@@ -31,8 +31,8 @@ export function readCurve(rows) {
 }
 
 /**
- * The query parameters for a curve. The route uses `request` alone; the run's generation tells when
- * to fetch again.
+ * The query parameters for a curve. The route reads only `request`; `Answers` needs `run`, to fetch
+ * again when that run has new points.
  * @param {Session} session
  * @param {Column} metric
  */
@@ -42,7 +42,7 @@ function queryFor({ name }, { metric }) {
 }
 
 /**
- * A card with the chart; sessions with a single point are listed instead.
+ * A card with the chart. If no session has more than one point, the points are listed instead.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.metric

@@ -15,7 +15,7 @@ import { toCSV } from "tbcore/lib/save.js";
  * @typedef {object} Shown  what the table shows
  * @property {readonly Column[]} columns
  * @property {readonly Group[]} groups  in the order of the sweep
- * @property {readonly number[]} rows  of the sweep, in the order of the table
+ * @property {readonly number[]} rows  indexes into `groups`, in the order of the table
  */
 
 /** The table as CSV. @param {Shown} shown @returns {string} a missing cell is empty */

@@ -1,6 +1,6 @@
 /**
  * Column filters: which cells pass, and how filters are written in the page address. Pure
- * functions.
+ * functions. Three filters in the address, by an interval, a list and a regular expression:
  *
  *     h.lr,in,0.001,*;h.optimizer,is,adam,sgd;name,has,seed
  */
@@ -56,10 +56,10 @@ export function filterRows(rows, filters, byKey, compile) {
 }
 
 /**
- * The filters with that of a column replaced.
+ * The filters, with the one for a column replaced, added or removed.
  * @param {readonly ColumnFilter[]} filters
  * @param {string} key
- * @param {ColumnFilter | null} filter  null to remove it
+ * @param {ColumnFilter | null} filter  null removes it
  * @returns {ColumnFilter[]}
  */
 export function replaceFilter(filters, key, filter) {
@@ -113,7 +113,8 @@ function formatBound(bound) {
 }
 
 /**
- * A cell as JSON; a text is written without quotes if it cannot be mistaken for something else.
+ * A cell as JSON, except that NaN and infinities are written as `#NaN`, `#Infinity`; and a text has
+ * no quotes if `parseCell` reads it as the same text.
  * @param {Cell} cell
  */
 function formatCell(cell) {
@@ -122,7 +123,7 @@ function formatCell(cell) {
   return cell !== "" && !cell.startsWith("#") && parseCell(cell) === cell ? cell : JSON.stringify(cell);
 }
 
-/** @param {string} text @returns {Cell} */
+/** Reads what `formatCell` writes. @param {string} text @returns {Cell} */
 function parseCell(text) {
   if (text.startsWith("#")) return Number(text.slice(1));
   try {

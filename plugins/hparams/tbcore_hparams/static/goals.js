@@ -53,7 +53,12 @@ function isInformative({ cells }) {
   return numbers.length === 1 || numbers.some((number) => number !== numbers[0]);
 }
 
-/** @param {readonly Column[]} metrics @returns {Column | null} */
+/**
+ * The metric with the highest score: the share of groups that have a value, weighted up for a known
+ * goal and for held-out data, and down if all values are equal.
+ * @param {readonly Column[]} metrics
+ * @returns {Column | null}
+ */
 function highestScoring(metrics) {
   /** @type {Column | null} */
   let best = null;
@@ -72,7 +77,8 @@ function highestScoring(metrics) {
 }
 
 /**
- * The row with the best value; the first one of equals. A single value does not count as best.
+ * The row with the best value; if several rows have it, the first. A single value does not count as
+ * best.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal

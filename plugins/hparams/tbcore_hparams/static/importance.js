@@ -15,7 +15,7 @@ const MAX_BINS = 6;
 /** Smallest absolute rank correlation that is shown as an arrow. */
 const MIN_TREND = 0.3;
 /**
- * A rise or fall against the trend counts if it is larger than this share of the whole range;
+ * A rise or fall of the bins' mean ranks counts if it is larger than this share of their range;
  * smaller ones are noise.
  */
 const MIN_TURN_SHARE = 0.25;
@@ -51,10 +51,10 @@ export function importanceOf(column, metric, rows) {
 }
 
 /**
- * Whether the metric at the smallest or the largest values is in the half that contradicts the
- * trend.
- * @param {Float64Array} xs
- * @param {Float64Array} ys
+ * Whether the metric contradicts the trend at an end: where the hyperparameter is smallest or
+ * largest, the metric's mean rank is on the wrong side of the overall mean.
+ * @param {Float64Array} xs  ranks of the hyperparameter
+ * @param {Float64Array} ys  ranks of the metric
  * @param {number} trend
  */
 function endContradictsTrend(xs, ys, trend) {
@@ -74,6 +74,7 @@ function endContradictsTrend(xs, ys, trend) {
  */
 function isNonMonotonicInBins(bins, ys) {
   const means = [...new Set(bins)].sort((a, b) => a - b).map((bin) => mean(ys.filter((_, i) => bins[i] === bin)));
+  // `up` is the largest rise above an earlier mean, `down` the largest fall below one.
   let [lowest, highest, up, down] = [means[0], means[0], 0, 0];
   for (const each of means) {
     [lowest, highest] = [Math.min(lowest, each), Math.max(highest, each)];
@@ -144,6 +145,8 @@ function omegaSquared(labels, ys) {
     else groups.set(label, [ys[i]]);
   });
   if (groups.size < 2 || groups.size === labels.length) return NaN;
+  // (SS_between - df_between * MS_within) / (SS_total + MS_within), with sums of squares and mean
+  // squares.
   const all = mean(ys);
   const total = ys.reduce((sum, y) => sum + (y - all) ** 2, 0);
   let between = 0;

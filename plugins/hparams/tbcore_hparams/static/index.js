@@ -62,12 +62,13 @@ function Page({ host, source, answers }) {
 function Dashboard({ host, source, sweep, answers }) {
   const tab = useTab(host, sweep, answers);
   const { view, candidates, rows, picked, aggregation } = tab;
-  const chooser = aggregation === "avg" ? null : view.metric;
+  // The metric by which one session is selected to represent its group.
+  const decidingMetric = aggregation === "avg" ? null : view.metric;
   const isBest = tab.values === "best";
-  const by = chooser && isBest ? (view.goal === "min" ? "lowest" : "highest") : undefined;
+  const by = decidingMetric && isBest ? (view.goal === "min" ? "lowest" : "highest") : undefined;
   useEffect(
-    () => void source.request({ aggregation, ...chooser?.metric, by, extremes: isBest ? "true" : undefined }),
-    [aggregation, chooser?.key, by, isBest],
+    () => void source.request({ aggregation, ...decidingMetric?.metric, by, extremes: isBest ? "true" : undefined }),
+    [aggregation, decidingMetric?.key, by, isBest],
   );
 
   const isCompared = host.settings.value.compare === "true" && picked.length > 1;

@@ -14,21 +14,21 @@ import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
  * @property {readonly number[]} xs  of the axes
  * @property {number} top  of the axes
  * @property {number} bottom
- * @property {number} below  y of cells that have no position on an axis
+ * @property {number} below  y at which cells without a position on their axis are drawn
  *
  * @typedef {object} PlotColors
  * @property {string} text
  * @property {string} line  for axes
  * @property {string} faint  for rows that are filtered out
  * @property {string} plain  for rows without a colour
- * @property {string} ink
- * @property {string} surface
+ * @property {string} ink  for the hovered row and for names
+ * @property {string} surface  the background
  */
 
 const SIDE_MARGIN_PX = 64;
 const TOP_MARGIN_PX = 10;
 const BOTTOM_MARGIN_PX = 12;
-/** Between the lower end of an axis and cells that have no position on it. */
+/** Distance between the lower end of an axis and the cells that have no position on it. */
 const UNPLACED_GAP_PX = 20;
 const LABEL_HEIGHT_PX = 26;
 /** Largest distance between the pointer and a line that it hits. */
@@ -106,7 +106,7 @@ export function paintLines(context, geometry, positions, rows, colorOf, width, a
  * @param {readonly Scale[]} drawing.scales
  * @param {readonly Float64Array[]} drawing.positions
  * @param {readonly number[]} drawing.rows  rows that pass the filters, the best last
- * @param {readonly number[]} drawing.filteredOut  rows that do not
+ * @param {readonly number[]} drawing.filteredOut  rows that do not pass
  * @param {(row: number) => string} drawing.colorOf
  * @param {PlotColors} drawing.colors
  */
@@ -150,6 +150,7 @@ function paintAxis(context, geometry, scale, x, isLast, colors) {
   context.textAlign = isLast ? "left" : "right";
   context.textBaseline = "middle";
   const space = geometry.xs.length > 1 ? Math.min(geometry.xs[1] - geometry.xs[0] - 14, 140) : 140;
+  // Labels of the first and last axis are beside the plot, where the margin limits them, too.
   const maxWidth = isLast || x === geometry.xs[0] ? Math.min(space, geometry.width - geometry.xs[geometry.xs.length - 1] - 10) : space;
   /** @param {string} label @param {number} y */
   const write = (label, y) => {
@@ -195,6 +196,8 @@ function shortened(context, text, space) {
  * @returns {number | null}
  */
 export function hitRow(geometry, positions, rows, x, y) {
+  // 1. Find the axes `left` and `end` on both sides of x; a single axis is both.
+  // 2. Interpolate each row's line at x, and measure its distance to the pointer.
   const { xs } = geometry;
   if (xs.length === 0) return null;
   if (x < xs[0] - HIT_DISTANCE_PX || x > xs[xs.length - 1] + HIT_DISTANCE_PX) return null;

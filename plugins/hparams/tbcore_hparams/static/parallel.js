@@ -164,7 +164,8 @@ function headWidth({ xs, width }, i) {
 }
 
 /**
- * The range of an axis that filters: dragging creates or moves it, and a click removes it.
+ * The range of an axis that its filter lets pass: dragging creates or moves the range, and a click
+ * removes it.
  * @param {object} props
  * @param {Geometry} props.geometry
  * @param {number} props.x
@@ -174,7 +175,8 @@ function headWidth({ xs, width }, i) {
  */
 function Brush({ geometry, x, scale, filter, onFilter }) {
   const span = filter && scale.intervalOf(filter);
-  const latest = useRef({ frame: 0, part: /** @type {object | null} */ (null), isUsed: false }).current;
+  // `isHandled`: the last press changed the filter, so its click must not select a row.
+  const latest = useRef({ frame: 0, part: /** @type {object | null} */ (null), isHandled: false }).current;
   /** Sets the filter, at most once per frame. @param {object | null} part */
   const scheduleFilter = (part) => {
     latest.part = part;
@@ -192,12 +194,12 @@ function Brush({ geometry, x, scale, filter, onFilter }) {
     const start = shareOf(event);
     const isInside = span !== null && start > span[0] && start < span[1] && span[1] - span[0] < 1;
     let hasMoved = false;
-    latest.isUsed = filter !== null; // a click removes the filter; without a filter it selects the line below
+    latest.isHandled = filter !== null; // without a filter, a click selects the row under the pointer
     strip.setPointerCapture(event.pointerId);
     /** @param {PointerEvent} moved */
     const onMove = (moved) => {
       if (!hasMoved && Math.abs(moved.clientY - event.clientY) < CLICK_TOLERANCE_PX) return;
-      hasMoved = latest.isUsed = true;
+      hasMoved = latest.isHandled = true;
       const by = shareOf(moved) - start;
       if (isInside && span) {
         const shift = Math.max(-span[0], Math.min(1 - span[1], by));
@@ -211,7 +213,7 @@ function Brush({ geometry, x, scale, filter, onFilter }) {
     strip.addEventListener("pointermove", onMove);
     strip.addEventListener("lostpointercapture", onEnd, { once: true });
   };
-  return html`<div class="brush" style=${{ left: `${x}px` }} onPointerDown=${onPointerDown} onClick=${(/** @type {Event} */ event) => latest.isUsed && event.stopPropagation()}>
+  return html`<div class="brush" style=${{ left: `${x}px` }} onPointerDown=${onPointerDown} onClick=${(/** @type {Event} */ event) => latest.isHandled && event.stopPropagation()}>
     ${span && html`<i style=${{ top: `${yOf(geometry, span[1]) - 2}px`, height: `${yOf(geometry, span[0]) - yOf(geometry, span[1]) + 4}px` }}></i>`}
   </div>`;
 }

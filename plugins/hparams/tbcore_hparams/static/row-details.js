@@ -14,9 +14,9 @@ import { exactText, shortText, VALUE_NAMES } from "./cell-text.js";
  * @typedef {import("./types.js").Session} Session
  */
 
-/** Number of charts before all are shown. */
+/** Number of charts shown until “Show all” is clicked. */
 const INITIAL_CURVES = 6;
-/** Most columns of metrics in the table of sessions. */
+/** Most metrics that have a column in the table of sessions. */
 const MAX_METRIC_COLUMNS = 8;
 
 /**
@@ -26,10 +26,10 @@ const MAX_METRIC_COLUMNS = 8;
  * @param {Group} props.group
  */
 export function RowDetails({ tab, group }) {
-  const [isAll, setAll] = useState(false);
+  const [areAllShown, setAllShown] = useState(false);
   const { sessions } = group;
   const metrics = orderedMetrics(tab).filter((metric) => sessions.some((session) => tab.hasMetric(metric, session)));
-  const shown = isAll ? metrics : metrics.slice(0, INITIAL_CURVES);
+  const shown = areAllShown ? metrics : metrics.slice(0, INITIAL_CURVES);
   const members = useMemo(
     () => sessions.map((session) => ({ session, name: session.name, color: tab.runColors.get(session.name) ?? "#888888" })),
     [sessions, tab.runColors],
@@ -39,7 +39,7 @@ export function RowDetails({ tab, group }) {
     ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in ${sessions.length === 1 ? "this run" : "these runs"} or below.</p>`}
     <div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
     ${metrics.length > shown.length &&
-    html`<button type="button" class="tb-button" onClick=${() => setAll(true)}>Show all ${plural(metrics.length, "metric")}</button>`}
+    html`<button type="button" class="tb-button" onClick=${() => setAllShown(true)}>Show all ${plural(metrics.length, "metric")}</button>`}
   `;
 }
 
@@ -101,8 +101,8 @@ function Sessions({ tab, group: { sessions }, metrics }) {
 }
 
 /**
- * The step of a session: of the best value of the first metric if that is shown, otherwise the last
- * step.
+ * The step shown for a session: that of the first metric's best value if best values are shown,
+ * otherwise the session's last step.
  * @param {import("./tab.js").Tab} tab
  * @param {readonly Column[]} metrics
  * @param {Session} session

@@ -1,5 +1,5 @@
 /**
- * Scales of axes: positions of cells, and filters for what is between two positions. Pure
+ * Scales of axes: they map cells to positions, and an interval of positions to a filter. Pure
  * functions.
  */
 
@@ -22,12 +22,13 @@ import { countCells } from "./sorting.js";
  */
 const MIN_DECADES_FOR_LOG = { hparam: 2, metric: 3, info: Infinity };
 /**
- * A logarithmic axis also needs half of the values in a smaller part of a linear axis than this.
+ * An axis is logarithmic by default only if, on a linear one, half of the values would crowd into
+ * less than this share of it.
  */
 const CROWDED_SHARE = 0.2;
 /**
- * Up to this many distinct hyperparameter values are ticks: 16, 32, 64 rather than 20, 40, 60.
- * Metrics have round ticks.
+ * If a hyperparameter has at most this many distinct values, they are its ticks: 16, 32, 64 rather
+ * than 20, 40, 60. Metrics have round ticks.
  */
 const MAX_EXACT_TICKS = 8;
 /** Significant digits of a bound that was set by dragging. */
@@ -69,7 +70,7 @@ export function makeScale(column, log) {
   const placed = column.cells.filter((cell) => typeof cell === "number" && Number.isFinite(toAxis(cell)));
   const [low, high] = extentOf(placed);
   const [from, to] = [toAxis(low), toAxis(high)];
-  /** @param {number} value */
+  /** Halves do not overflow where a difference of huge values would. @param {number} value */
   const shareOf = (value) => (to > from ? (toAxis(value) / 2 - from / 2) / (to / 2 - from / 2) : 0.5);
   /** @param {number} share */
   const valueAt = (share) => fromAxis(from + share * (to - from));
@@ -142,7 +143,7 @@ function ordinalScale(cells) {
 /**
  * The smallest and the largest finite number.
  * @param {readonly Cell[]} cells
- * @returns {[number, number]} 0 and 1 without any
+ * @returns {[number, number]} 0 and 1 if there is none
  */
 export function extentOf(cells) {
   let low = Infinity;
@@ -170,6 +171,7 @@ function unplacedLabelOf(cells, isLog) {
 }
 
 /**
+ * Round ticks of a numeric axis.
  * @param {Column} column
  * @param {boolean} isLog
  * @param {number} low
@@ -190,7 +192,12 @@ function ticksOf({ type }, isLog, low, high, maxTicks) {
   return pair(at, type === "duration" ? formatDurationTicks(at, spacing) : formatTicks(at, spacing));
 }
 
-/** @param {number[]} values @param {string[]} labels @returns {[number, string][]} */
+/**
+ * Each value with its label.
+ * @param {number[]} values
+ * @param {string[]} labels
+ * @returns {[number, string][]}
+ */
 function pair(values, labels) {
   return values.map((value, i) => [value, labels[i]]);
 }
@@ -223,9 +230,9 @@ function thinTicks(ticks, maxTicks) {
 }
 
 /**
- * A bound rounded to few digits.
+ * A bound rounded to few digits, so that the interval only becomes wider.
  * @param {number} value
- * @param {(value: number) => number} round  away from the interval
+ * @param {(value: number) => number} round  floor for a lower bound, ceil for an upper one
  */
 function rounded(value, round) {
   if (value === 0 || !Number.isFinite(value)) return value;

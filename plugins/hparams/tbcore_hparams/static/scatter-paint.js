@@ -11,7 +11,7 @@ import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
  * @typedef {object} Frame  the plot inside its axes, CSS pixels
  * @property {number} left
  * @property {number} top
- * @property {number} width  of the plot inside
+ * @property {number} width  without the margins
  * @property {number} height
  */
 
@@ -19,10 +19,14 @@ const MARGIN_PX = { left: 64, right: 18, top: 12, bottom: 26 };
 const RADIUS_PX = 4;
 const HIT_DISTANCE_PX = 10;
 /**
- * On ordinal axes, dots are spread by this share of the distance between values, so that equal ones
- * do not overlap.
+ * On ordinal axes, dots are spread over this share of the distance between values, so that dots of
+ * equal values do not overlap.
  */
 const JITTER_SHARE = 0.5;
+/** Padding at each end of an axis, as a share of the frame. */
+const PADDING = 0.03;
+/** The share of the frame between the paddings, which the scale covers. */
+const INNER = 0.94;
 
 /**
  * The frame in an element of this size.
@@ -43,12 +47,12 @@ export function frameOf(width, height) {
  */
 export function positionsOf(scale, cells, seed) {
   const space = scale.kind === "ordinal" ? JITTER_SHARE / Math.max(1, scale.categories.length) : 0;
-  return Float64Array.from(cells, (cell, row) => 0.03 + 0.94 * scale.position(cell) + space * 0.94 * (jitterOf(row, seed) - 0.5));
+  return Float64Array.from(cells, (cell, row) => PADDING + INNER * scale.position(cell) + space * INNER * (jitterOf(row, seed) - 0.5));
 }
 
 /** A share of the scale from a share of the frame, which has padding. @param {number} share */
 export function withoutPadding(share) {
-  return (share - 0.03) / 0.94;
+  return (share - PADDING) / INNER;
 }
 
 /**
@@ -80,10 +84,10 @@ function pointOf({ left, top, width, height }, x, y) {
  * @param {readonly [Scale, Scale]} drawing.scales
  * @param {readonly [Float64Array, Float64Array]} drawing.positions
  * @param {readonly number[]} drawing.rows  rows that pass the filters, the best last
- * @param {readonly number[]} drawing.filteredOut  rows that do not
+ * @param {readonly number[]} drawing.filteredOut  rows that do not pass
  * @param {(row: number) => string} drawing.colorOf
  * @param {PlotColors} drawing.colors
- * @param {string} drawing.grid
+ * @param {string} drawing.grid  colour of the grid
  */
 export function paintScatter(context, { frame, scales: [xScale, yScale], positions: [xs, ys], rows, filteredOut, colorOf, colors, grid }) {
   const { left, top, width, height } = frame;
@@ -91,8 +95,8 @@ export function paintScatter(context, { frame, scales: [xScale, yScale], positio
   context.fillStyle = grid;
   const xTicks = xScale.ticks(Math.max(2, Math.floor(width / 70)));
   const yTicks = yScale.ticks(Math.max(2, Math.floor(height / 28)));
-  const xAt = (/** @type {number} */ share) => left + (0.03 + 0.94 * share) * width;
-  const yAt = (/** @type {number} */ share) => top + (0.97 - 0.94 * share) * height;
+  const xAt = (/** @type {number} */ share) => left + (PADDING + INNER * share) * width;
+  const yAt = (/** @type {number} */ share) => top + (1 - PADDING - INNER * share) * height;
   for (const { share } of xTicks) context.fillRect(xAt(share), top, 1, height);
   for (const { share } of yTicks) context.fillRect(left, yAt(share), width, 1);
   context.fillStyle = colors.text;

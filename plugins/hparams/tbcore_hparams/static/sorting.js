@@ -11,7 +11,7 @@ import { compareNames } from "tbcore/lib/names.js";
  */
 
 /**
- * Compares cells, also of mixed types: booleans before numbers before texts; false before true;
+ * Compares cells, whose types may differ: booleans before numbers before texts; false before true;
  * texts in natural order.
  * @param {NonNullable<Cell>} a  no NaN
  * @param {NonNullable<Cell>} b
@@ -28,8 +28,8 @@ function rankOf(cell) {
 }
 
 /**
- * Sorts rows by several columns; equal rows stay in their order. NaN and then missing cells come
- * last in both directions, since neither is ever the best.
+ * Sorts rows by several columns; equal rows are in the order of the sweep. NaN and, after it,
+ * missing cells come last in both directions, since neither is ever the best.
  * @param {readonly number[]} rows
  * @param {readonly Sort[]} sorts
  * @param {ReadonlyMap<string, Column>} byKey
@@ -63,11 +63,10 @@ function sortGroup(cell) {
 }
 
 /**
- * The order after a click on a heading: ascending, then descending, then none. With Shift, other
- * columns stay.
+ * The order after a click on a heading, which is ascending, then descending, then none.
  * @param {readonly Sort[]} sorts
- * @param {string} key
- * @param {boolean} isAdded
+ * @param {string} key  of the column
+ * @param {boolean} isAdded  whether Shift was held, so that the order by other columns stays
  * @returns {Sort[]}
  */
 export function nextSort(sorts, key, isAdded) {

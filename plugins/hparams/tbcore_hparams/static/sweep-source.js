@@ -10,6 +10,7 @@ import { readSweep } from "./sweep.js";
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Sweep} Sweep
  * @typedef {{ aggregation: string, group?: string, tag?: string, by?: string, extremes?: string }} TableQuery
+ *   parameters of the route `table`
  */
 
 /** Shortest time between two requests with the same query, since running jobs log all the time. */
@@ -38,7 +39,7 @@ export class SweepSource {
   }
 
   /**
-   * Sets the query.
+   * Sets the query, and loads the sweep if the query has changed.
    * @param {TableQuery} query
    * @returns {Promise<void>} resolves when the sweep is loaded; never rejects
    */

@@ -47,7 +47,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
   }));
   /** @type {Column[]} */
   const metrics = header.metrics.map((/** @type {any} */ info, /** @type {number} */ i) => ({
-    key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // unique: the first unescaped point ends the group
+    key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // unique: the first unescaped dot ends the group
     kind: "metric",
     index: i,
     label: labelOf(info.display_name, info.group ? `${info.group}.${info.tag}` : info.tag, header.metrics),
@@ -141,8 +141,8 @@ export function withBestValues(sweep, goalOf) {
 }
 
 /**
- * Whether the experiment declares others of its kind but not this one. If it declares none, nothing
- * is hidden.
+ * Whether the experiment declares some hyperparameters (or metrics), but not this one. If it
+ * declares none, none counts as undeclared.
  * @param {{ declared: boolean }} info
  * @param {readonly { declared: boolean }[]} all
  */
@@ -230,7 +230,7 @@ function meanDuration(sessions) {
 }
 
 /**
- * The run with a metric of a session: `exp/a/eval` for session `exp/a` and group `eval`.
+ * The run that logs a session's metric: `exp/a/eval` for session `exp/a` and group `eval`.
  * @param {string} session
  * @param {string} group  of the metric
  */

@@ -1,5 +1,5 @@
 /**
- * The state that all panels of the tab share: the rows shown, their colours, and the reader's
+ * The state that all panels of the tab share: the rows shown, their colours, and the user's
  * actions.
  */
 
@@ -47,6 +47,7 @@ export function useTab(host, loadedSweep, answers) {
   const runs = host.wantedRuns.value;
   const text = JSON.stringify(settings);
   const values = valuesOf(settings);
+  // The view with last values selects the metric, whose goal selects which values are best.
   const first = useMemo(() => parseView(settings, loadedSweep), [text, loadedSweep]);
   const sweep = useMemo(
     () => (values === "best" ? withBestValues(loadedSweep, (column) => (column === first.metric ? first.goal : goalOf(column))) : loadedSweep),
@@ -156,6 +157,7 @@ export function useTab(host, loadedSweep, answers) {
       }),
     [rowOfSession],
   );
+  /** The row to scroll to; a new object each time, so that the same row can be shown again. */
   const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
 
   /**
@@ -224,7 +226,7 @@ export function useTab(host, loadedSweep, answers) {
     /** Sets the hovered row. @param {number | null} row */
     hover(row) {
       const name = row === null ? null : sweep.groups[row].sessions[0].name;
-      // The hovered run in the list may be another run of the same row already.
+      // If the list of runs already highlights another run of the same row, it stays highlighted.
       if (row !== hoveredRow.peek() || name === null) host.hoveredRun.set(name);
     },
     /** @param {string} key @returns {ColumnFilter | null} */
@@ -283,7 +285,7 @@ export function valuesOf(settings) {
 }
 
 /**
- * The previous list as long as the new one is equal to it.
+ * The same array as at the last render if its items are equal to those of `list`, otherwise `list`.
  * @template T
  * @param {readonly T[]} list
  * @returns {readonly T[]}
@@ -297,7 +299,7 @@ function useStable(list) {
 }
 
 /**
- * The value, after it has not changed for DEBOUNCE_MS.
+ * The last value that stayed the same for DEBOUNCE_MS.
  * @template T
  * @param {T} value
  */

@@ -1,6 +1,6 @@
 /**
- * The toolbar: the metric to optimise, the panels, columns and axes, comparison and downloads. And
- * the line below it.
+ * The toolbar (the metric to optimise, panels, columns and axes, comparison and downloads) and the
+ * status line below it.
  */
 
 import { html } from "htm/preact";

@@ -34,13 +34,15 @@ const CHARACTER_WIDTH_PX = 8;
 const CELL_PADDING_PX = 24;
 const MIN_COLUMN_WIDTH_PX = 84;
 const MAX_COLUMN_WIDTH_PX = 220;
-/** The same for the column of names, which has buttons beside the text. */
+/** Space for the arrow and the filter button beside a column's name. */
+const HEADING_BUTTONS_WIDTH_PX = 34;
+/** Padding and limits of the column of names, which has buttons beside the text. */
 const NAME_PADDING_PX = 100;
 const MIN_NAME_WIDTH_PX = 180;
 const MAX_NAME_WIDTH_PX = 420;
 /** Number of cells that determine the width of a column. */
 const NUM_CELLS_MEASURED = 100;
-/** Opacity of the background colour of cells. */
+/** Opacity of the background colour of cells, as two hexadecimal digits. */
 const CELL_ALPHA_HEX = "66";
 
 /** The table. @param {{ tab: import("./tab.js").Tab }} props */
@@ -62,6 +64,7 @@ export function TrialsTable({ tab }) {
     return () => resizes.disconnect();
   }, []);
 
+  // The upper edge of each row, and the lower edge of the last one.
   const tops = useMemo(() => {
     const edges = new Float64Array(rows.length + 1);
     rows.forEach((row, i) => {
@@ -88,7 +91,9 @@ export function TrialsTable({ tab }) {
     const longest = sweep.groups.reduce((longest, { label }) => Math.max(longest, label.length), 0);
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
   }, [sweep]);
+  // The left edge of each column, and the right edge of the last one.
   const lefts = useMemo(() => widths.reduce((edges, width, i) => edges.fill(edges[i] + width, i + 1), new Float64Array(widths.length + 1)), [widths]);
+  // The rendered columns, in whole batches.
   const from = Math.floor(Math.max(0, indexAt(lefts, viewport.left) - 1) / COLUMN_BATCH) * COLUMN_BATCH;
   const to = Math.min(columns.length, Math.ceil((indexAt(lefts, viewport.left + viewport.width) + 1) / COLUMN_BATCH) * COLUMN_BATCH);
   const writers = useMemo(() => columns.map(writerOf), [columns]);
@@ -156,7 +161,7 @@ function indexAt(tops, at) {
 function widthOf(column) {
   const write = writerOf(column);
   const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, cell) => Math.max(longest, write(cell).length), 0);
-  const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, column.label.length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + 34);
+  const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, column.label.length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + HEADING_BUTTONS_WIDTH_PX);
   return Math.round(Math.min(MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
 }
 

@@ -27,14 +27,14 @@ export {};
  * @property {readonly Cell[]} cells
  * @property {readonly string[]} [texts]  what regular expressions are matched with; the cells by
  *   default
- * @property {{ group: string, tag: string } | null} metric
+ * @property {{ group: string, tag: string } | null} metric  null for other columns
  * @property {"lowest" | "highest"} [extreme]  which value over the steps the cells of a metric are;
  *   the last one by default
  * @property {string} [title]  of the metric's curve; the label by default
  *
  * @typedef {object} Session  one training, with its run and the runs below it
  * @property {string} name  of its run
- * @property {number} index
+ * @property {number} index  in the sweep's `sessions`
  * @property {string} status
  * @property {number} start  seconds since the epoch; NaN if unknown
  * @property {number} end

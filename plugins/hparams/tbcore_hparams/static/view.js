@@ -25,7 +25,7 @@ export const PANELS = ["parallel", "scatter", "table"];
 export const AGGREGATIONS = ["avg", "min", "max", "median"];
 /** @type {readonly Values[]} */
 export const VALUE_CHOICES = ["last", "best"];
-/** Most axes that are shown by default, since names of more are hard to read. */
+/** Most hyperparameters that are axes by default; the names of more would be hard to read. */
 const MAX_DEFAULT_AXES = 9;
 
 /**
@@ -37,7 +37,7 @@ const MAX_DEFAULT_AXES = 9;
  * @property {readonly Column[]} axes  of the parallel coordinates, in order
  * @property {readonly ColumnFilter[]} filters
  * @property {readonly Sort[]} sorts
- * @property {boolean} isSorted  whether the reader chose an order; by default the best row comes
+ * @property {boolean} isSorted  whether the user chose an order; by default the best row comes
  *   first
  * @property {(column: Column) => boolean} isLog
  * @property {Column | null} x  of the scatter plot
@@ -47,7 +47,7 @@ const MAX_DEFAULT_AXES = 9;
  */
 
 /**
- * Parses the settings. Those that are missing or invalid have defaults that depend on the sweep.
+ * Parses the settings. Missing and invalid ones get defaults that depend on the sweep.
  * @param {Readonly<Record<string, string>>} settings
  * @param {Sweep} sweep
  * @returns {View}
@@ -101,8 +101,8 @@ function parsePanels(text, sweep) {
 }
 
 /**
- * The columns shown by default: the metric, all hyperparameters, the other metrics, and information
- * that differs.
+ * The columns shown by default: the metric, all hyperparameters, the other metrics, the number of
+ * sessions if a row has several, and the status if it differs.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
@@ -131,8 +131,8 @@ function defaultAxes(sweep, metric) {
 }
 
 /**
- * Hyperparameters that differ. Texts with a different value in almost each row, such as file names,
- * are left out.
+ * Hyperparameters that differ. In sweeps of more than 12 rows, texts such as file names are left out:
+ * those with more distinct values than half of the rows.
  * @param {Sweep} sweep
  */
 function candidatesOf({ columns, groups }) {
@@ -143,11 +143,11 @@ function candidatesOf({ columns, groups }) {
 }
 
 /**
- * A cache, by metric: the importance of hyperparameters over all rows. Needed with every change of
- * the address.
+ * The importance of hyperparameters over all rows, cached for each metric, since it is needed at
+ * every change of the address.
  * @type {WeakMap<Column, Map<Column, number>>}
  */
-const shares = new WeakMap();
+const sharesByMetric = new WeakMap();
 
 /**
  * The importance of each hyperparameter, 0 to 1.
@@ -157,11 +157,11 @@ const shares = new WeakMap();
  */
 function sharesOf(sweep, metric) {
   if (!metric) return new Map();
-  let known = shares.get(metric);
+  let known = sharesByMetric.get(metric);
   if (!known) {
     const rows = sweep.groups.map((_, i) => i);
     known = new Map(candidatesOf(sweep).map((column) => [column, importanceOf(column, metric, rows)?.share ?? 0]));
-    shares.set(metric, known);
+    sharesByMetric.set(metric, known);
   }
   return known;
 }
@@ -177,7 +177,7 @@ function mostImportant(sweep, metric) {
 }
 
 /**
- * The order as text.
+ * The sort order as text.
  * @param {readonly Sort[]} sorts
  * @returns {string | null} for the page address
  */
