@@ -8,17 +8,18 @@ import { lastPart } from "./paths.js";
 /** @typedef {import("./types.js").Scope} Scope */
 
 /** A node with at most this many neighbours is never a hub. */
-const MIN_HUB_NEIGHBOURS = 6;
+const MAX_ORDINARY_NEIGHBOURS = 6;
 /** In a scope with fewer children, none is auxiliary by default. */
 const MIN_CHILDREN = 5;
 
 /**
  * Finds the auxiliary children of a scope. A child is auxiliary if it has only control edges, if it
- * only saves, restores, initializes or summarizes, or if it has far more neighbours than is usual
- * in the scope, as a global step or a switch between training and testing has.
+ * only saves, restores, initializes or summarizes, or if it is a hub: a node with far more
+ * neighbours than is usual in the scope, such as a global step or a switch between training and
+ * testing.
  * @param {Scope} scope
- * @param {ReadonlySet<string>} movedToMain  full names that the reader has moved to the main graph
- * @param {ReadonlySet<string>} movedToAuxiliary  full names that the reader wants auxiliary
+ * @param {ReadonlySet<string>} movedToMain  full names that the user has moved to the main graph
+ * @param {ReadonlySet<string>} movedToAuxiliary  full names that the user has made auxiliary
  * @returns {boolean[]} one per child
  */
 export function findAuxiliary(scope, movedToMain, movedToAuxiliary) {
@@ -46,8 +47,8 @@ export function findAuxiliary(scope, movedToMain, movedToAuxiliary) {
     if (hasControl[child] && !hasData[child]) return true;
     if (op[child] === "NoOp" && !hasData[child]) return true;
     if (AUXILIARY_NAMES.test(lastPart(full)) || AUXILIARY_OPS.has(op[child])) return true;
-    // A hub has many neighbours on one side and none on the other: a layer that joins many inputs
-    // is not one.
+    // A hub has many targets, or many sources and no target: a layer that joins many inputs and
+    // passes the result on is not a hub.
     const [ins, outs] = [sources[child].size, targets[child].size];
     return outs > usual || (ins > usual && outs === 0 && !scope.outs.child.includes(child));
   });
@@ -64,7 +65,7 @@ const AUXILIARY_NAMES = /^(save(_\d+)?|init(_\d+)?|init_\w+|report_uninitialized
  */
 function usualNumNeighbours(sources, targets) {
   const degrees = [...sources, ...targets].map((set) => set.size).filter((size) => size > 0).sort((a, b) => a - b);
-  if (degrees.length === 0) return MIN_HUB_NEIGHBOURS;
+  if (degrees.length === 0) return MAX_ORDINARY_NEIGHBOURS;
   const quartile = (/** @type {number} */ share) => degrees[Math.min(degrees.length - 1, Math.floor(degrees.length * share))];
-  return Math.max(MIN_HUB_NEIGHBOURS, quartile(0.75) + 3 * (quartile(0.75) - quartile(0.25)));
+  return Math.max(MAX_ORDINARY_NEIGHBOURS, quartile(0.75) + 3 * (quartile(0.75) - quartile(0.25)));
 }

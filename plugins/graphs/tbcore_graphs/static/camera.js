@@ -12,6 +12,7 @@
  * @typedef {{ x: number, y: number, width: number, height: number }} Area
  */
 
+/** Limits of the scale. */
 export const SCALES = { min: 0.02, max: 4 };
 const MARGIN_PX = 24;
 /** Additional margin at the bottom, for the legend. */
@@ -21,7 +22,7 @@ const LEGEND_HEIGHT_PX = 20;
  * A camera that shows a whole area, centred.
  * @param {Area} area  of the drawing
  * @param {{ width: number, height: number }} screen
- * @param {number} [maxScale]  so that small drawings are not enlarged too much
+ * @param {number} [maxScale]  limits how much a small drawing is enlarged
  * @returns {Camera}
  */
 export function fit(area, screen, maxScale = 1.25) {
@@ -49,7 +50,7 @@ export function centred(area, scale, screen) {
  * Zooms around a point of the screen.
  * @param {Camera} camera
  * @param {number} factor
- * @param {number} atX
+ * @param {number} atX  CSS pixels on the screen
  * @param {number} atY
  * @returns {Camera}
  */

@@ -14,14 +14,16 @@ import { formatBytes } from "tbcore/lib/format.js";
  * @property {readonly string[]} names  all names that have a colour, for the next call
  * @property {(box: Box) => Paint | null} paintOf
  * @property {{ color: string, label: string }[]} swatches
- * @property {{ color: string, from: string, to: string } | null} scale
- * @property {string} note
+ * @property {{ color: string, from: string, to: string } | null} scale  of costs, with the labels of
+ *   its ends; null for other colourings
+ * @property {string} note  in the legend
  */
 
 /**
  * Light enough for dark text in the light theme, and dark enough for light text in the dark theme.
  */
 const COST_COLORS = { light: "#f08a24", dark: "#b3541e" };
+/** Opacity of the colours of structures and devices. */
 const NAME_STRENGTH = 0.22;
 const MAX_SWATCHES = 8;
 
@@ -36,8 +38,8 @@ const MAX_SWATCHES = 8;
  */
 export function colorBoxes(by, boxes, theme, previousNames = []) {
   const shown = [...boxes];
-  if (by === "structure") return byName(shown, theme, previousNames, (box) => (box.structure > 0 ? String(box.structure) : ""), structureNote);
-  if (by === "device") return byName(shown, theme, previousNames, (box) => box.device, deviceNote);
+  if (by === "structure") return byName(shown, theme, previousNames, (box) => (box.structure > 0 ? String(box.structure) : ""), structureLegend);
+  if (by === "device") return byName(shown, theme, previousNames, (box) => box.device, deviceLegend);
   const valueOf = (/** @type {Box} */ box) => costOf(by, box);
   const format = by === "compute" ? formatMicros : formatBytes;
   // Open scopes have no colour, but count for the scale, so that opening a scope does not change
@@ -83,7 +85,7 @@ export function costText(by, box) {
  * @param {"light" | "dark"} theme
  * @param {readonly string[]} previousNames
  * @param {(box: Box) => string} nameOf  "" for none
- * @param {(names: readonly string[], boxes: readonly Box[]) => Pick<Coloring, "swatches" | "note">} legendOf
+ * @param {(names: readonly string[], boxes: readonly Box[]) => { swatches: { label: string, name: string }[], note: string }} legendOf
  * @returns {Coloring}
  */
 function byName(boxes, theme, previousNames, nameOf, legendOf) {
@@ -97,20 +99,20 @@ function byName(boxes, theme, previousNames, nameOf, legendOf) {
       const color = colors.get(nameOf(box));
       return color === undefined ? null : { color, strength: NAME_STRENGTH };
     },
-    swatches: legend.swatches.map(({ label, color }) => ({ label, color: colors.get(color) ?? "" })),
+    swatches: legend.swatches.map(({ label, name }) => ({ label, color: colors.get(name) ?? "" })),
     scale: null,
     note: legend.note,
   };
 }
 
 /** The legend of structures. @param {readonly string[]} names */
-function structureNote(names) {
+function structureLegend(names) {
   return { swatches: [], note: names.length > 0 ? "Same colour: same structure" : "No two scopes shown have the same structure" };
 }
 
 /** The legend of devices. @param {readonly string[]} names */
-function deviceNote(names) {
-  const swatches = names.slice(0, MAX_SWATCHES).map((name) => ({ label: shortDevice(name), color: name }));
+function deviceLegend(names) {
+  const swatches = names.slice(0, MAX_SWATCHES).map((name) => ({ label: shortDevice(name), name }));
   const more = names.length - swatches.length;
   if (names.length === 0) return { swatches, note: "The graph does not name any devices" };
   return { swatches, note: more > 0 ? `and ${more} more` : "No colour: no device, or several" };

@@ -107,7 +107,7 @@ function AboutGraph({ model }) {
 }
 
 /**
- * Library functions, each of which has a graph: name to id.
+ * The functions in the library of the current graph: name to the id of the function's own graph.
  * @param {Model} model
  * @returns {Map<string, string>}
  */
@@ -167,7 +167,7 @@ function Attributes({ model, functions, attributes }) {
 }
 
 /**
- * The inputs or outputs.
+ * The list of inputs or outputs.
  * @param {object} props
  * @param {string} props.title
  * @param {readonly End[]} props.ends

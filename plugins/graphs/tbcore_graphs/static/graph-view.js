@@ -26,7 +26,7 @@ const MIN_FIT_SCALE = 0.08;
 const READABLE_SCALE = 0.5;
 const ANIMATION_MS = 260;
 /**
- * How distance an arrow key moves the drawing: shares of the screen to the right and down.
+ * How far an arrow key moves the view: shares of the screen to the right and down.
  * @type {Record<string, [number, number]>}
  */
 const ARROWS = { ArrowUp: [0, -0.15], ArrowDown: [0, 0.15], ArrowLeft: [-0.15, 0], ArrowRight: [0.15, 0] };
@@ -42,13 +42,21 @@ export class GraphView {
   /** @type {Appearance | null} */ #appearance = null;
   /** @type {Camera} */ #camera = { scale: 1, x: 0, y: 0 };
   #screen = { width: 0, height: 0 };
+  /** The requested animation frame; 0 if none is. */
   #frame = 0;
-  /** @type {{ start: number, from: Camera, to: Camera, boxes: Map<string, Box> } | null} */ #animation = null;
+  /**
+   * The transition that is running; `boxes` are those of the previous scene.
+   * @type {{ start: number, from: Camera, to: Camera, boxes: Map<string, Box> } | null}
+   */
+  #animation = null;
   #resizes = new ResizeObserver(() => this.#resize());
+  /** Whether the whole scene is shown, so that it is fitted again when the size changes. */
   #isFitted = true;
   #listening = new AbortController();
-  /** @type {Map<number, { x: number, y: number }>} */ #pointers = new Map();
+  /** Pressed pointers by id. @type {Map<number, { x: number, y: number }>} */ #pointers = new Map();
+  /** CSS pixels that pointers have moved since the first one was pressed. */
   #dragged = 0;
+  /** Whether the last single click was on a toggle, so that a second one is not a double click. */
   #wasOnToggle = false;
 
   /**
@@ -86,6 +94,12 @@ export class GraphView {
    *   scene is too large.
    */
   setScene(scene, { anchor = null, show = null, selected = null } = {}) {
+    // The first case that applies decides where the camera moves to:
+    // 1. `show` is in the scene: that box.
+    // 2. `anchor` is in both scenes: the box stays in place, and its new size is brought into view.
+    // 3. `anchor` is given, but not in both scenes: the camera stays.
+    // 4. Otherwise the whole scene or, if that is unreadable, a part of it.
+    // For the first scene, only 1 and 4 apply.
     const before = this.#scene;
     this.#scene = scene;
     const from = this.#camera;
@@ -94,8 +108,8 @@ export class GraphView {
     let to = this.#fittingCamera();
     // A very long graph would be unreadable as a whole: show the selected node of a link, or the
     // end where data enters.
-    const first = selected === null ? undefined : scene.boxes.get(selected);
-    if (to.scale < MIN_FIT_SCALE && first) to = centred(first, READABLE_SCALE, this.#screen);
+    const selectedBox = selected === null ? undefined : scene.boxes.get(selected);
+    if (to.scale < MIN_FIT_SCALE && selectedBox) to = centred(selectedBox, READABLE_SCALE, this.#screen);
     else if (to.scale < MIN_FIT_SCALE) {
       const { x, y } = bottomOf(scene);
       const height = this.#screen.height / READABLE_SCALE - 60;
@@ -182,9 +196,9 @@ export class GraphView {
   }
 
   /**
-   * Moves the camera, animated unless the reader prefers reduced motion.
+   * Moves the camera, animated unless the user prefers reduced motion.
    * @param {Camera} to
-   * @param {Map<string, Box>} [boxes]  old boxes, if they move as well
+   * @param {Map<string, Box>} [boxes]  boxes of the previous scene, if they move as well
    * @param {boolean} [isFirst]  whether this is the first scene, which is shown without animation
    */
   #moveTo(to, boxes = new Map(), isFirst = false) {
@@ -356,8 +370,8 @@ function bottomOf(scene) {
 }
 
 /**
- * A frame of the transition between two scenes: boxes are in between their old and new positions;
- * lines are left out.
+ * A frame of the transition between two scenes: boxes are between their old and new positions, new
+ * boxes appear near the end, and lines are left out.
  * @param {Scene} scene
  * @param {Map<string, Box>} before
  * @param {number} share

@@ -4,7 +4,7 @@
 
 /** @typedef {import("./types.js").Job} Job @typedef {import("./types.js").Layout} Layout */
 
-/** Enough to close scopes and open them again without a new layout. */
+/** Most layouts in the cache: enough to close scopes and open them again without a new layout. */
 const MAX_CACHED_LAYOUTS = 300;
 
 export class LayoutClient {

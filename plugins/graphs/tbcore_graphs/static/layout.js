@@ -12,7 +12,7 @@ const GAP_PX = { node: 22, edge: 10, rank: 44, part: 36, auxiliary: 56 };
  * long as all the rest.
  */
 const MAX_EDGES_RANKED_OPTIMALLY = 800;
-/** Width by height of the area that unconnected parts fill. */
+/** Width divided by height of the area that parts without ports fill. */
 const ASPECT_RATIO = 1.7;
 
 /**
@@ -31,10 +31,13 @@ const ASPECT_RATIO = 1.7;
  * @returns {Layout}
  */
 export function layOut(dagre, job) {
+  // From left to right:
+  // 1. Place the parts that are connected to ports.
+  // 2. Pack the other parts in rows beside them.
+  // 3. Stack the auxiliary nodes in columns.
   const { numNodes, groups } = findParts(job);
   const parts = groups.map((group) => (isSingleNode(group) ? single(job, group.nodes[0]) : flow(dagre, job, group)));
-  // The part that is connected to ports comes first, since nothing may be between it and the border
-  // of the box.
+  // Nothing may be between a part with ports and the border of the box.
   const [through, beside] = [parts.filter(({ ports }) => ports.length > 0), parts.filter(({ ports }) => ports.length === 0)];
   /** @type {Layout} */
   const layout = {
@@ -53,13 +56,13 @@ export function layOut(dagre, job) {
     layout.width = Math.max(layout.width, ...part.nodes.map(([node, x]) => layout.x[node] - x + part.width));
   }
   layout.height = height;
-  const core = pack(beside, height);
+  const packed = pack(beside, height);
   const left = layout.width > 0 && beside.length > 0 ? layout.width + GAP_PX.part : layout.width;
-  for (const [part, x, y] of core.places) place(layout, part, left + x, y);
-  layout.width = left + core.width;
-  layout.height = Math.max(height, core.height);
+  for (const [part, x, y] of packed.places) place(layout, part, left + x, y);
+  layout.width = left + packed.width;
+  layout.height = Math.max(height, packed.height);
   // Align all rows with the bottom.
-  if (core.height < height) for (const [part] of core.places) shift(layout, part, height - core.height);
+  if (packed.height < height) for (const [part] of packed.places) shift(layout, part, height - packed.height);
 
   const auxiliary = job.auxiliary.flatMap((isAuxiliary, node) => (isAuxiliary ? [single(job, node)] : []));
   if (auxiliary.length > 0) {
@@ -68,8 +71,7 @@ export function layOut(dagre, job) {
     const start = layout.width > 0 ? layout.width + GAP_PX.auxiliary : 0;
     for (const [part, x, y] of column.places) place(layout, part, start + x, y);
     layout.width = start + column.width;
-    const higher = column.height - layout.height;
-    if (higher > 0) layout.height = column.height;
+    layout.height = Math.max(layout.height, column.height);
   }
   return layout;
 }
@@ -157,9 +159,10 @@ function flow(dagre, job, group) {
       for (const node of nodes) connect(`n${node}`, name, { weight: 1, width: 0, height: 0 });
     });
     const linked = new Set(ports.flat());
-    const inner = kind === "in" ? hasInput : hasOutput;
+    // Without an edge on this side, a child could be placed beyond the ports.
+    const connected = kind === "in" ? hasInput : hasOutput;
     for (const node of group.nodes) {
-      if (!linked.has(node) && !inner.has(node)) connect(`n${node}`, kind, { weight: 0, width: 0, height: 0 });
+      if (!linked.has(node) && !connected.has(node)) connect(`n${node}`, kind, { weight: 0, width: 0, height: 0 });
     }
   }
   dagre.layout(graph);
@@ -178,7 +181,7 @@ function flow(dagre, job, group) {
     include(x - width / 2, y - height / 2);
     include(x + width / 2, y + height / 2);
   }
-  /** @param {string} from @param {string} to @returns {number[]} */
+  /** The points of an edge, which `bounds` then includes. @param {string} from @param {string} to @returns {number[]} */
   const pointsOf = (from, to) => graph.edge(from, to).points.flatMap((/** @type {{ x: number, y: number }} */ { x, y }) => (include(x, y), [x, y]));
   const edges = group.edges.map((edge) => /** @type {[number, number[]]} */ ([edge, pointsOf(`n${job.edges[edge][0]}`, `n${job.edges[edge][1]}`)]));
   /** @type {Part["ports"]} */
@@ -226,7 +229,7 @@ function place(layout, part, left, top) {
 }
 
 /**
- * Moves a part down, which has no ports.
+ * Moves a part without ports down.
  * @param {Layout} layout
  * @param {Part} part
  * @param {number} by
@@ -245,23 +248,23 @@ function shift(layout, part, by) {
 /**
  * Arranges parts in rows, the highest first.
  * @param {readonly Part[]} parts
- * @param {number} height  of the part beside them, which may be used in full
+ * @param {number} height  of the parts with ports beside them; rows may fill all of it
  * @returns {Packed}
  */
 function pack(parts, height) {
   const area = parts.reduce((sum, part) => sum + (part.width + GAP_PX.part) * (part.height + GAP_PX.part), 0);
   const byShape = Math.sqrt(area * ASPECT_RATIO);
-  const space = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
+  const maxWidth = Math.max(Math.min(byShape, height > 0 ? Math.max(area / height, 200) : Infinity), ...parts.map((part) => part.width), 0);
   /** @type {Packed} */
   const packed = { width: 0, height: 0, places: [] };
-  let [x, y, row] = [0, 0, 0];
+  let [x, y, rowHeight] = [0, 0, 0];
   for (const part of [...parts].sort((a, b) => b.height - a.height)) {
-    if (x > 0 && x + part.width > space) [x, y, row] = [0, y + row + GAP_PX.part, 0];
+    if (x > 0 && x + part.width > maxWidth) [x, y, rowHeight] = [0, y + rowHeight + GAP_PX.part, 0];
     packed.places.push([part, x, y]);
     x += part.width + (part.nodes.length > 1 ? GAP_PX.part : GAP_PX.node);
-    row = Math.max(row, part.height);
+    rowHeight = Math.max(rowHeight, part.height);
     packed.width = Math.max(packed.width, packed.places[packed.places.length - 1][1] + part.width);
-    packed.height = Math.max(packed.height, y + row);
+    packed.height = Math.max(packed.height, y + rowHeight);
   }
   return packed;
 }
@@ -275,14 +278,14 @@ function pack(parts, height) {
 function stack(parts, height) {
   /** @type {Packed} */
   const packed = { width: 0, height: 0, places: [] };
-  let [x, y, column] = [0, 0, 0];
+  let [x, y, columnWidth] = [0, 0, 0];
   for (const part of parts) {
-    if (y > 0 && y + part.height > height) [x, y, column] = [x + column + GAP_PX.node, 0, 0];
+    if (y > 0 && y + part.height > height) [x, y, columnWidth] = [x + columnWidth + GAP_PX.node, 0, 0];
     packed.places.push([part, x, y]);
     packed.height = Math.max(packed.height, y + part.height);
     y += part.height + 12;
-    column = Math.max(column, part.width);
-    packed.width = Math.max(packed.width, x + column);
+    columnWidth = Math.max(columnWidth, part.width);
+    packed.width = Math.max(packed.width, x + columnWidth);
   }
   return packed;
 }

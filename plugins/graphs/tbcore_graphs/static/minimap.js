@@ -23,7 +23,7 @@ export class Minimap {
   #scale = 1;
   /** The drawing's top left corner in the map. */
   #offset = { x: 0, y: 0 };
-  /** @type {unknown[]} */ #paintedFrom = [];
+  /** What the map was last painted from. @type {unknown[]} */ #paintedFrom = [];
 
   /**
    * @param {HTMLElement} parent

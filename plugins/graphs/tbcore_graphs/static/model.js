@@ -1,6 +1,6 @@
 /**
  * The state of the tab: the run, the graph, the open scopes, and the scene that is drawn from them.
- * The reader's choices are kept in the page address; everything else is derived from them.
+ * The user's choices are kept in the page address; everything else is derived from them.
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
@@ -48,7 +48,7 @@ export class Model {
   /** Names of the runs that have a graph. */
   runs = signal(/** @type {string[]} */ ([]));
   /**
-   * The run shown last. It stays until the reader selects another one, even if other runs are
+   * The run shown last. It stays until the user selects another one, even if other runs are
    * logged or selected.
    */
   #lastRun = signal("");
@@ -59,7 +59,7 @@ export class Model {
   error = signal("");
   isBusy = signal(true);
 
-  /** The selected run; else the one shown last, or the first run with a graph. */
+  /** The selected run, otherwise the one shown last, otherwise the first run with a graph. */
   run = computed(() => {
     const runs = this.runs.value;
     for (const requested of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(requested)) return requested;
@@ -98,7 +98,7 @@ export class Model {
   #queue = new Queue(4);
   #layoutClient = new LayoutClient();
   /** @type {(text: string, font: "label" | "small") => number} */ #measure;
-  /** @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
+  /** How the view moves to the next scene. @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
   /** Increases with each scene, to detect that a newer one was started. */
   #drawNumber = 0;
   /** How many overviews were requested, and the number of the newest one that has arrived. */
@@ -122,7 +122,7 @@ export class Model {
    */
   async start() {
     this.runs.value = await this.host.fetchJSON("runs");
-    let { lists } = this.host.generations.value;
+    let { lists } = this.host.generations.value; // changes when the lists of runs and tags do
     const stops = [
       effect(() => void this.#loadOverview(this.run.value)),
       effect(() => {
@@ -206,6 +206,7 @@ export class Model {
     let path = "";
     /** @type {Kind} */
     let kind = "scope";
+    // A scope on the way may be inside a series, which only the children of its parent show.
     for (const part of [...scopesAround(name), name]) {
       const { children } = await this.fetchScope(graphRef, path, kind);
       if (!children.name.includes(part) && children.name.includes(seriesOf(part))) {
@@ -402,8 +403,8 @@ function keyOf({ run, graph, tag }) {
 }
 
 /**
- * A text that is equal for equal graphs. The generation is left out, since it changes with every
- * logged point.
+ * A text that changes when the graphs of a run do. The generation is left out, since it changes with
+ * every logged point.
  * @param {Overview | null} overview
  */
 function contentOf(overview) {

@@ -22,7 +22,7 @@ export function Outline({ model, view, by }) {
   const boxes = [...(model.shown.value?.scene.boxes.values() ?? [])];
   const selected = model.selected.value;
   const index = boxes.findIndex(({ name }) => name === selected);
-  /** @param {Box | undefined} box */
+  /** Selects a box and brings it into view. @param {Box | undefined} box */
   const go = (box) => {
     if (!box) return;
     model.select(box.name);

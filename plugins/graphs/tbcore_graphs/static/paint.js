@@ -34,7 +34,7 @@ import { SIZES } from "./scene.js";
  * @property {string} color
  * @property {"start" | "middle"} align
  * @property {boolean} [bold]
- * @property {string} [halo]
+ * @property {string} [halo]  colour of an outline that separates the text from lines
  *
  * @typedef {object} Pen
  * @property {(x: number, y: number, width: number, height: number, radius: number, style: { fill?: string | null, stroke?: string | null, line?: number, alpha?: number }) => void} rect
@@ -66,6 +66,7 @@ export function paint(pen, scene, appearance, part) {
   const open = [];
   for (const item of scene.items) {
     if (item.type === "line") {
+      // Strong: edges of the focused box; while tracing, edges between traced boxes.
       const isOfFocus = focus !== null && (item.from === focus || item.to === focus);
       const isTraced = traced !== null && traced.has(item.from) && traced.has(item.to);
       if (traced === null ? isOfFocus : isTraced && (isOfFocus || !item.hidden)) strong.push(item);
@@ -236,12 +237,12 @@ export function isOnToggle(box, x, y) {
 const ARROW = { half: 3.2, length: 7 };
 
 /**
- * Traces a smooth curve: it passes through the midpoints between points, with the points as control
- * points.
+ * Adds a smooth curve to a path. It starts at the first point and ends at the last; the points in
+ * between are control points, and it passes through the midpoints between those.
  * @param {readonly number[]} points
  * @param {{ moveTo: (x: number, y: number) => void, lineTo: (x: number, y: number) => void, quadraticCurveTo: (a: number, b: number, x: number, y: number) => void }} path
  */
-export function trace(points, path) {
+export function addCurve(points, path) {
   path.moveTo(points[0], points[1]);
   const last = points.length - 2;
   for (let i = 2; i < last; i += 2) {
@@ -293,7 +294,7 @@ export function canvasPen(context) {
       context.lineWidth = width;
       if (dash) context.setLineDash([4, 3]);
       context.beginPath();
-      trace(points, context);
+      addCurve(points, context);
       context.stroke();
       if (dash) context.setLineDash([]);
       if (arrow) {
@@ -334,7 +335,7 @@ export function svgPen() {
     },
     path(points, { color, width, dash, alpha, arrow }) {
       const data = new PathData();
-      trace(points, data);
+      addCurve(points, data);
       elements.push(`<path d="${data.data}" fill="none" stroke="${escapeXML(color)}" stroke-width="${tenth(width)}" stroke-opacity="${alpha}"${dash ? ' stroke-dasharray="4 3"' : ""}/>`);
       if (arrow) elements.push(`<polygon points="${arrowOf(points, width).map(tenth).join(" ")}" fill="${escapeXML(color)}" fill-opacity="${alpha}"/>`);
     },

@@ -26,7 +26,8 @@ export function scopesAround(name) {
 }
 
 /**
- * The server's name of the series that a node belongs to, if its scope has too many nodes.
+ * The name of the series that contains a node if its scope has too many nodes: the node's name with
+ * `*` for its last number. The server uses the same names.
  * @param {string} name
  */
 export function seriesOf(name) {

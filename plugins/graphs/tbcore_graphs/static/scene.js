@@ -61,7 +61,7 @@ import { lastPart } from "./paths.js";
  * @property {number} height
  * @property {string} message  why the graph cannot be drawn; "" if it is
  *
- * @typedef {object} Choices  what the reader has chosen
+ * @typedef {object} Choices  what the user has chosen
  * @property {ReadonlySet<string>} open  names of open scopes
  * @property {ReadonlySet<string>} movedToMain  names of nodes that are not to be auxiliary
  * @property {ReadonlySet<string>} movedToAuxiliary  names of nodes that are to be auxiliary
@@ -73,7 +73,10 @@ import { lastPart } from "./paths.js";
  * @property {(text: string, font: "label" | "small") => number} measure  the width of a text
  */
 
-/** Font sizes and lengths, in pixels of the drawing. */
+/**
+ * Font sizes and lengths, in pixels of the drawing. `band` is the height of the strip along the
+ * border of an open box that has ports.
+ */
 export const SIZES = { label: 12, small: 10, header: 26, pad: 14, band: 4, message: 300 };
 
 /**
@@ -85,8 +88,8 @@ export const MAX_EDGES = 3000;
 /** Most ports on one side of a scope; all further ones share the last. */
 const MAX_PORTS = 12;
 /**
- * Edges between an outside node and more children than this are hidden, since they do not show the
- * flow of data.
+ * If an outside node is connected to more children than this, its edges are hidden, since they would
+ * not show the flow of data.
  */
 const MAX_PORT_LINES = 6;
 /**
@@ -98,7 +101,12 @@ const MAX_EDGES_WITH_LABEL_SPACE = 30;
 const DETOUR_PX = 14;
 const MAX_LABEL_WIDTH_PX = 168;
 
-/** @typedef {{ outside: Set<string>, children: number[], rows: number[] }} Port */
+/**
+ * @typedef {object} Port  a point on the border of a scope where edges cross it
+ * @property {Set<string>} outside  names of the outside nodes
+ * @property {number[]} children  that it is connected to
+ * @property {number[]} rows  for each of them, a row of the scope's crossings
+ */
 
 /**
  * An open scope with its layout and everything inside it.
@@ -249,7 +257,8 @@ function shorten(label, measure) {
 }
 
 /**
- * Combines all edges from one child to another, data and control edges alike.
+ * Combines all edges from one child to another. If there are data and control edges, only the data
+ * edges count.
  * @param {Scope} scope
  * @returns {Pair[]}
  */
@@ -504,19 +513,20 @@ function connectToPort(path, which, x, box) {
   const isEnd = which === "end";
   const y = isEnd ? box.y + box.height : box.y;
   const side = isEnd ? 1 : -1;
-  const [, before] = path.slice(isEnd ? -4 : 2);
+  // The next point of the line inside the drawing must be on the port's side of the border.
+  const [, nextY] = path.slice(isEnd ? -4 : 2);
   path.splice(isEnd ? -2 : 0, 2);
   const places = [[x, y]];
-  if ((before - y) * side < 0) {
+  if ((nextY - y) * side < 0) {
     const beside = x < box.x + box.width / 2 ? box.x - DETOUR_PX : box.x + box.width + DETOUR_PX;
     const corner = y + side * DETOUR_PX;
-    places.push([x, corner], [beside, corner], [beside, before]);
+    places.push([x, corner], [beside, corner], [beside, nextY]);
   }
   if (isEnd) path.push(...places.reverse().flat());
   else path.unshift(...places.flat());
 }
 
-/** A line between two boxes, from and to their facing sides. @param {Box} from @param {Box} to */
+/** The points of a line between the facing sides of two boxes. @param {Box} from @param {Box} to */
 function sideToSide(from, to) {
   const isRight = to.x + to.width / 2 > from.x + from.width / 2;
   const start = [isRight ? from.x + from.width : from.x, from.y + from.height / 2];

@@ -52,6 +52,7 @@ export function Tab({ model, view, canvas, callbacks }) {
   const selected = model.selected.value;
   const by = /** @type {import("./colors.js").ColorBy} */ (color);
   const traced = model.traced.value?.names ?? null;
+  /** The names that had colours before, and the colouring and graph that they belong to. */
   const previous = useRef({ of: "", names: /** @type {readonly string[]} */ ([]) });
   const coloring = useMemo(() => {
     // Names keep their colours when other scopes are opened.

@@ -86,8 +86,8 @@
 /**
  * @typedef {object} End  the other end of an edge of a node
  * @property {string} name
- * @property {number} [output]  index of the output, of an op; -1 if it has a name instead
- * @property {number} [count]  number of edges, of a scope
+ * @property {number} [output]  for an op: index of the output; -1 if it has a name instead
+ * @property {number} [count]  for a scope: number of edges
  * @property {boolean} control
  * @property {string} shape
  * @property {boolean} [missing]  whether the graph has no such node
