@@ -1,5 +1,5 @@
 /**
- * The bands that a chart draws, for groups of runs. Loaded when runs are grouped.
+ * The bands that a chart draws for groups of runs. Loaded when runs are grouped.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
@@ -10,7 +10,6 @@ import { colorForTag, DASHES, nameOf, queryFor } from "./data-source.js";
 /** @import { Host, Options, RunGroup, ShownBands, View } from "./types.js" */
 
 /**
- *
  * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry
  *   from the server
  */

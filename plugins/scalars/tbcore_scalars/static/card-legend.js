@@ -19,7 +19,7 @@ import { fetchPointsAt } from "./exact-points.js";
 
 /** How long a pin must stay at the same x before its exact points are requested. */
 const SETTLE_DELAY_MS = 80;
-/** The flag of a sort order in the page address. */
+/** A card's flag for the sort order. */
 const SORT = /^[a-zA-Z]+[-+]$/;
 
 /**
@@ -42,11 +42,11 @@ export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
     tab.onFlag(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
   const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
-  const ends = useMemo(
+  const lastRows = useMemo(
     () => [...bands.map((band) => bandRow(band, null, null, xAxis, view)), ...legendRows(inView, null, xAxis)],
     [bands, inView, xAxis, view],
   );
-  /** Points at the pin, fetched for lines whose drawn rows do not have one there. */
+  /** Points at the pin, fetched for lines without a drawn row there. */
   const [logged, setLogged] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
   useEffect(() => {
     const missing = pin === null ? [] : own.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
@@ -66,17 +66,17 @@ export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
     };
   }, [own, pin, xAxis, options.smooth]);
   const rows = useMemo(() => {
-    if (!hits && pin === null) return ends;
+    if (!hits && pin === null) return lastRows;
     const ofBands = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
     const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow((logged.pin === pin && logged.lines.get(line.key ?? "")) || line, pin, xAxis));
-    const last = ends.slice(bands.length);
+    const last = lastRows.slice(bands.length);
     return [...ofBands, ...here.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
-  }, [own, bands, ends, hits, pin, logged, xAxis, view]);
+  }, [own, bands, lastRows, hits, pin, logged, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}
     rows=${rows}
-    sortedBy=${pin === null ? ends : rows}
+    sortedBy=${pin === null ? lastRows : rows}
     isLast=${hits === null && pin === null}
     highlighted=${host.hoveredRun.value}
     sort=${sort}

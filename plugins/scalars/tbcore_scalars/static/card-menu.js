@@ -13,7 +13,7 @@ import { saveNumbers } from "./downloads.js";
 /** @typedef {import("tbcore/lib/line-chart.js").LineChart} LineChart */
 /** @import { Host, Part, Tab } from "./types.js" */
 
-/** How many tags the picker lists at most; typing finds the others. */
+/** Most tags listed in the picker; typing finds the others. */
 const MAX_LISTED_TAGS = 60;
 const ROW_HEIGHT_PX = 26;
 const VISIBLE_ROWS = 8;

@@ -61,7 +61,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   /** The chart width to request rows for; 0 before the chart has a size. */
   const [pixels, setPixels] = useState(0);
   const grouped = useMemo(() => (isGrouped ? parts.map(splitByGroup) : null), [parts, isGrouped]);
-  /** With groups, only runs that are alone in theirs have lines, and those of the hovered group. */
+  /** With groups, only runs alone in their group and those of the hovered group have lines. */
   const lineParts = useMemo(
     () =>
       grouped?.map(({ groups, single }) => {
@@ -95,7 +95,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear]);
 
-  /** Called when the reader zooms this chart. */
+  /** Called when the user zooms this chart. */
   const showView = useRef(/** @type {Move} */ (() => {}));
   showView.current = (moved, settled) => {
     const next = roundView(moved);
@@ -129,7 +129,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   };
   /** The pinned x, whose values the table shows. */
   const [pin, setPin] = useState(/** @type {number | null} */ (null));
-  /** Whether the reader set the pin in this chart, which then shows its table. */
+  /** Whether the user set the pin in this chart, which then shows its table. */
   const [pinnedHere, setPinnedHere] = useState(false);
   const showsTable = hasLegend ?? (options.legend || expanded || (pinnedHere && pin !== null));
   const onPin = useRef(/** @type {(x: number | null, settled: boolean, here: boolean) => void} */ (() => {}));
@@ -268,22 +268,22 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     }
     const bandParts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
     const controller = new AbortController();
-    const fetchBands = async (/** @type {View | null} */ part) => {
+    const fetchBands = async (/** @type {View | null} */ bandView) => {
       const { loadBands } = await import("./bands.js");
-      return loadBands(host, bandParts, options, part, pixels, controller.signal);
+      return loadBands(host, bandParts, options, bandView, pixels, controller.signal);
     };
     /**
      * Draws the bands of a view.
      * @param {ShownBands} found
-     * @param {View | null} part
+     * @param {View | null} bandView
      */
-    const draw = (found, part) => {
+    const draw = (found, bandView) => {
       if (controller.signal.aborted) return;
       const overviews = new Map(wholeBands.found?.bands.map(({ key, x }) => [key, x]));
       const next = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
       chart.current?.setBands(next.bands);
       setBands(next);
-      bandsDrawn.current.view = part;
+      bandsDrawn.current.view = bandView;
     };
     const load = takingTurns(controller.signal, async () => {
       try {
@@ -310,7 +310,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, grouped, view, options.x, options.logX, options.smooth, options.spread]);
 
-  /** Handles the key p, which pins the card. @param {KeyboardEvent} event */
+  /** The key p pins the card. @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;

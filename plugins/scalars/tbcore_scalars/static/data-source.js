@@ -9,7 +9,7 @@ import { covers, hasAllPoints } from "./lines-store.js";
 /** @import { Options, Part, Query, Rows, RunGroup, ShownLines, View, XAxis } from "./types.js" */
 
 /**
- * Dash patterns of the tags that share a chart. They also differ in shade, because dashes are
+ * Dash patterns of the tags that share a chart. The tags also differ in shade, since dashes are
  * invisible where a line is dense.
  */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
@@ -79,17 +79,16 @@ export function splitByGroup({ tag, runs }) {
 }
 
 /**
- * The lines that the store has. Each run uses the first of the views whose rows are in the store
- * and cover the first view.
+ * The cached lines. Each run uses the first view whose rows are cached and cover the visible one.
  * @param {LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
- * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be in the
- *   store; the last is null
- * @param {string | null} [members]  a group whose runs are drawn faintly, beside its mean
+ * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be
+ *   cached; the last is null
+ * @param {string | null} [faintGroup]  whose runs are drawn faintly, beside its mean
  * @returns {ShownLines}
  */
-export function cachedLines(store, parts, options, views, members = null) {
+export function cachedLines(store, parts, options, views, faintGroup = null) {
   /** @type {ShownLines} */
   const shown = { lines: [], numShown: 0, numInside: 0 };
   parts.forEach(({ tag, runs }, tagIndex) => {
@@ -97,13 +96,13 @@ export function cachedLines(store, parts, options, views, members = null) {
       .map((view) => queryFor(tag, options, view))
       .filter(({ view, scale }) => covers(view, views[0], scale));
     for (const { name, color, group } of runs) {
-      const all = store.get(queries[queries.length - 1], name);
-      if (!all) continue;
-      const found = hasAllPoints(all) ? all : (queries.map((query) => store.get(query, name)).find(Boolean) ?? all);
-      const rows = found.value.length > 0 ? found : all; // keep a line that has no points in the view
+      const whole = store.get(queries[queries.length - 1], name);
+      if (!whole) continue;
+      const found = hasAllPoints(whole) ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
+      const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
       if (rows.value.length === 0) continue;
-      const faint = members !== null && group === members;
-      const numWhole = rows === all && hasAllPoints(all) && views[0] ? countInside(rows, options.x, views[0]) : null;
+      const faint = faintGroup !== null && group === faintGroup;
+      const numWhole = rows === whole && hasAllPoints(whole) && views[0] ? countInside(rows, options.x, views[0]) : null;
       if (!faint) {
         shown.numShown += numWhole ?? found.numShown;
         shown.numInside += numWhole ?? found.numInside;
@@ -122,7 +121,7 @@ export function cachedLines(store, parts, options, views, members = null) {
         smoothed,
         segments,
         startTime,
-        overview: rows === all ? undefined : all,
+        overview: rows === whole ? undefined : whole,
       });
     }
   });

@@ -17,8 +17,8 @@ import { queryFor } from "./data-source.js";
  * @param {Options} options
  * @param {number} x  in units of the x axis
  * @param {AbortSignal} [signal]
- * @returns {Promise<Map<string, Line>>} by `key` of the line: the line with these points alone;
- *   rejects with the server's message
+ * @returns {Promise<Map<string, Line>>} `key` to a line with only these points; rejects
+ *   with the server's message
  */
 export async function fetchPointsAt(host, lines, options, x, signal) {
   /** @type {Map<string, Map<string, Line>>} tag to run to line */

@@ -33,14 +33,14 @@ const X_AXIS_CHOICES = [
 ];
 const SMOOTHING_HELP =
   "TensorBoard's debiased exponential moving average of all points. Series of more than 1,000 are smoothed as if they had 1,000, as in its sample. The original curve stays visible, faintly. Off by default (TensorBoard: 0.6), because smoothing hides spikes.";
-/** Stands for the section of pinned cards. */
+/** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
 export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
-    const store = new LinesStore(async (query, ending) => (await post(host, "window", query, ending)).arrayBuffer());
+    const store = new LinesStore(async (query, signal) => (await post(host, "window", query, signal)).arrayBuffer());
     OPTIONS.recall(host);
 
     host.keys([

@@ -1,6 +1,6 @@
 /**
- * A cache of fetched lines. The server reduces each line to what a chart's pixels can show; one that
- * was sent whole needs no request when the reader zooms in. Old rows stay until newer ones arrive.
+ * A cache of fetched lines. The server reduces each line to what a chart's pixels can show; a line
+ * sent whole needs no request when the user zooms in. Old rows stay until newer ones arrive.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
@@ -11,13 +11,13 @@ import { smoothed } from "tbcore/lib/smoothing.js";
 
 /** How far rows are fetched beyond each edge of a view, as a share of its width. */
 const MARGIN = 0.5;
-/** Few enough that the first lines appear while others are being fetched. */
+/** Few enough that the first lines appear while others are fetched. */
 const RUNS_PER_REQUEST = 100;
 /** Concurrent requests: browsers open six connections, and the rest of the page needs one. */
 const MAX_REQUESTS = 5;
 /** Points kept for cards that may come into view again; 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
-/** The page smooths series as TensorBoard does; the server smooths longer ones. */
+/** The page smooths series up to this length, the server longer ones. */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {

@@ -82,7 +82,7 @@ export {};
  *   same chart
  * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
  *
- * @typedef {object} CardProps  of a card with a chart
+ * @typedef {object} CardProps  the props of a card with a chart
  * @property {string} id  of the card in the page address
  * @property {Tab} tab
  * @property {readonly Part[]} parts
@@ -94,7 +94,8 @@ export {};
  * @property {View | null} view  the view whose rows are drawn
  * @property {(view: View | null) => void} drawFor  draws the best cached rows for another view
  *
- * @typedef {(view: View | null, settled: boolean) => void} Move
+ * @typedef {(view: View | null, settled: boolean) => void} Move  shows a view; not settled
+ *   while the gesture continues
  *
  * @typedef {object} LinkedZoom  charts that zoom together
  * @property {View | null} view  their common view
