@@ -15,9 +15,9 @@ import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from ".
  * @typedef {import("./types.js").Host} Host
  */
 
-/** How many tags the key above the chart explains at most. */
+/** Most tags in the key above the chart. */
 const MAX_TAGS_IN_KEY = 12;
-/** How many series the list of downloads has at most. */
+/** Most series in the list of downloads. */
 const MAX_DOWNLOADS = 50;
 
 /**

@@ -117,13 +117,14 @@ function EmptyState({ layout, filter }) {
 }
 
 /**
- * Which categories are folded. The page address has those that the reader toggled.
+ * Which categories are folded, and a function to toggle one. The page address has those that the
+ * user toggled.
  * @param {Host} host
- * @param {ReadonlySet<string>} folded  names of the categories that the layout has folded
+ * @param {ReadonlySet<string>} folded  names of the categories that the layout folds
  */
 function foldedCategories(host, folded) {
-  // "/" stands for the category without a title. A category titled "/" would be folded with it, but
-  // none exists.
+  // "/" stands for the category without a title, since lists in the address cannot have empty names.
+  // (A category titled "/" would be folded with it.)
   const read = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
   const toggled = read();
   const closed = new Set([...folded].filter((name) => !toggled.has(name)));

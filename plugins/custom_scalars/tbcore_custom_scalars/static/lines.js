@@ -98,7 +98,7 @@ export function linesOf(data, runs, weight) {
  */
 export function bandsOf(data, runs, xAxis) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
-  const values = [...new Set(data.header.lines.map(marginKey))];
+  const margins = [...new Set(data.header.lines.map(marginKey))];
   return data.header.lines.flatMap((entry, i) => {
     const color = colors.get(entry.run);
     const { step, wall_time: wallTime, value, lower, upper } = data.tables[i];
@@ -107,14 +107,14 @@ export function bandsOf(data, runs, xAxis) {
     return [
       {
         key: JSON.stringify([entry.run, margin]),
-        name: values.length > 1 ? `${entry.run} · ${entry.value}` : entry.run,
+        name: margins.length > 1 ? `${entry.run} · ${entry.value}` : entry.run,
         color,
         x: xColumn({ step, wallTime, value }, xAxis),
         mean: value,
         low: lower,
         high: upper,
         count: new Float64Array(step.length).fill(1),
-        dash: DASHES[values.indexOf(margin) % DASHES.length],
+        dash: DASHES[margins.indexOf(margin) % DASHES.length],
       },
     ];
   });
@@ -164,7 +164,7 @@ export function notesOf({ multiline, margin }, { header: { lines, num_lines: num
   return notes;
 }
 
-/** Identifies the three tags of a margin. @param {import("./types.js").Entry} entry */
+/** A text that identifies the three tags of a margin. @param {import("./types.js").Entry} entry */
 function marginKey({ value, lower, upper }) {
   return JSON.stringify([value, lower, upper]);
 }

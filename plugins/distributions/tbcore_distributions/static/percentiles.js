@@ -12,7 +12,7 @@ import { xColumn } from "tbcore/lib/series.js";
  * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/** Names of the percentiles that have one, by hundredths of a percent. */
+/** Percentiles with a name of their own, by basis point. */
 const PERCENTILE_NAMES = new Map([
   [0, "Minimum"],
   [5000, "Median"],
@@ -21,8 +21,8 @@ const PERCENTILE_NAMES = new Map([
 
 /**
  * The server's rows as columns.
- * @param {any[][]} rows  wall time, step, and pairs of point and value; a step without samples has
- *   no pairs
+ * @param {any[][]} rows  wall time, step, and pairs of basis point and value; a step without
+ *   samples has no pairs
  * @returns {Percentiles}
  */
 export function readPercentiles(rows) {
@@ -107,7 +107,7 @@ export function noteOf({ values, step, empty }) {
   return notes.join(", ");
 }
 
-/** The name of a percentile. @param {number} point  hundredths of a percent */
+/** The name of a percentile. @param {number} point  in basis points */
 export function percentileName(point) {
   return PERCENTILE_NAMES.get(point) ?? `${formatValue(point / 100)} %`;
 }

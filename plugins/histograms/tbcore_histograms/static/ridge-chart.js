@@ -41,8 +41,8 @@ export class RidgeChart {
   /** @type {readonly Histogram[]} in drawing order */ #histograms = [];
   /** @type {ArrayLike<number>} of the histograms on the vertical axis */ #positions = [];
   /** @type {Range | null} of all values, after trimming */ #fullRange = null;
-  /** @type {Range | null} */ #view = null;
-  /** @type {Range} */ #x = [0, 1];
+  /** @type {Range | null} zoomed to; null for everything */ #view = null;
+  /** @type {Range} of values that is drawn */ #x = [0, 1];
   /** @type {Layout | null} */ #layout = null;
   /** @type {Float64Array[]} of each histogram's columns, CSS pixels; a column is one device pixel wide */ #heights = [];
   /** @type {number[]} */ #baselines = [];
@@ -167,6 +167,7 @@ export class RidgeChart {
 
   // --- drawing -----------------------------------------------------------------------------------------------------
 
+  /** The range of all values, with padding. */
   #everything() {
     return padded(this.#fullRange, 0.02);
   }
@@ -224,25 +225,25 @@ export class RidgeChart {
    */
   #computeLayout(context, width, height, ratio) {
     const top = 10;
-    const inner = height - top - 9 - LINE_HEIGHT_PX;
+    const plotHeight = height - top - 9 - LINE_HEIGHT_PX;
     const isOverlay = this.#options.mode === "overlay";
     const measure = (/** @type {{ label: string }} */ { label }) =>
       label.split("\n").reduce((widest, line) => Math.max(widest, Math.ceil(context.measureText(line).width)), 0);
     let left = 40;
-    let yTicks = isOverlay ? [] : positionTicks(this.#options.y, this.#positions, inner);
+    let yTicks = isOverlay ? [] : positionTicks(this.#options.y, this.#positions, plotHeight);
     // At most two passes: the labels of densities are known after the heights.
     for (let pass = 0; pass < 2; pass++) {
       left = Math.max(left, ...yTicks.map((tick) => measure(tick) + 12));
-      this.#computeHeights(Math.max(1, Math.round((width - left - 12) * ratio)), inner);
+      this.#computeHeights(Math.max(1, Math.round((width - left - 12) * ratio)), plotHeight);
       if (!isOverlay) break;
-      yTicks = this.#densityTicks(width - left - 12, inner);
+      yTicks = this.#densityTicks(width - left - 12, plotHeight);
     }
-    const inside = width - left - 12;
-    if (!this.#fullRange) return { left, top, width: inside, height: inner, xTicks: [], yTicks };
-    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(inside / LABEL_WIDTH_PX)));
+    const plotWidth = width - left - 12;
+    if (!this.#fullRange) return { left, top, width: plotWidth, height: plotHeight, xTicks: [], yTicks };
+    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(plotWidth / LABEL_WIDTH_PX)));
     const labels = formatTicks(values, spacing);
     const xTicks = values.map((value, i) => ({ share: shareOf(this.#x, value), label: labels[i] }));
-    return { left, top, width: inside, height: inner, xTicks, yTicks };
+    return { left, top, width: plotWidth, height: plotHeight, xTicks, yTicks };
   }
 
   /** The samples in the highest column, and its height in CSS pixels. */
@@ -271,8 +272,8 @@ export class RidgeChart {
    */
   #densityTicks(width, height) {
     const { count, height: peakHeight } = this.#peak;
-    const unit = this.#x[1] - this.#x[0];
-    const peak = (count * this.#heights[0].length) / unit;
+    const extent = this.#x[1] - this.#x[0];
+    const peak = (count * this.#heights[0].length) / extent; // the highest density
     if (!(peak > 0) || !Number.isFinite(peak)) return [];
     const { at: values, spacing } = numberTicks(0, peak, Math.max(2, Math.floor(height / 30)));
     const labels = formatTicks(values, spacing);
@@ -299,13 +300,13 @@ export class RidgeChart {
     }
   }
 
-  /** @param {number} row */
+  /** The colour of a histogram. @param {number} row */
   #color(row) {
     const last = this.#histograms.length - 1;
     return fadedColor(this.#run.color, this.#colors.surface, last > 0 ? 1 - row / last : 0);
   }
 
-  /** @param {Context} context @param {number} row @param {number} ratio */
+  /** Draws a histogram. @param {Context} context @param {number} row @param {number} ratio */
   #drawRow(context, row, ratio) {
     const path = new Path2D();
     traceRidge(path, this.#heights[row], 1 / ratio, this.#baselines[row]);
@@ -372,7 +373,7 @@ export class RidgeChart {
 
   // --- hover, zoom, keys -------------------------------------------------------------------------------------------
 
-  /** @param {Range | null} range */
+  /** Zooms to a range of values; null shows everything. @param {Range | null} range */
   #show(range) {
     this.#setView(range && limited(range, this.#everything()));
     drawSoon(this.#draw, true);
@@ -387,19 +388,19 @@ export class RidgeChart {
 
   /** @param {KeyboardEvent} event */
   #onKey({ key }) {
-    const isHere = this.#reading !== null;
+    const hasReading = this.#reading !== null;
     const last = this.#histograms.length - 1;
     const row = this.#reading?.row ?? last;
     const { left } = this.#histograms[row].buckets;
     const bucket = this.#reading?.bucket ?? -1;
     if (key === "Escape") {
-      if (!isHere && !this.#view) return false;
-      if (!isHere) this.resetZoom();
+      if (!hasReading && !this.#view) return false;
+      if (!hasReading) this.resetZoom();
       this.#read(null);
-    } else if (key === "ArrowUp") this.#readRow(isHere ? Math.max(0, row - 1) : last);
-    else if (key === "ArrowDown") this.#readRow(isHere ? Math.min(last, row + 1) : last);
-    else if (key === "ArrowLeft") this.#readBucket(row, isHere ? bucket - 1 : left.length - 1);
-    else if (key === "ArrowRight") this.#readBucket(row, isHere ? bucket + 1 : 0);
+    } else if (key === "ArrowUp") this.#readRow(hasReading ? Math.max(0, row - 1) : last);
+    else if (key === "ArrowDown") this.#readRow(hasReading ? Math.min(last, row + 1) : last);
+    else if (key === "ArrowLeft") this.#readBucket(row, hasReading ? bucket - 1 : left.length - 1);
+    else if (key === "ArrowRight") this.#readBucket(row, hasReading ? bucket + 1 : 0);
     else if (key === "Home") this.#readBucket(row, 0);
     else if (key === "End") this.#readBucket(row, left.length - 1);
     else return false;
@@ -421,7 +422,7 @@ export class RidgeChart {
     this.#read({ row, bucket: left.length > 0 ? index : -1, value: left.length > 0 ? left[index] / 2 + right[index] / 2 : 0 });
   }
 
-  /** @param {Reading | null} reading */
+  /** Selects a bucket by keyboard. @param {Reading | null} reading */
   #read(reading) {
     this.#pointer = null;
     this.#reading = reading;
@@ -447,6 +448,7 @@ export class RidgeChart {
     return row < 0 ? null : { row, bucket: bucketAt(this.#histograms[row].buckets, value, reach), value };
   }
 
+  /** Updates the highlight and the tooltip when the pointer or the drawing has changed. */
   #update() {
     const reading = this.#current();
     this.#drawOverlay(reading);
@@ -488,7 +490,7 @@ export class RidgeChart {
     };
   }
 
-  /** @param {Reading | null} reading */
+  /** Highlights a bucket and its histogram. @param {Reading | null} reading */
   #drawOverlay(reading) {
     const context = this.#overlay.getContext("2d");
     const layout = this.#layout;
@@ -540,13 +542,23 @@ function positionsOf(histograms, kind, start) {
   return xColumn({ step, wallTime, value: step }, kind, start);
 }
 
-/** @param {HTMLCanvasElement} canvas @param {number} width  device pixels @param {number} height */
+/**
+ * Resizes a canvas, which also clears it; does nothing if the size is the same.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width  device pixels
+ * @param {number} height
+ */
 function resize(canvas, width, height) {
   if (canvas.width !== Math.round(width)) canvas.width = Math.round(width);
   if (canvas.height !== Math.round(height)) canvas.height = Math.round(height);
 }
 
-/** @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
+/**
+ * Creates an element with a CSS class.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} kind
+ * @param {string} className
+ */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;

@@ -10,7 +10,7 @@ import { filterOf, MAX_PERCENT, parseDisplayOptions, SIZES } from "./display-opt
 
 /** @typedef {import("tbcore/host.js").Host} Host */
 
-/** What the toolbar has for images. @param {{ host: Host }} props */
+/** The toolbar's controls for images. @param {{ host: Host }} props */
 export function Controls({ host }) {
   const display = parseDisplayOptions(host.settings.value);
   const isChanged = filterOf(display) !== "";

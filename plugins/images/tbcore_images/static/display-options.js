@@ -30,7 +30,7 @@ export const MAX_PERCENT = 400;
  */
 
 /**
- * The options in the page address; those that are missing or invalid have their defaults.
+ * The options in the page address; missing and invalid ones get their defaults.
  * @param {Readonly<Record<string, string>>} texts  settings from the address
  * @returns {DisplayOptions}
  */

@@ -35,7 +35,7 @@ import { exportChart, Plot } from "./plot.js";
  */
 
 /**
- * Heading, tooltip and formatter.
+ * The table's columns: heading, tooltip, and a function that formats the cell at an index.
  * @type {[string, string, (curve: Curve, index: number) => string][]}
  */
 const COLUMNS = [
@@ -77,6 +77,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
     setReading(next);
     host.hoveredRun.set(next && next.run);
   };
+  // The first curve that is loaded provides the name and the description.
   const named = results.find(({ found }) => found?.curve)?.found?.curve;
   const name = named && named.display_name !== tag ? named.display_name : "";
   return html`<${Card}
@@ -198,7 +199,7 @@ function useCurves(answers, runs, tag, place, isEnabled) {
   const latest = useRef(/** @type {Map<string, { found?: CurveAtStep, error: string }>} */ (new Map()));
   const [, redraw] = useState({});
   const names = useMemo(() => runs.map(({ name }) => name), [runs]);
-  const changed = names.map((name) => answers.generations.of(name)).join();
+  const generations = names.map((name) => answers.generations.of(name)).join();
   const loadAll = async (/** @type {AbortSignal} */ signal) => {
     const loads = names.map((run) => {
       /** @param {{ found?: CurveAtStep, error: string }} now */
@@ -214,6 +215,6 @@ function useCurves(answers, runs, tag, place, isEnabled) {
     });
     await Promise.all(loads);
   };
-  useAsking(isEnabled ? loadAll : null, [answers, names, tag, place?.step, place?.nth], changed);
+  useAsking(isEnabled ? loadAll : null, [answers, names, tag, place?.step, place?.nth], generations);
   return runs.map((run) => ({ run, found: undefined, error: "", ...latest.current.get(run.name) }));
 }

@@ -41,7 +41,7 @@ import { padded } from "tbcore/lib/series.js";
 const FULL_RANGE = [0, 1];
 /** Space above and below the visible part of the curves, as a share of its height. */
 const PADDING = 0.06;
-/** Largest distance of a point from the plot to be hit. */
+/** How far outside the plot a point may be and still be hit. */
 const HIT_MARGIN_PX = 1;
 
 const COLUMNS = /** @type {const} */ ([

@@ -1,5 +1,5 @@
 /**
- * The PR curves tab: a card for each tag with the curves of all runs, at the step of a common
+ * The PR curves tab: a card for each tag with the curves of all runs, at the step of a shared
  * slider.
  *
  * Settings in the page address: `step`, and `closed` (the folded sections).

@@ -51,7 +51,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
   const height = expanded ? EXPANDED_HEIGHT_PX : HEIGHT_PX;
   const curves = lines.map(({ found }) => found?.curve ?? null);
   const box = useMemo(() => boxOf(curves, width, height, view), [...curves, width, height, view]);
-  const edge = view ? 1 : CLIP_MARGIN_PX;
+  const clipMargin = view ? 1 : CLIP_MARGIN_PX;
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
   /** What gestures act on; updated at each render. */
@@ -91,7 +91,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
     aria-label="${label}: precision over recall. Use the arrow keys to select a threshold and a run."
   >
     <svg width=${width} height=${height} aria-hidden="true">
-      <clipPath id=${clip}><rect x=${box.left - edge} y=${box.top - edge} width=${box.width + 2 * edge} height=${box.height + 2 * edge} /></clipPath>
+      <clipPath id=${clip}><rect x=${box.left - clipMargin} y=${box.top - clipMargin} width=${box.width + 2 * clipMargin} height=${box.height + 2 * clipMargin} /></clipPath>
       ${width > 0 && html`<${Axes} box=${box} />`}
       <g clip-path="url(#${clip})">
         ${width > 0 &&
@@ -99,7 +99,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
         lines.map(
           (line) =>
             line.found?.curve &&
-            html`<${CurveLine} key=${line.run.name} line=${line} box=${box} isFaint=${hasHovered && line.run.name !== hovered} isFirst=${line.run.name === hovered} />`,
+            html`<${CurveLine} key=${line.run.name} line=${line} box=${box} isFaint=${hasHovered && line.run.name !== hovered} isHovered=${line.run.name === hovered} />`,
         )}
       </g>
     </svg>
@@ -198,19 +198,19 @@ function Axes({ box }) {
 
 /**
  * The curve of one run, with a circle at the selected threshold.
- * @param {{ line: Line, box: Box, isFaint: boolean, isFirst: boolean }} props
+ * @param {{ line: Line, box: Box, isFaint: boolean, isHovered: boolean }} props
  */
-function CurveLine({ line: { run, found, index }, box, isFaint, isFirst }) {
+function CurveLine({ line: { run, found, index }, box, isFaint, isHovered }) {
   const curve = /** @type {import("./curve.js").Curve} */ (found?.curve);
   const path = useMemo(() => pathOf(curve, box), [curve, box]);
   const [x, y] = [xOf(box, curve.recall[index]), yOf(box, curve.precision[index])];
   return html`<g class="pr-line ${isFaint ? "pr-faint" : ""}" stroke=${run.color} fill=${run.color}>
-    <path d=${path} fill="none" stroke-width=${isFirst ? 2.4 : 1.6} />
-    ${Number.isFinite(x) && Number.isFinite(y) && html`<circle cx=${x} cy=${y} r=${isFirst ? 4.5 : 3.5} />`}
+    <path d=${path} fill="none" stroke-width=${isHovered ? 2.4 : 1.6} />
+    ${Number.isFinite(x) && Number.isFinite(y) && html`<circle cx=${x} cy=${y} r=${isHovered ? 4.5 : 3.5} />`}
   </g>`;
 }
 
-/** Selects a point of a curve. @param {Line} line @param {number} index @returns {Reading} */
+/** The selection of a point of a curve. @param {Line} line @param {number} index @returns {Reading} */
 function readingOf({ run, found }, index) {
   return { run: run.name, threshold: found?.curve?.thresholds[index] ?? 0 };
 }

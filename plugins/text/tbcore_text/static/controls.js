@@ -8,7 +8,7 @@ import { BASE_CHOICES, options, SHOW_CHOICES } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
 /**
- * What the toolbar has for texts.
+ * The toolbar's controls for texts.
  * @param {{ host: import("tbcore/host.js").Host, search: import("./search.js").Search }} props
  */
 export function Controls({ host, search }) {

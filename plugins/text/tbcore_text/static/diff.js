@@ -5,8 +5,8 @@
 /** Unchanged lines shown before and after a change. */
 const CONTEXT_LINES = 3;
 /**
- * Largest number of changes to search for. Texts with more have little in common, and the work is
- * quadratic in it.
+ * Largest number of changes to search for. Texts with more have little in common, and the time is
+ * quadratic in the number of changes.
  */
 const MAX_CHANGES = 1000;
 
@@ -24,11 +24,11 @@ const MAX_CHANGES = 1000;
  */
 export function diffTexts(before, after) {
   if (before === after) return [];
-  const runs = diffLists(before.split("\n"), after.split("\n"));
+  const blocks = diffLists(before.split("\n"), after.split("\n"));
   /** @type {Line[]} */
   const lines = [];
-  runs.forEach(({ same, removed, added }, i) => {
-    lines.push(...shorten(same, i > 0, i < runs.length - 1 || removed.length + added.length > 0));
+  blocks.forEach(({ same, removed, added }, i) => {
+    lines.push(...shorten(same, i > 0, i < blocks.length - 1 || removed.length + added.length > 0));
     const pairs = removed.map((line, at) => (at < added.length ? diffWords(line, added[at]) : null));
     removed.forEach((text, at) => lines.push({ kind: "removed", parts: pairs[at]?.removed ?? [{ kind: "removed", text }] }));
     added.forEach((text, at) => lines.push({ kind: "added", parts: pairs[at]?.added ?? [{ kind: "added", text }] }));
@@ -37,7 +37,7 @@ export function diffTexts(before, after) {
 }
 
 /**
- * Unchanged lines, of which those far from any change are replaced by a gap.
+ * Unchanged lines; those far from any change are replaced by a gap.
  * @param {readonly string[]} same
  * @param {boolean} isAfter  whether a change precedes the lines
  * @param {boolean} isBefore  whether a change follows the lines
@@ -62,26 +62,27 @@ function shorten(same, isAfter, isBefore) {
  */
 function diffWords(before, after) {
   const [a, b] = [wordsOf(before), wordsOf(after)];
-  const runs = diffLists(a, b);
-  const common = runs.reduce((sum, { same }) => sum + same.join("").trim().length, 0);
+  const blocks = diffLists(a, b);
+  const common = blocks.reduce((sum, { same }) => sum + same.join("").trim().length, 0);
+  // At least a quarter of the shorter line must be common.
   if (common === 0 || common * 4 < Math.min(before.trim().length, after.trim().length)) return null;
   /** @type {Part[]} */
   const removed = [];
   /** @type {Part[]} */
   const added = [];
-  for (const run of runs) {
-    if (run.same.length > 0) {
-      removed.push({ kind: "same", text: run.same.join("") });
-      added.push({ kind: "same", text: run.same.join("") });
+  for (const block of blocks) {
+    if (block.same.length > 0) {
+      removed.push({ kind: "same", text: block.same.join("") });
+      added.push({ kind: "same", text: block.same.join("") });
     }
-    if (run.removed.length > 0) removed.push({ kind: "removed", text: run.removed.join("") });
-    if (run.added.length > 0) added.push({ kind: "added", text: run.added.join("") });
+    if (block.removed.length > 0) removed.push({ kind: "removed", text: block.removed.join("") });
+    if (block.added.length > 0) added.push({ kind: "added", text: block.added.join("") });
   }
   return { removed, added };
 }
 
 /**
- * Splits a line into numbers, words, runs of spaces, and other characters one by one.
+ * Splits a line into numbers, words, spaces in a row, and other characters one by one.
  * @param {string} line
  * @returns {string[]}
  */
@@ -91,7 +92,7 @@ function wordsOf(line) {
 
 /**
  * The shortest edit script between two lists, by Myers' algorithm. Each entry has items that both
- * lists share, then those that are removed from `a` and added from `b` after them.
+ * lists share, then the items after them that are removed from `a` and added from `b`.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {{ same: string[], removed: string[], added: string[] }[]}
@@ -101,19 +102,19 @@ export function diffLists(a, b) {
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   let tail = 0;
   while (tail < a.length - start && tail < b.length - start && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-  const runs = [{ same: a.slice(0, start), removed: /** @type {string[]} */ ([]), added: /** @type {string[]} */ ([]) }];
+  const blocks = [{ same: a.slice(0, start), removed: /** @type {string[]} */ ([]), added: /** @type {string[]} */ ([]) }];
   for (const [kind, item] of edits(a.slice(start, a.length - tail), b.slice(start, b.length - tail))) {
-    let run = runs[runs.length - 1];
-    if (kind === "same" && run.removed.length + run.added.length > 0) runs.push((run = { same: [], removed: [], added: [] }));
-    run[kind].push(item);
+    let block = blocks[blocks.length - 1];
+    if (kind === "same" && block.removed.length + block.added.length > 0) blocks.push((block = { same: [], removed: [], added: [] }));
+    block[kind].push(item);
   }
   if (tail > 0) {
-    const last = runs[runs.length - 1];
+    const last = blocks[blocks.length - 1];
     const rest = a.slice(a.length - tail);
-    if (last.removed.length + last.added.length > 0) runs.push({ same: rest, removed: [], added: [] });
+    if (last.removed.length + last.added.length > 0) blocks.push({ same: rest, removed: [], added: [] });
     else last.same.push(...rest);
   }
-  return runs;
+  return blocks;
 }
 
 /**
@@ -134,6 +135,8 @@ function edits(a, b) {
   }
   let [x, y] = [a.length, b.length];
   for (let d = trace.length - 1; d >= 0; d--) {
+    // Round d came to diagonal k from k + 1 by an addition, or from k - 1 by a removal, and then
+    // followed equal items. Backwards, the equal items come first.
     const reached = trace[d];
     const k = x - y;
     const isDown = k === -d || (k !== d && reached[k - 1 + d + 1] < reached[k + 1 + d + 1]);

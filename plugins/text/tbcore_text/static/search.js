@@ -1,6 +1,6 @@
 /**
  * Search in all texts of the selected runs and tags. The server reads texts from their files, for
- * about a second per request. After a few requests the search pauses until the reader continues it.
+ * about a second per request. After a few requests the search pauses until the user continues it.
  */
 
 import { signal } from "@preact/signals-core";
@@ -18,6 +18,7 @@ import { formatPlaces, parsePlaces } from "tbcore/lib/steps.js";
  * @typedef {Place & { before: string, match: string, after: string }} Match
  * @typedef {{ run: string, tag: string, matches: Match[] }} FoundSeries
  * @typedef {{ found: FoundSeries[], numRead: number, next: unknown, isBusy: boolean, error: string }} Results
+ *   `next` is where the search continues; null at the end
  */
 
 /** @type {Results} */
@@ -35,7 +36,7 @@ export class Search {
   results = signal(NO_RESULTS);
   #host;
   #controller = new AbortController();
-  /** @type {{ query: string, runs: string[], tags: string[] } | null} */ #request = null;
+  /** What each request asks for. @type {{ query: string, runs: string[], tags: string[] } | null} */ #request = null;
 
   /** @param {Host} host */
   constructor(host) {

@@ -18,9 +18,9 @@ import { highlightMatches } from "./highlight.js";
  * @typedef {import("./nodes.js").Node} Node
  * @typedef {object} Entry  the text of one step, as `tbcore_text.reader` sends it
  * @property {number[]} shape
- * @property {string[][]} cells  rows of texts; if `is_cut`, only their beginning
+ * @property {string[][]} cells  rows of texts; only their beginnings if `is_cut`
  * @property {Node[][][] | null} nodes  each cell as parsed Markdown; null if the text is too long
- * @property {number} length  number of characters, of the whole text
+ * @property {number} length  number of characters in the whole text
  * @property {boolean} is_cut
  *
  * @typedef {import("tbcore/lib/step-tab.js").SampleProps & {
@@ -38,7 +38,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   const query = search.query.value;
   useEffect(() => (body.current && query ? highlightMatches(body.current, query) : undefined));
 
-  const all = whole.url === url ? whole.text : null;
+  const wholeText = whole.url === url ? whole.text : null;
   const load = async () => {
     const response = await fetch(url, { signal: host.signal });
     if (!response.ok) return onBroken();
@@ -46,11 +46,11 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
     setWhole({ url, text: await response.text() });
   };
   const onCopy = async () => {
-    if (all === null && entry.is_cut) {
+    if (wholeText === null && entry.is_cut) {
       const response = await fetch(url, { signal: host.signal });
       if (!response.ok) return onBroken();
       await copy(await response.text());
-    } else await copy(all ?? toText(entry));
+    } else await copy(wholeText ?? toText(entry));
     setCopied(true);
     setTimeout(setCopied, 1500, false);
   };
@@ -60,16 +60,16 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
     <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
       ${show === "changes"
         ? html`<${Changes} entry=${entry} query=${baseQuery({ from, base }, run.name, tag, found)} found=${found} baseAnswers=${baseAnswers} />`
-        : all !== null
-          ? html`<pre class="text-source">${all}</pre>`
+        : wholeText !== null
+          ? html`<pre class="text-source">${wholeText}</pre>`
           : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
     </div>
     <div class="text-foot">
       ${!expanded &&
       (isLong || isOpen) &&
       html`<button type="button" class="tb-button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show less" : "Show all"}</button>`}
-      ${all === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all ${plural(entry.length, "character")}</button>`}
-      ${notesOf(entry, show, all !== null).map((note) => html`<span class="tb-dim" key=${note}>${note}</span>`)}
+      ${wholeText === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all ${plural(entry.length, "character")}</button>`}
+      ${notesOf(entry, show, wholeText !== null).map((note) => html`<span class="tb-dim" key=${note}>${note}</span>`)}
       <span class="text-copied" role="status">${isCopied ? "Copied" : ""}</span>
       <button type="button" class="tb-icon-button" aria-label="Copy: ${label}" title="Copy the text" onClick=${onCopy}><${Icon} name=${isCopied ? "check" : "copy"} /></button>
     </div>
