@@ -1,11 +1,11 @@
-"""Bands: one line for a group of runs, their mean, with a band that shows how far they spread.
+"""Bands: for each group of runs, a line for their mean and a band that shows how far they spread.
 
-Runs of a group are rarely logged at the same x, so each run is first resampled at common points. If
-the run has rows near a point, its value is their mean. Between two of its rows, it is interpolated
-linearly if both are finite. The run is not extrapolated beyond its ends.
+Runs of a group are rarely logged at the same x, so each run is first resampled at common points.
+Where a run has rows near a point, its value at the point is their mean. Between two of its rows, it
+is interpolated linearly if both are finite. The run is not extrapolated beyond its ends.
 
-A run has one value at each x. Of several rows with the same x, the last one logged is used. After
-a restart at an earlier x, the new rows replace all old rows from that x on.
+A run has one value at each x. If several rows have the same x, the last one logged is used. After a
+restart at an earlier x, the new rows replace all old rows from that x on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Floats = NDArray[np.float64]
 Spread = Literal["range", "deviation", "quartiles"]
 
 _MAX_ROWS_TO_SORT = 1 << 20
-"""Above this number of rows, distinct x are not counted: there are surely more than pixels."""
+"""Maximum number of rows whose distinct x are counted, which requires sorting them.
+
+If there are more rows, there are probably too many distinct x, and the points are pixel columns.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +123,7 @@ def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDAr
     """x and value of the rows that are not replaced by later ones; x is strictly ascending."""
     # 1. From the last segment to the first, keep the rows before the x at which a later one begins.
     # 2. Join the segments in ascending order of x.
-    # 3. Of rows with the same x, keep the last.
+    # 3. Where rows have the same x, keep the last.
     parts = []  # 1
     limit = None
     for first, end in reversed(line.bounds()):
@@ -152,7 +155,7 @@ def _rows_around(start: float, stop: float, x: NDArray[Any], value: Any) -> tupl
 
 
 def _distinct_x(inside: Sequence[Floats], limit: int) -> Floats | None:
-    """All distinct x in ascending order; None if there are more than `limit`."""
+    """All distinct x in ascending order; None if there are more than `limit`, or too many rows."""
     if sum(map(len, inside)) > _MAX_ROWS_TO_SORT:
         return None
     distinct = np.unique(np.concatenate([np.empty(0), *inside]))
@@ -174,6 +177,7 @@ def _resample(
     # 4. Replace the values of points with own rows by the mean of their group.
     # 5. Reset points beyond the ends of x, to which interp extends the first and last mean.
     borders = (points[1:] + points[:-1]) / 2  # 1
+    # `inner` is where the rows between the ends begin and stop.
     inner = np.searchsorted(x, ends[0]), np.searchsorted(x, ends[1], "right")
     cuts = np.searchsorted(x, borders)
     starts = np.unique(np.concatenate([[0], inner, cuts]))

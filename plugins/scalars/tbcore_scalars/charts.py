@@ -27,7 +27,7 @@ class ChartData(NamedTuple):
 
 
 class Charts:
-    """Reads the data of charts from a multiplexer."""
+    """Computes the data of charts from the series in a multiplexer."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims) -> None:
         self._multiplexer = multiplexer
@@ -67,6 +67,7 @@ class Charts:
             indices = select_indices(line, *extent, pixels, window.scale)
             data.tables.append(_table(series, line, indices, window.smoothing))
             x = line.x[indices]
+            # The first selected row of each segment that has any.
             segments = np.unique(np.searchsorted(indices, line.starts))
             entries.append(
                 {
@@ -120,6 +121,7 @@ class Charts:
         return data
 
     def _series(self, tag: str, runs: Iterable[str]) -> Iterable[tuple[str, ScalarSeries]]:
+        """Yields each run that has the tag, and the series."""
         for run in runs:
             try:
                 yield run, self._multiplexer.scalars(run, tag, claims=self._claims)
@@ -128,7 +130,7 @@ class Charts:
 
 
 def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
-    """The window's bounds. Missing bounds are those of all lines; 0 and 1 if there are no lines."""
+    """The window's bounds. Missing ones are taken from all lines, or are 0 and 1 without lines."""
     extents = [extent for line in lines if (extent := line.extent()) is not None]
     first = min((low for low, _ in extents), default=0.0)
     last = max((high for _, high in extents), default=1.0)
@@ -138,7 +140,7 @@ def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
 
 
 def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[float, float]:
-    """A range extended by a share of itself on both sides, measured on the axis's scale."""
+    """A range extended on both sides by a fraction of its width, measured on the axis's scale."""
     if scale == "log" and 0 < start < stop:
         factor = (stop / start) ** margin
         return start / factor, stop * factor
@@ -147,6 +149,7 @@ def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[floa
 
 
 def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], smoothing: float) -> Table:
+    """The columns of the rows at these indices of the line."""
     rows = line.rows_at(indices)
     table = {
         "step": series.step[rows],

@@ -18,7 +18,7 @@ COLUMNS = ("run", "tag", *reader.COLUMNS)
 PIECE_ROWS = 4_000
 """Number of rows per piece. Each piece is made while holding the GIL, so it must be short."""
 MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
-"""Numbers from MIN_PLAIN to below MAX_PLAIN have no exponent, neither in Python nor in orjson."""
+"""Python and orjson both write numbers from MIN_PLAIN to below MAX_PLAIN without an exponent."""
 
 
 def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
@@ -36,7 +36,7 @@ def json_pieces(series: ScalarSeries) -> Iterator[bytes]:
 
 
 def export(multiplexer: Multiplexer, claims: Claims, request: DownloadRequest) -> Iterator[bytes]:
-    """Yields a download as UTF-8 text, without series that do not exist.
+    """Yields a download as UTF-8 text. Series that do not exist are omitted.
 
     CSV has one row per point. JSON maps runs to tags to rows of wall time, step and value.
     """
@@ -62,6 +62,7 @@ def export(multiplexer: Multiplexer, claims: Claims, request: DownloadRequest) -
 
 def _csv_run(run: str, found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
     for tag, series in found:
+        # The empty third field adds the comma before the first number.
         yield from _csv_rows(series, _csv_line([run, tag, ""]).rstrip(b"\r\n"))
 
 
@@ -96,9 +97,9 @@ def _csv_rows(series: ScalarSeries, prefix: bytes) -> Iterator[bytes]:
 
 
 def _numbers(column: NDArray[np.floating[Any]]) -> list[Any]:
-    """The numbers of a column for `_json`, with strings for those that orjson formats differently.
+    """The numbers of a column for `_json`, as Python writes them.
 
-    These are non-finite numbers and numbers with an exponent.
+    orjson writes non-finite numbers and exponents differently, so these are passed as strings.
     """
     numbers: list[Any] = column.tolist()
     magnitude = np.abs(column.astype(np.float64))

@@ -40,9 +40,9 @@ def overview(
 
 
 def evenly_spaced(series: ScalarSeries, sample_count: int) -> ScalarSeries:
-    """The points with the indices (len - 1) * i // (sample_count - 1); all if there are no more.
+    """At most `sample_count` points, at the indices (len - 1) * i // (sample_count - 1).
 
-    This is the rule of TensorFlow 1.0.
+    This is the rule of TensorBoard in TensorFlow 1.0.
     """
     num_points = len(series)
     if num_points <= sample_count:

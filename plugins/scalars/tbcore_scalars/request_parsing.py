@@ -17,8 +17,9 @@ from tbcore_scalars.windows import Axis, Scale
 MAX_PIXELS = 20_000
 """Maximum width of a chart."""
 MAX_BOUND = 1e300
-"""Maximum absolute value of `from` and `to`. Three times their distance is still a finite float."""
+"""Maximum absolute value of `from` and `to`, so that a range with margins has a finite width."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
+"""The fields that requests for lines and for bands have in common."""
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
 
@@ -98,6 +99,7 @@ def parse_download_request(request: Request) -> DownloadRequest:
 
 
 def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
+    """The JSON object in a request's body, which may have only these fields."""
     body = json_body(request)
     unknown = sorted(body.keys() - allowed)
     if unknown:
@@ -119,6 +121,7 @@ def _window(body: Mapping[str, Any]) -> Window:
 
 
 def _names(body: Mapping[str, Any], field: str) -> list[str]:
+    """The strings in an array field, without duplicates."""
     return list(dict.fromkeys(names_in(body, field)))
 
 
@@ -161,5 +164,5 @@ def _bad(field: str, expected: str, given: Any) -> BadRequestError:
 
 
 def _shown(text: str) -> str:
-    # Short, because the response may need up to ten characters to escape each of these.
+    # Short, because each character may take up to ten in the escaped response.
     return text[:80]

@@ -3,7 +3,7 @@
     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
     smoothed[i] = average[i] / (1 - weight ** (i + 1))
 
-Non-finite values are skipped and returned unchanged, and so is a constant series.
+Non-finite values do not count, and are returned unchanged. A constant series is returned unchanged.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 REFERENCE_POINTS = 1000
-"""Number of points that TensorBoard shows. The user's weight is meant for such a series."""
+"""Number of points that TensorBoard shows. The user's weight is meant for series of this length."""
 _BLOCK_ROWS = 32
-"""Rows per matrix product in `_scan`."""
+"""Number of terms in each row of the matrix in `_scan`."""
 _CHUNK_ROWS = 1 << 15
-"""Rows that are smoothed in one go, so that temporary arrays fit in the L2 cache."""
+"""Number of values that are smoothed at once, so that temporary arrays fit in the L2 cache."""
 
 
 def point_weight(weight: float, num_points: int) -> float:
@@ -40,7 +40,7 @@ def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
     """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1."""
     # 1. Select the finite values.
     # 2. Process them in chunks, each of which continues with the last average of the one before.
-    # 3. Divide by the sum of the weights so far, which removes the bias towards 0.
+    # 3. Divide by the sum of the weights so far, which is 1 - weight ** (i + 1).
     result = value.astype(np.float64)
     is_finite = np.isfinite(result)  # 1
     finite = result if is_finite.all() else result[is_finite]
@@ -61,7 +61,7 @@ def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
 
 
 def _scan(term: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    """The recurrence sum[i] = factor * sum[i - 1] + term[i], of shape (n,)."""
+    """Solves the recurrence sum[i] = factor * sum[i - 1] + term[i]; returns shape (n,)."""
     # 1. Arrange the terms as rows of _BLOCK_ROWS, padded with zeros.
     # 2. Multiply by a triangular matrix of powers, which solves the recurrence within each row.
     # 3. The recurrence over the ends of the rows is the same problem, _BLOCK_ROWS times smaller.

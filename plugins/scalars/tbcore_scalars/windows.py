@@ -1,8 +1,8 @@
 """Windows: selects the rows of a series that a chart needs to draw the same picture as all rows.
 
-A chart some 1,000 pixels wide shows only a few rows in each pixel column. If a column has more, its
-first, last, lowest and highest row draw the same picture as all of them. These are kept, together
-with all non-finite rows, which the chart marks. Nothing is averaged: every row was logged.
+If a pixel column has many rows, its first, last, lowest and highest row draw the same picture as
+all of them. These are kept, together with non-finite rows, which the chart marks. Nothing is
+averaged: every row was logged.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Axis = Literal["step", "relative", "wall"]
 Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
 
-MAX_SEGMENTS = 64
-"""Maximum number of times that the step may decrease because of restarts.
+MAX_RESTARTS = 64
+"""Maximum number of decreases of the step that are taken for restarts.
 
 If it decreases more often, several writers log in turn, and their rows are one line.
 """
 MAX_NONFINITE_ROWS = 10_000
-"""Maximum number of non-finite rows that are all kept.
+"""If more rows are non-finite, only the first of each kind in each pixel column is kept.
 
 A run that has diverged logs NaN until its end. One mark per pixel column is then enough.
 """
 _BLOCK_ROWS = 128
-"""Rows per block whose extremes are found in one go."""
+"""Number of rows in a block, see `_extreme_candidates`."""
 _NO_ROWS = np.empty(0, np.int64)
 
 
@@ -48,7 +48,7 @@ class Line:
     value: NDArray[Any]
     """Shape (n,), float32 or float64."""
     order: Rows | None
-    """Shape (n,): the row of the series at each index of the line; None if they are the same."""
+    """Shape (n,): index in the series of each row of the line; None if both have the same order."""
     starts: Rows
     """Shape (num_segments,): the index at which each segment begins; empty without rows."""
 
@@ -78,7 +78,10 @@ class Line:
 
 
 def line_of(series: ScalarSeries, axis: Axis) -> Line:
-    """The series with steps, seconds since its first point, or seconds since the epoch as x."""
+    """The line of a series, with x depending on the axis.
+
+    x is steps, seconds since the first point for `relative`, or seconds since the epoch for `wall`.
+    """
     if axis == "step":
         x: NDArray[Any] = series.step
     elif axis == "wall" or not len(series):
@@ -120,7 +123,8 @@ def count_between(line: Line, start: float, stop: float) -> int:
 def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, int]]:
     """Four indices of each segment, limited to finite x.
 
-    They are its first index, its first index between the two x, the end of these, and its end.
+    They are where the segment begins, where its rows between the two x begin and end, and where the
+    segment ends.
     """
     spans = []
     for first, end in line.bounds():
@@ -149,9 +153,8 @@ def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Ro
     """Indices of the rows to keep from a range of indices within one segment."""
     # 1. Split the range at the edges of pixel columns. Rows before the first edge and after the
     #    last are columns of their own.
-    # 2. Keep the first and the last row of each column, and non-finite rows.
-    # 3. For finding extremes, replace non-finite values by those that are never extreme. A column
-    #    without any finite row is kept whole or by its first rows, see `_nonfinite_rows`.
+    # 2. For the search for extremes, replace non-finite values by ones that are never extreme.
+    # 3. Keep the first and the last row of each column, and non-finite rows.
     # 4. Keep the first lowest and the first highest row of each column, searched among candidates.
     first, end = span
     if first == end:
@@ -168,9 +171,9 @@ def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Ro
         nonfinite, low, high = _NO_ROWS, value, value
     else:
         nonfinite = _nonfinite_rows(value, is_finite, starts)
-        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 3
+        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 2
     is_kept = np.zeros(len(x), np.bool_)
-    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 2
+    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 3
     candidates = _extreme_candidates(low, high, starts)  # 4
     candidate_starts = np.searchsorted(candidates, starts)
     for values, extreme in ((low, np.minimum), (high, np.maximum)):
@@ -199,7 +202,7 @@ def _extreme_candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> 
     """
     # 1. Without at least two blocks per column, all rows are candidates.
     # 2. Keep the lowest and the highest row of each block.
-    # 3. Keep all rows of blocks that belong to two columns, and of the incomplete last block.
+    # 3. Keep all rows of blocks in which a column begins, and of the incomplete last block.
     num_blocks = len(low) // _BLOCK_ROWS
     if num_blocks < 2 * len(starts):  # 1
         return np.arange(len(low), dtype=np.int64)
@@ -226,7 +229,7 @@ def _segment_starts(step: NDArray[np.int64]) -> Rows:
     if not len(step):
         return _NO_ROWS
     restarts = np.flatnonzero(step[1:] < step[:-1]) + 1
-    if len(restarts) > min(MAX_SEGMENTS, len(step) // 4):
+    if len(restarts) > min(MAX_RESTARTS, len(step) // 4):
         restarts = _NO_ROWS
     return np.concatenate([np.zeros(1, np.int64), restarts])
 
