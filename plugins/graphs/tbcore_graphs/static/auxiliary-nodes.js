@@ -54,6 +54,7 @@ export function findAuxiliary(scope, movedToMain, movedToAuxiliary) {
   });
 }
 
+/** Ops and names of nodes that are auxiliary in every scope. */
 const AUXILIARY_OPS = new Set(["IsVariableInitialized", "VarIsInitializedOp", "Assert"]);
 const AUXILIARY_NAMES = /^(save(_\d+)?|init(_\d+)?|init_\w+|report_uninitialized\w*|global_step(_\d+)?|keras_learning_phase|Merge(Summary|AllSummaries).*|zeros_like_init)$/;
 

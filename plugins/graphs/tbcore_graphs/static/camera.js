@@ -14,6 +14,7 @@
 
 /** Limits of the scale. */
 export const SCALES = { min: 0.02, max: 4 };
+/** Smallest margin around an area that is fitted to the screen. */
 const MARGIN_PX = 24;
 /** Additional margin at the bottom, for the legend. */
 const LEGEND_HEIGHT_PX = 20;

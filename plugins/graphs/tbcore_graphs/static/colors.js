@@ -25,6 +25,7 @@ import { formatBytes } from "tbcore/lib/format.js";
 const COST_COLORS = { light: "#f08a24", dark: "#b3541e" };
 /** Opacity of the colours of structures and devices. */
 const NAME_STRENGTH = 0.22;
+/** Most devices in the legend. */
 const MAX_SWATCHES = 8;
 
 /**

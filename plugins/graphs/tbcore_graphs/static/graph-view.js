@@ -190,6 +190,7 @@ export class GraphView {
     this.#canvas.remove();
   }
 
+  /** The camera that shows the whole scene. */
   #fittingCamera() {
     const { width, height } = this.#scene ?? { width: 0, height: 0 };
     return fit({ x: 0, y: 0, width, height }, this.#screen);
@@ -208,6 +209,7 @@ export class GraphView {
     this.#scheduleDraw();
   }
 
+  /** Adapts the canvas to the size of its element. */
   #resize() {
     const { clientWidth: width, clientHeight: height } = /** @type {HTMLElement} */ (this.#canvas.parentElement);
     const wasEmpty = this.#screen.width === 0;
@@ -222,6 +224,7 @@ export class GraphView {
     this.#draw(performance.now());
   }
 
+  /** Draws in the next animation frame. */
   #scheduleDraw() {
     this.#frame ||= requestAnimationFrame((now) => {
       this.#frame = 0;
@@ -291,7 +294,7 @@ export class GraphView {
     this.#pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
   }
 
-  /** @param {PointerEvent} event */
+  /** Hovers without a pressed pointer, pans with one, zooms with two. @param {PointerEvent} event */
   #onMove(event) {
     const last = this.#pointers.get(event.pointerId);
     if (!last) {
@@ -341,13 +344,13 @@ export class GraphView {
     else this.#callbacks.onSelect(hit?.box.name ?? null);
   }
 
-  /** @param {string} name */
+  /** Opens or closes a scope. @param {string} name */
   #toggle(name) {
     this.#callbacks.onHover(null, { left: 0, top: 0 }); // the tooltip would be out of date
     this.#callbacks.onToggle(name);
   }
 
-  /** @param {WheelEvent} event */
+  /** Zooms at the pointer. @param {WheelEvent} event */
   #onWheel(event) {
     event.preventDefault();
     const { left, top } = this.#canvas.getBoundingClientRect();

@@ -56,6 +56,7 @@ export class LayoutClient {
     });
   }
 
+  /** Starts a worker. */
   #start() {
     const worker = new Worker(new URL("./layout-worker.js", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data: { id, layout, error } }) => {

@@ -7,6 +7,7 @@
  * name after it.
  */
 const SLASH = /(?<=[^/])\/(?=.)/s;
+/** The last number in a name, which distinguishes the nodes of a series. */
 const LAST_NUMBER = /\d+(?=\D*$)/;
 
 /** The name of a node or scope without the scope it is in. @param {string} name */

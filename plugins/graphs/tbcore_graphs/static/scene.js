@@ -84,12 +84,13 @@ export const SIZES = { label: 12, small: 10, header: 26, pad: 14, band: 4, messa
  * would be unreadable.
  */
 export const MAX_CHILDREN = 600;
+/** Most edges between the children of a scope that is drawn. */
 export const MAX_EDGES = 3000;
 /** Most ports on one side of a scope; all further ones share the last. */
 const MAX_PORTS = 12;
 /**
- * If an outside node is connected to more children than this, its edges are hidden, since they would
- * not show the flow of data.
+ * If an outside node is connected to more children than this, its edges are hidden, since they
+ * would not show the flow of data.
  */
 const MAX_PORT_LINES = 6;
 /**
@@ -99,6 +100,7 @@ const MAX_PORT_LINES = 6;
 const MAX_EDGES_WITH_LABEL_SPACE = 30;
 /** Distance between a box and a line that is routed around it. */
 const DETOUR_PX = 14;
+/** Longer labels of boxes are shortened. */
 const MAX_LABEL_WIDTH_PX = 168;
 
 /**
@@ -513,14 +515,15 @@ function connectToPort(path, which, x, box) {
   const isEnd = which === "end";
   const y = isEnd ? box.y + box.height : box.y;
   const side = isEnd ? 1 : -1;
-  // The next point of the line inside the drawing must be on the port's side of the border.
-  const [, nextY] = path.slice(isEnd ? -4 : 2);
+  // If the neighbouring point of the line is on the box's side of the border, the line would cross
+  // the box.
+  const [, neighbourY] = path.slice(isEnd ? -4 : 2);
   path.splice(isEnd ? -2 : 0, 2);
   const places = [[x, y]];
-  if ((nextY - y) * side < 0) {
+  if ((neighbourY - y) * side < 0) {
     const beside = x < box.x + box.width / 2 ? box.x - DETOUR_PX : box.x + box.width + DETOUR_PX;
     const corner = y + side * DETOUR_PX;
-    places.push([x, corner], [beside, corner], [beside, nextY]);
+    places.push([x, corner], [beside, corner], [beside, neighbourY]);
   }
   if (isEnd) path.push(...places.reverse().flat());
   else path.unshift(...places.flat());

@@ -25,6 +25,7 @@ import { amplitudeOf, baselinesOf, curveAt, positionTicks, ridgeAt, fadedColor, 
  * @typedef {CanvasRenderingContext2D} Context
  */
 
+/** Height of a line of a label. */
 const LINE_HEIGHT_PX = 13;
 /** Width reserved for one label of the axis of values. */
 const LABEL_WIDTH_PX = 58;
@@ -352,6 +353,7 @@ export class RidgeChart {
     return notes.join(", ");
   }
 
+  /** Reads the theme's colours from the style sheets. */
   #readColors() {
     const style = getComputedStyle(this.#element);
     const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
@@ -363,6 +365,7 @@ export class RidgeChart {
     };
   }
 
+  /** Describes the contents to screen readers. */
   #updateLabel() {
     const first = this.#histograms[0];
     const last = this.#histograms[this.#histograms.length - 1];
@@ -379,14 +382,14 @@ export class RidgeChart {
     drawSoon(this.#draw, true);
   }
 
-  /** @param {Range | null} view */
+  /** Sets the visible range, without drawing. @param {Range | null} view */
   #setView(view) {
     const wasZoomed = this.#view !== null;
     this.#view = view;
     if (wasZoomed !== (view !== null)) this.#onZoom(view !== null);
   }
 
-  /** @param {KeyboardEvent} event */
+  /** Returns whether the key had an effect. @param {KeyboardEvent} event */
   #onKey({ key }) {
     const hasReading = this.#reading !== null;
     const last = this.#histograms.length - 1;
@@ -464,7 +467,7 @@ export class RidgeChart {
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
   }
 
-  /** @param {Reading} reading @returns {import("tbcore/lib/chart-types.js").ReadOut} */
+  /** The text about a bucket. @param {Reading} reading @returns {import("tbcore/lib/chart-types.js").ReadOut} */
   #readOut({ row, bucket, value }) {
     const histogram = this.#histograms[row];
     const { step, wallTime, min, max, num, buckets } = histogram;

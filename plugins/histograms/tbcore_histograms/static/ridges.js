@@ -13,6 +13,7 @@ import { durationTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
 
 /** Height of the highest ridge, as a share of the plot's, if several ridges are stacked. */
 const STACKED_HEIGHT_SHARE = 0.42;
+/** Height reserved for one label of the vertical axis. */
 const TICK_HEIGHT_PX = 20;
 /** Share of the run's colour in the colour of its oldest histogram. */
 const OLDEST_COLOR_SHARE = 0.22;

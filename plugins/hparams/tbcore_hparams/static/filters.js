@@ -107,7 +107,7 @@ function parseOne(key, kind, rest) {
   return Number.isNaN(min) || Number.isNaN(max) || (min === null && max === null) ? [] : [{ key, min, max }];
 }
 
-/** @param {number | null} bound */
+/** A bound as text for the address. @param {number | null} bound */
 function formatBound(bound) {
   return bound === null ? UNBOUND : String(bound);
 }

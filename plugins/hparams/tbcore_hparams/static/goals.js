@@ -8,6 +8,7 @@
  * @typedef {import("./types.js").Goal} Goal
  */
 
+/** Words in the name of a metric that suggest its goal. */
 const LOWER_IS_BETTER = new Set(
   "loss losses err error errors cost perplexity ppl nll bce mse rmse mae mape smape kl divergence fid kid lpips wer cer ter eer regret brier energy latency time seconds duration distance".split(
     " ",
@@ -18,6 +19,7 @@ const HIGHER_IS_BETTER = new Set(
     " ",
   ),
 );
+/** Names of metrics that are measured on held-out data. */
 const HELD_OUT = /(^|[^a-z])(val|valid|validation|eval|evaluation|test|dev|holdout)([^a-z]|$)/i;
 
 /**

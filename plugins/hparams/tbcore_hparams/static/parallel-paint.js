@@ -25,11 +25,13 @@ import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
  * @property {string} surface  the background
  */
 
+/** Space for labels beside the first and the last axis, in wide plots. */
 const SIDE_MARGIN_PX = 64;
 const TOP_MARGIN_PX = 10;
 const BOTTOM_MARGIN_PX = 12;
 /** Distance between the lower end of an axis and the cells that have no position on it. */
 const UNPLACED_GAP_PX = 20;
+/** Smallest distance between the labels of an axis. */
 const LABEL_HEIGHT_PX = 26;
 /** Largest distance between the pointer and a line that it hits. */
 const HIT_DISTANCE_PX = 8;

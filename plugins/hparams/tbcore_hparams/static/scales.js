@@ -240,7 +240,7 @@ function rounded(value, round) {
   return Number((round(value / unit) * unit).toPrecision(BOUND_DIGITS + 1));
 }
 
-/** @param {number} share */
+/** The share, limited to the axis. @param {number} share */
 function clip(share) {
   return Math.min(1, Math.max(0, share));
 }

@@ -16,7 +16,9 @@ import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
  */
 
 const MARGIN_PX = { left: 64, right: 18, top: 12, bottom: 26 };
+/** Radius of a dot. */
 const RADIUS_PX = 4;
+/** Largest distance between the pointer and the centre of a dot that it hits. */
 const HIT_DISTANCE_PX = 10;
 /**
  * On ordinal axes, dots are spread over this share of the distance between values, so that dots of

@@ -61,6 +61,7 @@ export class SweepSource {
     return this.#loading;
   }
 
+  /** Sends requests until nothing has changed during the last one. */
   async #loadUntilCurrent() {
     while (this.#isStale && !this.#host.signal.aborted) {
       this.#isStale = false;

@@ -13,6 +13,7 @@
 
 /** Group names that are hashes of hyperparameters; the label has only their beginning. */
 const HASH = /^[0-9a-f]{32,}$/;
+/** Characters of a hash that are shown. */
 const HASH_LENGTH = 8;
 
 /**

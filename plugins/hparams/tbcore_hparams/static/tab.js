@@ -27,12 +27,14 @@ import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUE_CHOICES, w
  * @typedef {ReturnType<typeof useTab>} Tab
  */
 
+/** How texts name the aggregations. */
 const AGGREGATION_NAMES = { avg: "mean", min: "minimum", max: "maximum", median: "median" };
 /**
  * How long filters must stay unchanged before importance is computed, which takes longer than a
  * frame.
  */
 const DEBOUNCE_MS = 200;
+/** The colour of rows without a value of the metric, or without a selected run. */
 const NO_METRIC_COLOR = "#888888";
 
 /**

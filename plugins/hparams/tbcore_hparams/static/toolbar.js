@@ -42,6 +42,7 @@ const VALUE_OPTIONS = [
   ["best", "Best value", "Shows the best value over all steps of a session; the last one if the metric's name does not say which values are better"],
 ];
 /**
+ * The formats in which the table can be downloaded.
  * @type {readonly (readonly [name: string, ending: string, type: string, make: (shown: import("./export.js").Shown) => string])[]}
  */
 const FILES = [

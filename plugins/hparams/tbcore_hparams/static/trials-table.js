@@ -22,6 +22,7 @@ import { exactText, shortText, writerOf } from "./cell-text.js";
 /** @typedef {import("./types.js").Column} Column */
 
 const ROW_HEIGHT_PX = 31;
+/** Height of the headings, which stay in place above the rows. */
 const HEAD_HEIGHT_PX = 46;
 /** Height of the details of a row before they are measured. */
 const INITIAL_DETAILS_HEIGHT_PX = 300;

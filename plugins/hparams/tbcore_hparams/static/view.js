@@ -131,8 +131,8 @@ function defaultAxes(sweep, metric) {
 }
 
 /**
- * Hyperparameters that differ. In sweeps of more than 12 rows, texts such as file names are left out:
- * those with more distinct values than half of the rows.
+ * Hyperparameters that differ. In sweeps of more than 12 rows, texts with more distinct values than
+ * half of the rows, such as file names, are left out.
  * @param {Sweep} sweep
  */
 function candidatesOf({ columns, groups }) {

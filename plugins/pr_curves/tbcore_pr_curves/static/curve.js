@@ -44,6 +44,7 @@ const PADDING = 0.06;
 /** How far outside the plot a point may be and still be hit. */
 const HIT_MARGIN_PX = 1;
 
+/** The fields of a response that are columns. */
 const COLUMNS = /** @type {const} */ ([
   "precision", "recall", "true_positives", "false_positives", "true_negatives", "false_negatives", "thresholds",
 ]);

@@ -163,11 +163,11 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   useEffect(() => {
     chart.current?.setView(view);
   }, [view, isNear]);
-  const axis = useRef(options.x);
+  const lastAxis = useRef(options.x);
   useEffect(() => {
     if (!link) return undefined;
     if (link.view) setView(link.view);
-    else if (view && axis.current === options.x) link.move(view, true, follow);
+    else if (view && lastAxis.current === options.x) link.move(view, true, follow);
     return link.join(follow);
   }, [link]);
   const addressView = tab.viewOf(id);
@@ -178,15 +178,15 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     chart.current?.restyle();
   }, [theme]);
   useEffect(() => {
-    if (axis.current === options.x) return;
-    axis.current = options.x;
+    if (lastAxis.current === options.x) return;
+    lastAxis.current = options.x;
     // A view means nothing on another axis.
     setView(null);
     tab.onView(id, null);
     lastView.current = null;
   }, [options.x]);
 
-  /** Fetch changes. A running request is not cancelled, or a growing run would never be drawn. */
+  /** Fetch changes. A running request goes on, or a growing run would never be drawn. */
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -213,8 +213,8 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       timer = undefined;
       const candidates = [...new Set([target, ...views])];
       const next = cachedLines(store, lineParts, options, candidates, hoveredGroup);
-      const best = views.find((each) => covers(each, target, options.logX ? "log" : "linear")) ?? null;
-      linesDrawn.current = { view: best, drawFor: (other) => draw(false, other) };
+      const drawnView = views.find((each) => covers(each, target, options.logX ? "log" : "linear")) ?? null;
+      linesDrawn.current = { view: drawnView, drawFor: (other) => draw(false, other) };
       chart.current?.setLines(next.lines);
       setShown(next);
       setHasLines(isComplete);

@@ -1,6 +1,5 @@
 /**
- * The exact points of lines at one x. A chart of a long series draws only a selection of its
- * points.
+ * The exact points of lines at one x. A chart of a long series draws only some of its points.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";

@@ -4,7 +4,7 @@
 
 /** @import { LinkedZoom, Move } from "./types.js" */
 
-/** Creates an empty set of charts that zoom together. @returns {LinkedZoom} */
+/** Creates an empty set of such charts. @returns {LinkedZoom} */
 export function makeLinkedZoom() {
   /** @type {Set<{ current: Move }>} */
   const charts = new Set();

@@ -8,6 +8,7 @@ import { h } from "preact";
 
 /** @typedef {string | [tag: string, attributes: Record<string, string>, children: Node[]]} Node */
 
+/** Elements that texts may contain. */
 const TAGS = new Set(
   (
     "a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li mark " +

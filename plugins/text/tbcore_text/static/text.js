@@ -125,6 +125,7 @@ function Changes({ entry, query, found, baseAnswers }) {
     )}</pre>`;
 }
 
+/** The element and the sign of each kind of line in a comparison. */
 const ELEMENTS = { same: "span", removed: "del", added: "ins" };
 const SIGNS = { same: "  ", removed: "− ", added: "+ " };
 
