@@ -25,18 +25,19 @@ class Aggregate(NamedTuple):
     """Metrics of groups. All arrays have the shape (number of metrics, number of groups)."""
 
     names: Sequence[MetricName]
-    num_sessions: Rows
+    num_sessions: NDArray[np.int64]
     """Number of sessions that the value was computed from; 0 if there is no value."""
     value: NDArray[np.float64]
     """NaN if there is no value."""
-    step: Rows
+    step: NDArray[np.int64]
     """0 if there is no value."""
     wall_time: NDArray[np.float64]
     """Seconds since the epoch; NaN if there is no value."""
-    rank: Rows
+    rank: NDArray[np.int64]
     """Order of a group's metrics in responses, ascending; equal ranks are in the order of `names`.
 
-    For AVG, it is the row in `Groups.sessions` of the first session that has the metric.
+    For AVG, it is the row in `Groups.sessions` of the first session that has the metric. For all
+    other methods it is 0.
     """
 
 
@@ -45,14 +46,14 @@ def aggregate(
 ) -> Aggregate:
     """The metrics of the groups, aggregated with `method`, a value of AggregationType.
 
-    AVG, which is also the meaning of AGGREGATION_UNSET, is the mean over the sessions that have the
-    metric; the mean of steps is rounded down.
+    AVG and AGGREGATION_UNSET compute the mean over the sessions that have the metric. The mean of
+    the steps is rounded down.
 
     MIN, MAX and MEDIAN choose one session to represent each group: the one whose metric `by` is the
-    lowest, the highest or the median (the lower one, for an even number). Of equal sessions the
-    first by name is chosen, and sessions with NaN only if there are no others. A group without
-    the metric `by` has no values. If given, `chooser` supplies the values of `by` to choose by, in
-    place of those in `metrics`.
+    lowest, the highest or the median (the lower one, for an even number). If values are equal, the
+    first session by name is chosen. A session with NaN is chosen only if there are no others. A
+    group without the metric `by` has no values. The values of `by` that are compared come from
+    `chooser` if it is given, otherwise from `metrics`.
     """
     if method in (api_pb2.AGGREGATION_UNSET, AVG):
         return _means(metrics, groups)
@@ -60,6 +61,7 @@ def aggregate(
 
 
 def _means(metrics: Metrics, groups: Groups) -> Aggregate:
+    """The means over the sessions of each group, see `aggregate`."""
     # 1. Reorder the sessions of all metrics by group.
     # 2. Count the sessions of each group that have each metric.
     # 3. Divide the sums of values and wall times by the counts.
@@ -69,7 +71,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
     group = np.repeat(np.arange(num_groups), groups.sizes)  # 1
     present = metrics.present[:, groups.sessions]
 
-    def sum_ints(numbers: NDArray[np.int64]) -> Rows:
+    def sum_ints(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.add.reduceat(numbers, groups.starts[:-1], axis=1, dtype=np.int64)
 
     def sum_floats(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,7 +101,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
 
 
 def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricName) -> Rows:
-    """The session that represents each group, as an index; -1 for groups without one."""
+    """Index of the session that represents each group; -1 for groups without one."""
     # 1. Get the value of `by` for each row of `groups.sessions`.
     # 2. Keep the rows with a number; those with NaN only in groups that have no number.
     # 3. Sort the rows by group, and by value within the group. Equal values keep their order.
@@ -124,7 +126,7 @@ def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricNa
 
 
 def _metrics_of(metrics: Metrics, sessions: Rows) -> Aggregate:
-    """The metrics of one session per group; no values for the index -1."""
+    """The metrics of groups that are represented by one session each; no values for index -1."""
     present = metrics.present[:, sessions] & (sessions >= 0)
     return Aggregate(
         metrics.names,

@@ -33,9 +33,10 @@ def download(
     hparams: Collection[str] | None,
     visible: Sequence[bool],
 ) -> Download:
-    """The visible columns of the chosen groups.
+    """The visible columns of the chosen groups, which are given as indices.
 
-    `visible` has one element per column, hyperparameters first; columns after its end are omitted.
+    `visible` has one element per column, hyperparameters first. If it is shorter, the columns after
+    its end are omitted.
     A missing hyperparameter is "", a missing metric None. If `hparams` is given, all other
     hyperparameters are treated as missing.
     """
@@ -58,9 +59,9 @@ def download(
             continue
         header.append(metric.display_name or metric.name.tag)
         i = metric_index[metric.name]
-        values_ = metrics.value[i, chosen].tolist()
+        numbers = metrics.value[i, chosen].tolist()
         present = (metrics.num_sessions[i, chosen] > 0).tolist()
-        columns.append([v if p else None for p, v in zip(present, values_, strict=True)])
+        columns.append([v if p else None for p, v in zip(present, numbers, strict=True)])
     rows = list(zip(*columns, strict=True)) if columns else [()] * len(chosen)
     return Download(header, rows)
 
@@ -112,4 +113,4 @@ _LATEX_ESCAPES = str.maketrans(
 )
 
 FORMATS: dict[str, Callable[[Download], Response]] = {"json": _json, "csv": _csv, "latex": _latex}
-"""Name of each download format to the function that makes a response of a table."""
+"""Name of each download format to the function that makes a response from a table."""

@@ -14,7 +14,7 @@ from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
 
 MAX_CHOICES = 10
-"""Default maximum number of strings that are listed as a hyperparameter's values.
+"""Default maximum number of strings that are listed as a hyperparameter's possible values.
 
 If there are more, front ends offer a search field in place of a list.
 """
@@ -72,7 +72,7 @@ class Experiment(NamedTuple):
 def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     """Merges logged experiments, of which there must be at least one.
 
-    Some programs log one per session. Of hyperparameters and metrics with the same name, the first
+    Some programs log one per session. If hyperparameters or metrics have the same name, the first
     one is used.
     """
     hparams: dict[str, HParamInfo] = {}
@@ -101,7 +101,9 @@ def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
 def infer_experiment(
     columns: Mapping[str, Values], metrics: Iterable[MetricName], max_choices: int = MAX_CHOICES
 ) -> Experiment:
-    """An experiment with the hyperparameters found in the sessions, sorted by name, and metrics.
+    """An experiment with the hyperparameters of the sessions, sorted by name, and these metrics.
+
+    `columns` maps the name of each hyperparameter to its values in all sessions.
 
     The strings of a hyperparameter are listed as its values if there are at most `max_choices`.
     Without any hyperparameter, the experiment has no metrics either.
@@ -112,7 +114,7 @@ def infer_experiment(
 
 
 def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:
-    """The logged experiment, extended by what was found only in the sessions, as undeclared."""
+    """The logged experiment, with what only `found` contains appended as undeclared."""
     hparams = {info.name for info in logged.hparams}
     metrics = {(normalized(info.name.group), info.name.tag) for info in logged.metrics}
     return logged._replace(

@@ -16,10 +16,7 @@ from tbcore_hparams.values import ABSENT, Rows, Values, limit_names
 
 
 class Groups(NamedTuple):
-    """Sessions by group.
-
-    Sessions are indices into `Sessions.all`.
-    """
+    """Groups of sessions. Sessions are indices into `Sessions.all`."""
 
     names: Sequence[str]
     """Names of the groups, in ascending order."""
@@ -30,11 +27,11 @@ class Groups(NamedTuple):
 
     @property
     def first(self) -> Rows:
-        """Shape (num_groups,): the first session of each group, whose hyperparameters it has."""
+        """Shape (num_groups,): each group's first session, which supplies its hyperparameters."""
         return self.sessions[self.starts[:-1]]
 
     @property
-    def sizes(self) -> Rows:
+    def sizes(self) -> NDArray[np.int64]:
         """Shape (num_groups,): number of sessions in each group."""
         return np.diff(self.starts)
 
@@ -82,7 +79,10 @@ class ExperimentData(NamedTuple):
     generation: str
     """Identifies this state of the data; every other state has another string."""
     experiment: Experiment
-    """The experiment as logged, followed by what it does not declare but sessions contain."""
+    """As logged or, if none was logged, as inferred.
+
+    A logged experiment is followed by what only the sessions contain.
+    """
     sessions: Sessions
     metrics: Metrics
     """The metrics of `experiment`, in the same order, for all sessions."""

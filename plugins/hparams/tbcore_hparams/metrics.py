@@ -35,7 +35,7 @@ class Metrics(NamedTuple):
     present: NDArray[np.bool_]
     """Whether the session logged the metric."""
     value: NDArray[np.float64]
-    """The last value, unless in Extremes; NaN where not present."""
+    """The last value, or in Extremes the lowest or highest one; NaN where not present."""
     step: NDArray[np.int64]
     """The step of the value; 0 where not present."""
     wall_time: NDArray[np.float64]
@@ -71,7 +71,7 @@ def run_of(session: str, group: str) -> str:
 def containing_sessions(run: str, sessions: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yields (session, group) for each session that contains a run, the innermost session first.
 
-    `group` is the group that the run's metrics have in that session.
+    `group` is that of the run's metrics in that session, see MetricName.
     """
     if run in sessions:
         yield run, ""
@@ -89,6 +89,7 @@ def find_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) ->
 
     A metric gets its group from the innermost session that contains its run.
     """
+    # Count whole lists of tags first: most sessions log the same ones.
     tags_of_groups = Counter[tuple[str, tuple[str, ...]]]()
     for run, last in points.items():
         for _, group in containing_sessions(run, sessions):
@@ -102,7 +103,7 @@ def find_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) ->
 
 
 def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, LastPoints]:
-    """The lowest and the highest point of each tag of a run.
+    """The points with the lowest and with the highest value of each tag of a run.
 
     Raises NotFoundError if the run does not exist.
     """
@@ -144,32 +145,32 @@ def collect(
     )
     session_index = {name: i for i, name in enumerate(sessions)}
     # Group, then tag, to the indices in `names`. Several groups may normalize to the same one.
-    metrics_by_tag: dict[str, dict[str, list[int]]] = {}
+    metrics_by_group: dict[str, dict[str, list[int]]] = {}
     for metric, (group, tag) in enumerate(names):
-        metrics_by_tag.setdefault(normalized(group), {}).setdefault(tag, []).append(metric)
+        metrics_by_group.setdefault(normalized(group), {}).setdefault(tag, []).append(metric)
     # Most sessions log the same tags, so the assignment of tags to metrics is computed only once.
     cache: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
     for run, last in points.items():
         tags = tuple(last.tags)
         for session, group in containing_sessions(run, session_index):
-            if group not in metrics_by_tag:
+            if group not in metrics_by_group:
                 continue
             key = (group, tags)
             if key not in cache:
-                cache[key] = _pairs(metrics_by_tag[group], tags)
-            rows, points_ = cache[key]
+                cache[key] = _pairs(metrics_by_group[group], tags)
+            rows, tag_indices = cache[key]
             column = session_index[session]
             metrics.present[rows, column] = True
-            metrics.value[rows, column] = last.value[points_]
-            metrics.step[rows, column] = last.step[points_]
-            metrics.wall_time[rows, column] = last.wall_time[points_]
+            metrics.value[rows, column] = last.value[tag_indices]
+            metrics.step[rows, column] = last.step[tag_indices]
+            metrics.wall_time[rows, column] = last.wall_time[tag_indices]
     return metrics
 
 
 def _pairs(
     metrics_by_tag: Mapping[str, list[int]], tags: Iterable[str]
 ) -> tuple[list[int], list[int]]:
-    """Pairs of a metric's index and the index of its tag in `tags`, as two lists."""
+    """Two lists of equal length: indices of metrics, and the index in `tags` of each one's tag."""
     pairs = [(metric, i) for i, tag in enumerate(tags) for metric in metrics_by_tag.get(tag, ())]
     return [metric for metric, _ in pairs], [i for _, i in pairs]
 

@@ -31,7 +31,7 @@ class Column(NamedTuple):
 def named_columns(
     all_params: Sequence[ColParams], sessions: Sessions, groups: Groups, metrics: Aggregate
 ) -> list[Column]:
-    """The columns that a request names, with the values of the groups."""
+    """The columns that a request names, each with the values of all groups."""
     found: dict[str | MetricName, Values] = {}
     columns = []
     for params in all_params:
@@ -58,6 +58,7 @@ def select_groups(columns: Sequence[Column], num_groups: int) -> Rows:
     matcher = Matcher()
     passing = np.ones(num_groups, bool)
     for column in columns:
+        # Test only the groups that have passed all filters so far.
         passing[passing] = _passing(column, np.flatnonzero(passing), matcher)
     rows = np.flatnonzero(passing)
     keys: list[NDArray[np.float64] | NDArray[np.int8] | Mask] = []
@@ -72,6 +73,7 @@ def select_groups(columns: Sequence[Column], num_groups: int) -> Rows:
 
 
 def _metric(name: MetricName, metrics: Aggregate) -> Values:
+    """The values of a metric in all groups; all are missing if there is no such metric."""
     if name not in metrics.names:
         return Values.all_missing(metrics.value.shape[1])
     i = metrics.names.index(name)
@@ -82,7 +84,7 @@ def _metric(name: MetricName, metrics: Aggregate) -> Values:
 
 
 def _passing(column: Column, rows: Rows, matcher: Matcher) -> Mask:
-    """Whether each of these groups passes the filter of the column."""
+    """Whether each of these groups passes the filter of the column; groups are given as rows."""
     params = column.params
     kind = params.WhichOneof("filter")
     if kind is None and not params.exclude_missing_values:
@@ -147,7 +149,7 @@ def _type_error(params: ColParams, what: str, values: Values, *allowed: int) -> 
 def _sort_keys(column: Column, rows: Rows) -> list[NDArray[np.float64] | NDArray[np.int8] | Mask]:
     """Sort keys of these groups, the most significant first. All keys sort in ascending order.
 
-    Missing values are last, or first if requested, in both directions. Booleans are less than
+    Missing values are last, or first if requested, whatever the order. Booleans are less than
     numbers, and numbers less than strings. NaN is greater than all other numbers.
     """
     # 1. The first key puts missing values last or first.

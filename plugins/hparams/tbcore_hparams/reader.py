@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_WARNINGS = 100
-"""Maximum number of warnings about invalid messages, to keep the log readable."""
+"""Maximum number of warnings about invalid messages, so that they do not fill the log."""
 
 
 class Reader:
@@ -54,7 +54,7 @@ class Reader:
         self._data: ExperimentData | None = None
         self._warned: set[tuple[str, str]] = set()
         """(Run, tag) of each warning so far."""
-        self._has_warned_of_columns = False
+        self._has_warned_about_columns = False
 
     def read(self) -> ExperimentData:
         """The current data; the same object until something in it changes."""
@@ -121,8 +121,9 @@ class Reader:
         if logged:
             experiment = add_undeclared(merge_logged(logged), experiment)
         limit = max_columns(len(names))
+        # Both were limited when they were collected: if one is full, names may have been dropped.
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= limit:
-            self._warn_of_columns(limit, len(names))
+            self._warn_about_columns(limit, len(names))
             experiment = experiment._replace(metrics=experiment.metrics[:limit])
         metrics = collect(
             points,
@@ -139,9 +140,9 @@ class Reader:
             self._warned.add((run, tag))
             logger.warning("run %.200r: ignoring invalid data in tag %s: %s", run, tag, problem)
 
-    def _warn_of_columns(self, limit: int, num_sessions: int) -> None:
-        if not self._has_warned_of_columns:
-            self._has_warned_of_columns = True
+    def _warn_about_columns(self, limit: int, num_sessions: int) -> None:
+        if not self._has_warned_about_columns:
+            self._has_warned_about_columns = True
             logger.warning(
                 "too many columns for %d sessions: using at most %d hyperparameters and %d metrics",
                 num_sessions,
@@ -151,7 +152,7 @@ class Reader:
 
 
 class _RunCache(Generic[T]):
-    """A value for each run, made again when the run changes."""
+    """A value for each run, which is made again when the run's generation changes."""
 
     def __init__(self) -> None:
         self.values: dict[str, T] = {}

@@ -25,7 +25,7 @@ M = TypeVar("M", bound=Message)
 MAX_COLUMNS = 10_000
 """Maximum length of `colParams`, in which front ends send one element for each column."""
 MAX_COMMAS = 50_000
-"""Maximum number of commas in a message, which is about its number of values.
+"""Maximum number of commas in a message, which has about as many values.
 
 Protobuf's JSON parser takes about 10 µs per value, during which all other requests wait. A
 compressed body of 1 MB can contain 5 million values.
@@ -80,7 +80,8 @@ def session_groups_request(request: Request) -> ListSessionGroupsRequest:
 def included_hparams(message: ListSessionGroupsRequest) -> set[str] | None:
     """Names of the hyperparameters to include in the response; None for all of them.
 
-    If any column of the request sets `include_in_result`, only columns in the request are included.
+    If any column of the request sets `include_in_result`, only hyperparameters that are columns of
+    the request are included, except those that set it to false.
     """
     if not any(params.HasField("include_in_result") for params in message.col_params):
         return None
@@ -100,7 +101,7 @@ def download_format(request: Request) -> str:
 
 
 def visible_columns(request: Request) -> list[bool]:
-    """For each column of a download, whether it is requested."""
+    """Whether each column of a download is requested."""
     text = required(request, "columnsVisibility")
     try:
         visible = orjson.loads(text)
@@ -122,7 +123,10 @@ def one_of(request: Request, name: str, choices: Sequence[str]) -> str:
 
 
 def aggregation(request: Request) -> int:
-    """The requested aggregation of a group's sessions, a value of AggregationType."""
+    """The requested aggregation of a group's sessions, a value of AggregationType.
+
+    All but AVG require the parameter `tag`: the metric by which a session is chosen.
+    """
     name = one_of(request, "aggregation", list(_AGGREGATIONS))
     if name != "avg":
         required(request, "tag")

@@ -22,7 +22,7 @@ from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NULL, NUMBER, OTHER, STRING, Rows, Values
 
 Cells = Sequence[str]
-"""JSON text of one array element or object member per row, without commas; "" for none."""
+"""JSON text for each row: one array element or object member, without commas; "" for none."""
 
 
 def experiment_json(experiment: Experiment) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def session_groups_json(
         [_text(groups.names[group]) for group in chosen.tolist()],
         _joined(hparam_cells, len(chosen)),
         _joined(metric_cells, len(chosen), metrics.rank[:, chosen]),
-        _sessions_of_groups(data, groups, metrics.names, chosen),
+        _sessions_of_groups(data, groups, chosen, has_metrics=len(metrics.names) > 0),
         [_text(data.sessions.all[session].monitor_url) for session in first.tolist()],
         strict=True,
     )
@@ -122,9 +122,9 @@ def _enum_name(enum: Any, number: int) -> str | int:
 
 
 def _sessions_of_groups(
-    data: ExperimentData, groups: Groups, names: Sequence[MetricName], chosen: Rows
+    data: ExperimentData, groups: Groups, chosen: Rows, *, has_metrics: bool
 ) -> list[str]:
-    """For each chosen group, the JSON of its sessions, separated by commas."""
+    """The JSON of each chosen group's sessions, separated by commas."""
     # 1. Find where each chosen group's sessions start and end in the output.
     # 2. Number the sessions within each group, and look them up in `groups.sessions`.
     # 3. Make the text of all sessions at once, and join it group by group.
@@ -133,19 +133,19 @@ def _sessions_of_groups(
     starts = ends - sizes
     inside = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)  # 2
     sessions = groups.sessions[inside + np.repeat(groups.starts[chosen], sizes)]
-    texts = _session_texts(data, names, sessions)  # 3
+    texts = _session_texts(data, sessions, has_metrics=has_metrics)  # 3
     return [
         ",".join(texts[start:end])
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
 
 
-def _session_texts(data: ExperimentData, names: Sequence[MetricName], indices: Rows) -> list[str]:
-    """The message Session of each session, as JSON; without metrics if `names` is empty."""
+def _session_texts(data: ExperimentData, indices: Rows, *, has_metrics: bool) -> list[str]:
+    """The message Session of each session, as JSON, with or without metrics."""
     metric_cells = [
         _metric_cells(name, *(column[indices] for column in columns))
         for name, *columns in zip(*data.metrics, strict=True)
-        if names
+        if has_metrics
     ]
     sessions = [data.sessions.all[index] for index in indices.tolist()]
     rows = zip(
@@ -171,7 +171,7 @@ def _metric_cells(
     name: MetricName,
     present: NDArray[np.bool_],
     value: NDArray[np.float64],
-    step: Rows,
+    step: NDArray[np.int64],
     wall_time: NDArray[np.float64],
 ) -> Cells:
     """The message MetricValue of each row; "" where it is not present."""
@@ -185,7 +185,7 @@ def _metric_cells(
 
 
 def _hparam_cells(name: str, values: Values) -> Cells:
-    """A JSON object member, the name and the value, for each row; "" where it is missing."""
+    """A JSON object member for each row: the name and the value; "" where it is missing."""
     texts = np.full(len(values.kind), None, object)
     is_number = values.kind == NUMBER
     texts[is_number] = _number_texts(values.number[is_number])
@@ -203,7 +203,9 @@ def _hparam_cells(name: str, values: Values) -> Cells:
     return [prefix + text if text is not None else "" for text in texts.tolist()]
 
 
-def _joined(columns: Sequence[Cells], num_rows: int, rank: Rows | None = None) -> list[str]:
+def _joined(
+    columns: Sequence[Cells], num_rows: int, rank: NDArray[np.int64] | None = None
+) -> list[str]:
     """The cells of each row, joined by commas.
 
     Cells are in the order of the columns, or sorted by `rank`, which has the shape
@@ -231,4 +233,5 @@ def _number_texts(numbers: NDArray[Any]) -> list[str]:
 
 
 def _text(value: str | int | dict[str, str]) -> str:
+    """The value as JSON."""
     return orjson.dumps(value).decode()

@@ -49,7 +49,7 @@ class Selection(NamedTuple):
 
 
 def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> list[Route]:
-    """/experiment, /session_groups, /metric_evals, /download_data, and /table.
+    """The routes /experiment, /session_groups, /metric_evals, /download_data and /table.
 
     /metric_evals returns at most `samples` points; 0 means all. /experiment lists the values of a
     string hyperparameter if there are at most `max_choices`.
@@ -106,7 +106,8 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
     def table(request: Request) -> Response:
         method = aggregation(request)
         has_extremes = one_of(request, "extremes", ("false", "true")) == "true"
-        chosen_by = one_of(request, "by", ("last", "lowest", "highest"))
+        # The metric `by` chooses the session that represents a group, by its value of this kind.
+        value_kind = one_of(request, "by", ("last", "lowest", "highest"))
         by = MetricName(optional(request, "group", ""), optional(request, "tag", ""))
         data = reader.read()
         if method != AVG and by not in data.metrics.names:
@@ -114,15 +115,17 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
         if optional(request, "known") == data.generation:
             return columns_response({"generation": data.generation, "unchanged": True}, [])
         groups = data.sessions.groups()
-        needs_extremes = has_extremes or chosen_by != "last"
+        needs_extremes = has_extremes or value_kind != "last"
         extremes = reader.extremes(data)._asdict() if needs_extremes else {}
-        chooser = extremes.get(chosen_by, data.metrics)
+        chooser = extremes.get(value_kind, data.metrics)
         last = aggregate(data.metrics, groups, method, by, chooser)
-        others = {
+        aggregated_extremes = {
             name: (metrics, aggregate(metrics, groups, method, by, chooser))
             for name, metrics in extremes.items()
         }
-        return columns_response(header_of(data, groups), tables_of(data, groups, last, others))
+        return columns_response(
+            header_of(data, groups), tables_of(data, groups, last, aggregated_extremes)
+        )
 
     both = ["GET", "POST"]
     return [

@@ -1,4 +1,7 @@
-"""The table for the front end: all sessions and groups, as a JSON header and columns of numbers."""
+"""The table for the front end: all sessions and groups, as a JSON header and columns of numbers.
+
+`http_api.md` describes both.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,13 @@ _TYPES = {
     frozenset({NUMBER, NONFINITE}): "number",
     frozenset({STRING}): "string",
 }
+"""The kinds that occur in a column to its type in the header; `mixed` for other combinations."""
 _TYPES_WITH_NUMBERS = ("number", "mixed")
 _DECLARED_TYPES: dict[int, str] = {
     api_pb2.DATA_TYPE_BOOL: "bool",
     api_pb2.DATA_TYPE_FLOAT64: "number",
 }
+"""Declared type to the type in the header; `string` for others."""
 _STATUSES: dict[int, str] = {
     api_pb2.STATUS_SUCCESS: "success",
     api_pb2.STATUS_FAILURE: "failure",
@@ -38,7 +43,7 @@ _STATUSES: dict[int, str] = {
 
 
 def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
-    """Everything except the columns of numbers, as JSON. http_api.md describes the fields."""
+    """The header: everything except the columns of numbers, for `columns_response`."""
     experiment, sessions = data.experiment, data.sessions.all
     columns = [data.sessions.hparam(info.name).take(groups.first) for info in experiment.hparams]
     hparams = [
@@ -89,10 +94,10 @@ def tables_of(
     metrics: Aggregate,
     extremes: Mapping[str, tuple[Metrics, Aggregate]],
 ) -> list[Table]:
-    """The columns of groups and those of sessions. http_api.md describes them.
+    """Two tables: the columns of groups, and those of sessions.
 
-    `extremes` are additional values of the metrics, of sessions and of groups, by the name that
-    their columns get.
+    `extremes` has additional values of the metrics: suffix of their columns to the values of
+    sessions and those of groups.
     """
     by_group: Table = {}
     for number, info in enumerate(data.experiment.hparams):
@@ -134,7 +139,7 @@ def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
 
 
 def _without_numbers(column: Values) -> list[Any]:
-    """Strings and booleans, and lists and objects as JSON text; None in all other rows."""
+    """A column's strings and booleans, and lists and objects as JSON text; None in other rows."""
     values = column.to_list()
     for row in np.flatnonzero((column.kind == NUMBER) | (column.kind == NONFINITE)).tolist():
         values[row] = None
@@ -145,7 +150,7 @@ def _without_numbers(column: Values) -> list[Any]:
 
 
 def _type_of(info: HParamInfo, column: Values) -> str:
-    """The type that all values have in common, or `mixed`; without values, the declared type."""
+    """The type that all values have in common, or `mixed`; the declared type without values."""
     kinds = frozenset(np.unique(column.kind).tolist()) - {MISSING, NULL}
     return _TYPES.get(kinds, "mixed") if kinds else _DECLARED_TYPES.get(info.type, "string")
 

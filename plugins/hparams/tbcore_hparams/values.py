@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
-"""Indices of rows, or one integer per row."""
+"""Indices of rows: of sessions or of groups."""
 
+# The kinds of values. Columns are sorted by kind, so BOOL, NUMBER and STRING are in sort order. The
+# API returns no values of the kinds above STRING, see `is_missing`.
 MISSING: Final = 0
 BOOL: Final = 1
 NUMBER: Final = 2
@@ -23,7 +25,7 @@ OTHER: Final = 6
 """A list or an object."""
 
 MAX_CELLS: Final = 10_000_000
-"""Maximum number of rows times columns, for hyperparameters and for metrics.
+"""Maximum number of rows times columns, separately for hyperparameters and for metrics.
 
 Even a small log can have very many columns, if every session uses different names.
 """
@@ -31,7 +33,8 @@ Even a small log can have very many columns, if every session uses different nam
 ABSENT: Final = object()
 """Marks a missing value in the input of `Values.from_objects`."""
 
-_KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, object: MISSING}
+_KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, type(ABSENT): MISSING}
+"""Python type of a value to its kind; OTHER for all other types."""
 _NAN = float("nan")
 
 
@@ -39,12 +42,15 @@ Name = TypeVar("Name")
 
 
 def max_columns(num_rows: int) -> int:
-    """Maximum number of columns with this number of rows."""
+    """Maximum number of columns of a table with this number of rows."""
     return max(MAX_CELLS // max(num_rows, 1), 1)
 
 
 def limit_names(counts: Counter[Name], num_rows: int) -> set[Name]:
-    """The names that get a column: all, or the most frequent ones if there are too many."""
+    """The names that get a column: all of them, or the most frequent ones if there are too many.
+
+    `counts` has the number of rows in which each name occurs.
+    """
     return {name for name, _ in counts.most_common(max_columns(num_rows))}
 
 
@@ -64,7 +70,7 @@ class Values(NamedTuple):
 
     @classmethod
     def from_objects(cls, logged: Sequence[Any]) -> Values:
-        """A column of these objects, each as `logged.to_python` returns it, or ABSENT."""
+        """A column of these objects: what `logged.to_python` returns, or ABSENT."""
         kind = np.array([_KINDS.get(type(value), OTHER) for value in logged], np.uint8)
         number = np.array(
             [value if type(value) in (float, bool) else _NAN for value in logged], np.float64
@@ -98,7 +104,7 @@ class Values(NamedTuple):
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
-        """Whether each row has no value that the API can return, sort by or filter by."""
+        """True for each row without a value that the API can return, sort by or filter by."""
         is_missing: NDArray[np.bool_] = (self.kind == MISSING) | (self.kind > STRING)
         return is_missing
 
