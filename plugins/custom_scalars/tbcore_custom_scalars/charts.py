@@ -12,14 +12,14 @@ from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
 from tbcore.patterns import InvalidPatternError, Matcher
 
 MAX_LINES = 500
-"""Maximum number of lines in one chart. A pattern may match every tag."""
+"""Maximum number of lines or bands in one chart. A pattern may match every tag."""
 
 ChartData = tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]
 """A header, and a table for each line, as `columns_response` takes them."""
 
 
 class Margin(NamedTuple):
-    """The three tags of one series with a margin."""
+    """The tags of a line, and of the lower and upper border of the band around it."""
 
     value: str
     lower: str
@@ -37,10 +37,9 @@ class Charts:
     def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> ChartData:
         """A line for each run and each of its tags that a pattern matches from the start.
 
-        The header has `lines` with the `run`, `tag` and `segments` of each (see `segments`);
-        `num_lines`, the number of lines, of which only the first MAX_LINES are included; and
-        `invalid`, which maps invalid patterns to the reason. Tables have `step`, `wall_time` and
-        `value`.
+        In the header, `lines` has the run, the tag and the `segments` of each line, `num_lines` is
+        the number of matches, of which only the first MAX_LINES are included, and `invalid` maps
+        invalid patterns to the reason. Tables have `step`, `wall_time` and `value`.
         """
         tags_of = self._tags(runs)
         tags = list(dict.fromkeys(tag for run in tags_of for tag in tags_of[run]))
@@ -62,9 +61,10 @@ class Charts:
     def margins(self, runs: Sequence[str], margins: Sequence[Margin]) -> ChartData:
         """A band for each run and each margin whose three tags the run has.
 
-        The header is that of `lines`, with `value`, `lower` and `upper` in place of `tag`, and with
-        `missing`, the tags that no run has. Tables have `step`, `wall_time`, `value`, `lower` and
-        `upper` at the steps that all three tags have, in ascending order.
+        In the header, `lines` has the run and the three tags of each band, `num_lines` is the
+        number of bands, of which only the first MAX_LINES are included, and `missing` lists the
+        tags that no run has. Tables have `step`, `wall_time`, `value`, `lower` and `upper` at the
+        steps that all three tags have, in ascending order.
         """
         tags_of = {run: set(tags) for run, tags in self._tags(runs).items()}
         found = [
@@ -92,7 +92,7 @@ class Charts:
 
 
 def match_tags(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], dict[str, str]]:
-    """The tags that any pattern matches from the start, and invalid patterns with the reason.
+    """The tags that any pattern matches from the start, and each invalid pattern with the reason.
 
     Raises BadRequestError if matching takes too long.
     """
@@ -121,11 +121,11 @@ def join_steps(
 ) -> dict[str, NDArray[Any]]:
     """Columns of equal length: the points at the steps that all three have, in ascending order.
 
-    Of several points with the same step, the last one logged is used. More than `samples` points
-    are thinned evenly, keeping the first and the last; 0 means no limit.
+    If several points have the same step, the last one logged is used. At most `samples` points are
+    returned, evenly spaced and including the first and the last; 0 means no limit.
     """
     # 1. Find the last row of each distinct step of each series, and the steps that all have.
-    # 2. Thin the steps.
+    # 2. Select evenly spaced steps if there are too many.
     # 3. Look up the rows of these steps.
     rows_of = {}
     steps: NDArray[np.int64] | None = None
@@ -139,7 +139,7 @@ def join_steps(
         steps = steps[np.linspace(0, len(steps) - 1, samples).astype(np.int64)]
         # A single sample is the last point.
         steps = steps if samples > 1 else steps[-1:]
-    rows = {
+    rows = {  # 3
         name: own_rows[np.searchsorted(own, steps)] for name, (own, own_rows) in rows_of.items()
     }
     return {

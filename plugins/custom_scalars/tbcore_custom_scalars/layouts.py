@@ -11,6 +11,7 @@ from tbcore.values import Value, tensor
 from tbcore_custom_scalars.proto.layout_pb2 import Chart, Layout
 
 TAG = "custom_scalars__config__"
+"""The tag under which writers log a layout."""
 
 
 class Layouts:
@@ -20,7 +21,7 @@ class Layouts:
         self._multiplexer = multiplexer
         self._claims = claims
         self._cache: dict[str, tuple[object, list[Layout]]] = {}
-        """Run to the item that was read and its layout; an empty list if it could not be read."""
+        """Run to a key of the item that was read, and its layout; no layout if it was invalid."""
 
     def merged(self) -> Layout | None:
         """The layouts of all runs merged, in the order of the runs' names; None if there are none.
@@ -39,6 +40,7 @@ class Layouts:
         return merge(layouts) if layouts else None
 
     def _read(self, run: str) -> tuple[object, list[Layout]]:
+        """The entry of `_cache` for the last layout of a run, from the cache if still current."""
         items = self._multiplexer.items(run, TAG, self._claims, samples=1)
         key = [(item.ordinal, item.step, item.wall_time) for item in items]
         cached = self._cache.get(run)
@@ -63,9 +65,9 @@ def parse(value: Value) -> Layout:
 
 
 def merge(layouts: list[Layout]) -> Layout:
-    """Merges at least one layout.
+    """Merges layouts, of which there must be at least one.
 
-    The version is that of the first layout; `closed` is that of a category's first occurrence.
+    The version is that of the first layout. A category is `closed` as in the first layout with it.
     """
     merged = Layout()
     merged.CopyFrom(layouts[0])

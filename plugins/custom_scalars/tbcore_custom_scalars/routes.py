@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -30,21 +30,21 @@ COLUMNS = ("Wall time", "Step", "Value")
 def make_routes(
     multiplexer: Multiplexer, layouts: Claims, scalars: Claims, samples: int
 ) -> list[Route]:
-    """/layout, /scalars and /download_data as in TensorBoard; /lines and /margins.
+    """/layout, /scalars and /download_data as in TensorBoard; /lines and /margins for charts.
 
     Responses have at most `samples` points of each series; 0 means all.
     """
-    found = Layouts(multiplexer, layouts)
+    all_layouts = Layouts(multiplexer, layouts)
     charts = Charts(multiplexer, scalars, samples)
 
     def layout(_request: Request) -> Response:
-        merged = found.merged()
+        merged = all_layouts.merged()
         return json_response({} if merged is None else to_json(merged))
 
     def read(run: str, tag: str) -> ScalarSeries:
         return multiplexer.scalars(run, tag, claims=scalars, samples=samples)
 
-    def matched(request: Request) -> Response:
+    def matching_scalars(request: Request) -> Response:
         run = required(request, "run")
         pattern = optional(request, "tag", "")
         tags = multiplexer.tags(scalars).get(run, [])
@@ -72,7 +72,7 @@ def make_routes(
 
     return [
         Route("/layout", layout),
-        Route("/scalars", matched),
+        Route("/scalars", matching_scalars),
         Route("/download_data", download),
         Route("/lines", lines, methods=["POST"]),
         Route("/margins", margins, methods=["POST"]),
@@ -86,7 +86,8 @@ def _rows(series: ScalarSeries) -> list[tuple[float, int, float]]:
     )
 
 
-def _events(tags: Sequence[str], read: Any) -> Iterator[bytes]:
+def _events(tags: Sequence[str], read: Callable[[str], ScalarSeries]) -> Iterator[bytes]:
+    """Yields the JSON of the response of /scalars, one tag at a time."""
     yield b'{"regex_valid":true,"tag_to_events":{'
     separator = b""
     for tag in tags:
@@ -100,6 +101,7 @@ def _events(tags: Sequence[str], read: Any) -> Iterator[bytes]:
 
 
 def _margins(body: dict[str, Any]) -> list[Margin]:
+    """The margins in the field `series`. Raises BadRequestError if they are invalid."""
     series = body.get("series")
     if isinstance(series, list):
         try:

@@ -10,7 +10,7 @@ from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hoo
 from tbcore_distributions.routes import make_legacy_api, make_routes
 
 CLAIMS = (Claim("histo"), Claim("tensor", plugin_name="histograms", is_scalar=False))
-"""The logged histograms, which are read without the histograms plugin."""
+"""The logged histograms. The histograms plugin need not be installed."""
 
 
 @hookimpl

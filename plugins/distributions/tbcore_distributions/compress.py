@@ -1,9 +1,10 @@
 """Compressed histograms: nine quantiles of each histogram.
 
-They are at the shares of a normal distribution at its mean and at half, one and one and a half
-standard deviations from it. Samples are assumed to be evenly distributed within their bucket.
+These are the minimum, the maximum and the median, and on each side of the median the quantiles that
+a normal distribution has at half, one and one and a half standard deviations from its mean. Samples
+are assumed to be evenly distributed within their bucket.
 
-    counts      1         3               2
+    counts      1         3               2            for example
               +---+---------------+-----------+        quantile at 5000: half of 6 samples,
               |   |       *       |           |        so 2 of the 3 in the middle bucket
             min              value            max
@@ -22,9 +23,10 @@ from numpy.typing import NDArray
 from tbcore.values import HistogramValue
 
 BASIS_POINTS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
-"""Hundredths of a percent: the normal distribution at -inf, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, inf."""
+"""Shares in hundredths of a percent: of a normal distribution, this much is below the mean plus
+-inf, -1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
-_ALL = 10000.0
+_HUNDRED_PERCENT = 10000.0
 """100 percent in basis points."""
 _MAX_TABLE_BUCKETS = 1 << 16
 """Maximum number of buckets in one table, so that temporary arrays fit in the CPU's cache.
@@ -51,8 +53,9 @@ def compress(histograms: Sequence[HistogramValue]) -> Floats:
 
 
 def _compress_table(histograms: Sequence[HistogramValue]) -> Floats:
-    # 1. Copy counts and edges into tables. One bucket more than the longest histogram has stays
-    #    empty: its index means that no bucket contains the quantile.
+    """The values of at least one histogram, as in `compress`, computed in one table."""
+    # 1. Copy counts and edges into tables with one more bucket than the longest histogram has. This
+    #    last bucket stays empty: its index means that no bucket contains the quantile.
     # 2. Accumulate counts to shares, in basis points, at the right edge of each bucket.
     # 3. For each basis point, find the bucket that contains it in each histogram, and interpolate
     #    between the bucket's edges, which are limited to the histogram's minimum and maximum:
@@ -63,19 +66,21 @@ def _compress_table(histograms: Sequence[HistogramValue]) -> Floats:
     for row, histogram in enumerate(histograms):
         counts[row, : len(histogram.bucket)] = histogram.bucket
         edges[row, : len(histogram.bucket)] = histogram.bucket_limit
+    # A HistogramValue begins with these three. They become columns, of shape (n, 1).
     minimum, maximum, num = np.array([h[:3] for h in histograms], np.float64).T[:, :, None]
 
     values = np.empty((len(histograms), len(BASIS_POINTS)))
     # A log can contain any numbers. The result is then not finite, but there is no warning.
     with np.errstate(all="ignore"):
         total = counts.sum(axis=1, keepdims=True)  # 2
-        shares = np.cumsum(counts * _ALL / np.where(total == 0, 1.0, total), axis=1)
+        shares = np.cumsum(counts * _HUNDRED_PERCENT / np.where(total == 0, 1.0, total), axis=1)
         before = np.zeros_like(shares)
         before[:, 1:] = shares[:, :-1]
         for column, point in enumerate(BASIS_POINTS):  # 3
             bucket = np.minimum((shares <= point).sum(axis=1, keepdims=True), width - 1)
 
             def take(table: Floats, at: NDArray[np.int64] = bucket) -> Floats:
+                """The element of each histogram at its own index."""
                 return np.take_along_axis(table, at, axis=1)
 
             left = np.where(
@@ -84,9 +89,11 @@ def _compress_table(histograms: Sequence[HistogramValue]) -> Floats:
                 minimum,
             )
             right = np.minimum(take(edges), maximum)
-            above, part = point - take(before), take(shares) - take(before)
-            inside = left + above * (right - left) / part
-            weighted = left * (1 - above / part) + right * (above / part)  # 4
+            # The share between the left edge and the quantile, and the share of the bucket.
+            above_left, in_bucket = point - take(before), take(shares) - take(before)
+            inside = left + above_left * (right - left) / in_bucket
+            fraction = above_left / in_bucket  # 4
+            weighted = left * (1 - fraction) + right * fraction
             inside = np.where(np.isfinite(inside), inside, weighted)
             values[:, [column]] = np.where(bucket < width - 1, inside, maximum)
     values[num[:, 0] == 0] = 0.0

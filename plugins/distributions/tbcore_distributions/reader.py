@@ -36,19 +36,20 @@ def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: 
 def drawn_rows(
     multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
 ) -> list[Row]:
-    """The rows for a chart: like `rows`, but histograms without samples have no pairs.
+    """The rows for a chart: as in `rows`, but a histogram without samples has no pairs.
 
-    Their zeros would be drawn like values.
+    In `rows` its values are 0, which a chart would draw like any other value.
     """
     return [
-        row if num != 0 else (*row[:2], [])
-        for row, num in _rows_and_counts(multiplexer, claims, run, tag, samples)
+        row if num_samples != 0 else (*row[:2], [])
+        for row, num_samples in _rows_and_counts(multiplexer, claims, run, tag, samples)
     ]
 
 
 def _rows_and_counts(
     multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
 ) -> list[tuple[Row, float]]:
+    """The rows as in `rows`, each with the number of samples in its histogram."""
     items = multiplexer.read_items(run, tag, claims, histogram, samples=samples)
     compressed = compress([value for _, value in items]).tolist()
     return [

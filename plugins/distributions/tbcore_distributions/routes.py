@@ -26,7 +26,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     return [
         Route("/tags", tags),
-        Route("/distributions", _distributions(multiplexer, claims, samples)),
+        Route("/distributions", _distributions_handler(multiplexer, claims, samples)),
         Route("/series", series),
     ]
 
@@ -34,14 +34,18 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
     """The legacy API: data/compressedHistograms, with the same responses as the plugin's route."""
     return LegacyApi(
-        routes=[Route("/compressedHistograms", _distributions(multiplexer, claims, samples))],
+        routes=[
+            Route("/compressedHistograms", _distributions_handler(multiplexer, claims, samples))
+        ],
         tag_types={"compressedHistograms": lambda run: multiplexer.tags(claims).get(run, [])},
     )
 
 
-def _distributions(
+def _distributions_handler(
     multiplexer: Multiplexer, claims: Claims, samples: int
 ) -> Callable[[Request], Response]:
+    """The handler of /distributions, and of the legacy route."""
+
     def distributions(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         rows = reader.rows(multiplexer, claims, run, tag, samples)

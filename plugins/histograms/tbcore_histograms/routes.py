@@ -26,7 +26,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
     return [
         Route("/tags", tags),
-        Route("/histograms", _histograms(multiplexer, claims, samples)),
+        Route("/histograms", _histograms_handler(multiplexer, claims, samples)),
         Route("/series", series),
     ]
 
@@ -34,14 +34,16 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
     """The legacy API: data/histograms, with the same responses as the plugin's route."""
     return LegacyApi(
-        routes=[Route("/histograms", _histograms(multiplexer, claims, samples))],
+        routes=[Route("/histograms", _histograms_handler(multiplexer, claims, samples))],
         tag_types={"histograms": lambda run: multiplexer.tags(claims).get(run, [])},
     )
 
 
-def _histograms(
+def _histograms_handler(
     multiplexer: Multiplexer, claims: Claims, samples: int
 ) -> Callable[[Request], Response]:
+    """The handler of /histograms, and of the legacy route."""
+
     def histograms(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         return json_response(reader.rows(multiplexer, claims, run, tag, samples))
