@@ -6,9 +6,9 @@ depends on the length alone. R is linear, R(x ‖ R(x)) = 0, and a raw CRC in st
 anything whose own raw CRC is 0.
 
 So many records are verified with one call: replace every stored checksum by the raw CRC that it
-stands for; then the raw CRC of all their bytes is 0. An error inside any one record shows exactly
-as it does in a check of that record alone; only two errors in two records can cancel, by chance,
-once in 2**32.
+stands for; then the raw CRC of all their bytes is 0. An error in a single record is detected
+exactly as in a check of that record alone. Errors in two records can cancel each other by chance,
+with a probability of 2**-32.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MASK_DELTA = 0xA282EAD8
 """Added after rotating a CRC-32C by 15 bits, so that a checksum stored next to data does not look
 like data with its own checksum. Source: TFRecord framing, tensorflow/core/lib/hash/crc32c.h."""
 
-_DELTA, _HIGH, _LOW = np.uint32(MASK_DELTA), np.uint32(17), np.uint32(15)
+_DELTA, _RIGHT_SHIFT, _LEFT_SHIFT = np.uint32(MASK_DELTA), np.uint32(17), np.uint32(15)
+"""Operands of `unmask`, which rotates by 15 bits to the left."""
 _ALL_ONES = 0xFFFFFFFF
 _ZEROS = bytes(1 << 16)
 
@@ -44,16 +45,16 @@ def mask(crc: int) -> int: ...
 @overload
 def mask(crc: NDArray[np.uint32]) -> NDArray[np.uint32]: ...
 def mask(crc: Any) -> Any:
-    """The masked form of a CRC-32C, in which files store it; elementwise."""
+    """The masked form of a CRC-32C, as files store it; elementwise for an array."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
 
 
 def unmask(masked: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The CRC-32C of each masked checksum, as a new array."""
     crc: NDArray[np.uint32] = masked - _DELTA
-    high = crc >> _HIGH
-    crc <<= _LOW
-    crc |= high
+    low_bits = crc >> _RIGHT_SHIFT
+    crc <<= _LEFT_SHIFT
+    crc |= low_bits
     return crc
 
 
@@ -75,7 +76,7 @@ def raw_length_crc(length: int) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def init_contribution(length: int) -> int:
-    """K: the XOR of the CRC-32C and the raw CRC of any message of `length` bytes."""
+    """K(length): the XOR of the CRC-32C and the raw CRC of any message of `length` bytes."""
     crc = 0
     for done in range(0, length, len(_ZEROS)):
         crc = google_crc32c.extend(crc, _ZEROS[: length - done])
@@ -83,7 +84,7 @@ def init_contribution(length: int) -> int:
 
 
 def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """The value of one of the three functions above for each length."""
+    """One of the three functions above, applied to each length."""
     values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
     long = np.flatnonzero(lengths >= _TABLE_SIZE)
     if len(long):
@@ -93,18 +94,18 @@ def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> N
 
 
 _TABLE_SIZE = 1 << 12
-"""Lengths below are looked up in a table."""
+"""Shorter lengths are looked up in a table; for the others, the functions are called."""
 
 
 @cache
 def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
-    """Values of the three functions above for all lengths below `size`.
+    """Values of the three functions of a length, for all lengths below `size`.
 
-    Calling them for each length would take a server some milliseconds before its first row.
+    Calling the functions for each length would delay a server's first row by some milliseconds.
     """
-    # 1. The raw CRC is linear: that of a length is the XOR of those of its bits.
-    # 2. The CRC-32C of the eight length bytes follows from it, and its masked form is stored.
-    # 3. The contribution of the initial value is the CRC-32C of as many zero bytes.
+    # 1. The raw CRC is linear: the raw CRC of a length is the XOR of the raw CRCs of its bits.
+    # 2. Together with the contribution of the initial value, that is the CRC-32C. Mask it.
+    # 3. The contribution of the initial value is the CRC-32C of `length` zero bytes.
     lengths = np.arange(size, dtype=np.uint32)
     raw = np.zeros(size, np.uint32)
     for bit in range((size - 1).bit_length()):  # 1
@@ -129,21 +130,30 @@ class ChecksumFields(NamedTuple):
     payload_crcs: slice | NDArray[np.int64]
     """Offsets in the buffer of the checksums stored after the payloads."""
     masked_length: NDArray[np.uint32] | np.uint32
-    """`masked_length_crc` of each record, or of all records alike."""
+    """`masked_length_crc` of each record, or one number if it is the same for all."""
     raw_length: NDArray[np.uint32] | np.uint32
-    """`raw_length_crc` of each record, or of all records alike."""
+    """`raw_length_crc` of each record, or one number if it is the same for all."""
     payload_init: NDArray[np.uint32] | np.uint32
-    """`init_contribution` of each payload, or of all payloads alike."""
+    """`init_contribution` of each payload, or one number if it is the same for all."""
 
-    def make_raw(self, buffer: bytearray) -> NDArray[np.uint32]:
-        """Replaces the checksums by raw ones; returns those that were stored for payloads.
+    @classmethod
+    def of_payloads(
+        cls, offsets: NDArray[np.int64], payload_init: NDArray[np.uint32]
+    ) -> ChecksumFields:
+        """Fields of records whose length checksums are raw already."""
+        return cls(slice(0), offsets, np.uint32(0), np.uint32(0), payload_init)
 
-        The raw CRC of the records is 0 then if all payloads have their checksums. The length
-        checksums must be right.
+    def make_raw(self, buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """Replaces all checksums by raw ones; returns the payload checksums that were stored.
+
+        Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. The
+        length checksums must have been verified before.
         """
         words = _words_at_any_offset(buffer)
         words[self.length_crcs] = self.raw_length
-        stored = words[self.payload_crcs].copy()
+        stored = words[self.payload_crcs]
+        if isinstance(self.payload_crcs, slice):
+            stored = stored.copy()  # It is a view of the buffer.
         words[self.payload_crcs] = unmask(stored) ^ self.payload_init
         return stored
 
@@ -155,7 +165,7 @@ class ChecksumFields(NamedTuple):
 
 
 def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
-    """Which slices of a buffer have a raw CRC other than 0, rising.
+    """Indices of the slices of a buffer whose raw CRC is not 0, ascending.
 
     Slice i is `buffer[bounds[i]:bounds[i + 1]]`: whole records, with raw checksums.
     """
@@ -164,7 +174,8 @@ def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
     return [number for number, records in enumerate(slices) if not is_raw_zero(records)]
 
 
-def _words_at_any_offset(buffer: bytearray) -> NDArray[np.uint32]:
+def _words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """A view of the buffer whose item i is the word of four bytes at offset i."""
     return np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
 
 

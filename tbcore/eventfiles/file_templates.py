@@ -1,13 +1,13 @@
 """File templates: decode the rest of a file with one comparison, because many files are alike.
 
-The runs of a sweep log the same tags at the same steps. From one of the first records on, their
-files differ only in wall times, steps, values and checksums. A *file template* describes such a
-rest of a file, up to its end: all its constant bytes are compared at once, and all its numbers are
-gathered by one indexing operation.
+The runs of a sweep log the same tags at the same steps. After a few records, which may differ, the
+rest of their files is the same except for wall times, steps, values and checksums. A *file
+template* describes such a rest: all its constant bytes are compared at once, and all its numbers
+are gathered by one indexing operation.
 
 Many runs of a sweep are stopped early, and their files have only the first records of a longer one.
-So what is learnt from a file is a *record sequence*, and a template is a beginning of a sequence
-that ends where some file ended.
+So what is learnt from a file is a *record sequence*. A template consists of the first records of a
+sequence, up to the point where some file ended.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.batch import DecodedItem, FileVersion, Table, TableLayout
 from tbcore.eventfiles.crc32c import (
     ChecksumFields,
+    for_lengths,
+    init_contribution,
     is_raw_zero,
     masked_length_crc,
+    raw_length_crc,
 )
 from tbcore.eventfiles.framing import (
     FRAME_BYTES,
     HEADER_BYTES,
-    checksum_fields,
     record_bounds,
 )
 from tbcore.eventfiles.layouts import (
@@ -47,36 +49,36 @@ from tbcore.eventfiles.layouts import (
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 _NUM_START_RECORDS = 8
-"""First records of a file at which a template may start. Records before the start may differ from
-run to run: they hold hyperparameters, for example."""
+"""A template may start at one of this many first records of a file. Records before its start may
+differ from run to run: they hold hyperparameters, for example."""
 _MIN_TEMPLATE_RECORDS = 16
-"""Records of the shortest template."""
+"""Minimum number of records in a template."""
 _MAX_SEQUENCES = 16
-"""Record sequences that are cached."""
+"""Maximum number of cached record sequences."""
 _MAX_OLDER_SEQUENCE_BYTES = 1 << 20
-"""Total length of the cached sequences except the newest, in bytes of the files. They take several
-times as much memory."""
+"""Maximum total length of the cached sequences except the newest, in bytes of the files. They take
+several times as much memory."""
 _MAX_TEMPLATES = 1024
-"""File templates that are cached."""
+"""Maximum number of cached file templates."""
 _MAX_SEEN_KEYS = 1 << 14
-"""Keys of files that are remembered, so that another file with the same key is recognized."""
+"""Maximum number of keys that are kept to recognize another file with the same key."""
 _INITIAL_LEARNING_BUDGET = 8
-"""Attempts to learn a sequence, before any file has matched a template. An attempt takes as long as
-decoding some files without a template, so there are only a few if few files are alike."""
+"""Attempts to learn a sequence that are allowed before any file has matched a template. An attempt
+takes as long as decoding some files without a template, and is in vain if no files are alike."""
 _MATCHES_PER_ATTEMPT = 8
-"""Files that must match a template to add one attempt to the learning budget."""
+"""One attempt is added to the learning budget for this many files that matched a template."""
 
 _wall_time_at = struct.Struct("<d").unpack_from
 
 
 class _ValueOffsets(NamedTuple):
-    """Where the values of a record sequence are; all arrays have shape (num_values,).
+    """The locations of the values in a record sequence; all arrays have shape (num_values,).
 
     Offsets are in bytes from the start of the sequence.
     """
 
     column: NDArray[np.int64]
-    """Index of the value's tag and field."""
+    """Number of the value's column: one for each tag and field."""
     position: NDArray[np.int64]
     """Offset of the record, plus index of the value in its event."""
     wall_time: NDArray[np.int64]
@@ -107,33 +109,45 @@ class RecordSequence:
         """Payload length of the first record, in bytes."""
         self.num_bytes = int(ends[-1])
         self._num_records_before = {end: count for count, end in enumerate(ends.tolist(), 1)}
-        """Offset after each record to the number of records before that offset."""
-        self._starts, self._lengths = ends - lengths - FRAME_BYTES, lengths
+        """Maps the offset after each record to the number of records before that offset."""
+        self._payload_crcs = ends - 4
+        self._payload_init = for_lengths(init_contribution, lengths)
         self._set_words(layouts)
-        self._set_values(layouts, self._starts.tolist())
+        self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
-        """Sets the constant bytes of all records and their mask, as words padded with zeros."""
-        parts: dict[Layout, tuple[bytes, bytes]] = {}
-        """Constant bytes and mask of a record. Most layouts occur many times."""
+        """Sets what matching needs of all records, as words padded with zeros.
+
+        These are the constant bytes, the mask of the constant bits, and what the length checksums
+        are XORed with to make them raw.
+        """
+        parts: dict[Layout, tuple[bytes, bytes, bytes]] = {}
+        """These three for one record. Most layouts occur many times."""
         for layout in layouts:
             if layout in parts:
                 continue
             length = layout.offsets.length
-            header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
+            crc = masked_length_crc(length)
+            to_raw = crc ^ raw_length_crc(length)
             parts[layout] = (
-                header + layout.payload + bytes(4),
+                length.to_bytes(8, "little")
+                + crc.to_bytes(4, "little")
+                + layout.payload
+                + bytes(4),
                 b"\xff" * HEADER_BYTES + constant_mask(layout.offsets).tobytes() + bytes(4),
+                bytes(8) + to_raw.to_bytes(4, "little") + bytes(length + 4),
             )
         padding = bytes(-self.num_bytes % 8)
-        texts = [b"".join([*text, padding]) for text in zip(*map(parts.get, layouts), strict=True)]
-        self._constants, self._mask = (np.frombuffer(text, "<u8") for text in texts)
+        joined = [b"".join([*part, padding]) for part in zip(*map(parts.get, layouts), strict=True)]
+        self._constants, self._mask, self._length_to_raw = (
+            np.frombuffer(data, "<u8") for data in joined
+        )
 
     def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
         """Sets the offsets of all values in the order written, and the columns they belong to."""
         columns: dict[tuple[str, str, bool], int] = {}
         self._metadata: dict[int, tuple[int, bytes]] = {}
-        """Column to the index of its first value with metadata, and the SummaryMetadata."""
+        """Maps a column to the index of its first value with metadata, and the SummaryMetadata."""
         rows: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
             payload, width = start + HEADER_BYTES, layout.offsets.step_width
@@ -158,9 +172,9 @@ class RecordSequence:
         )
 
     def template(self, num_bytes: int) -> FileTemplate | None:
-        """The template of files that end after the first `num_bytes` of this sequence.
+        """The template of files that have the first `num_bytes` of this sequence, then end.
 
-        Returns None if no record ends there, or if there are too few records before.
+        Returns None if no record ends there, or if that is too few records.
         """
         num_records = self._num_records_before.get(num_bytes, 0)
         if num_records < _MIN_TEMPLATE_RECORDS:
@@ -180,7 +194,10 @@ class RecordSequence:
             self.version,
             (self._constants[:num_words] & mask).tobytes(),
             mask,
-            checksum_fields(self._starts[:num_records], self._lengths[:num_records]),
+            self._length_to_raw[:num_words],
+            ChecksumFields.of_payloads(
+                self._payload_crcs[:num_records], self._payload_init[:num_records]
+            ),
             layout,
             values.picked(order),
             self._step_width,
@@ -197,6 +214,7 @@ class FileTemplate:
         version: FileVersion | None,
         constants: bytes,
         mask: NDArray[np.uint64],
+        length_to_raw: NDArray[np.uint64],
         checksums: ChecksumFields,
         layout: TableLayout,
         values: _ValueOffsets,
@@ -205,11 +223,12 @@ class FileTemplate:
     ) -> None:
         """`values` are in the order of the rows of a table with this `layout`.
 
-        `step_width` is the width of the widest step in bytes, and `dtype` that of all numbers.
+        `step_width` is the width of the widest step in bytes; `dtype` is the type of all numbers.
         """
         self.num_bytes = num_bytes
         self._version = version
-        self._constants, self._mask, self._checksums = constants, mask, checksums
+        self._constants, self._mask = constants, mask
+        self._length_to_raw, self._checksums = length_to_raw, checksums
         self._layout = layout
         self._step_width = step_width
         step_dtype = np.dtype("<u4" if step_width <= 4 else "<u8")
@@ -227,16 +246,16 @@ class FileTemplate:
         self.num_values = len(values.position)
 
     def matches(self, buffer: bytearray, start: int) -> bool:
-        """Whether the records from `start` on match the template and have right checksums."""
+        """Whether the records from `start` on match the template and their checksums are right."""
         words = np.ndarray(self._mask.shape, "<u8", buffer, start)
         if (words & self._mask).tobytes() != self._constants:
             return False
-        records = buffer[start : start + self.num_bytes]
+        records = (words ^ self._length_to_raw).view(np.uint8)
         self._checksums.make_raw(records)
-        return is_raw_zero(np.frombuffer(records, np.uint8))
+        return is_raw_zero(records[: self.num_bytes])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
-        """Decodes matching records at `start`; the buffer begins at offset `base` of the file."""
+        """Decodes records at `start` that match; the buffer begins at offset `base` of the file."""
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
@@ -255,7 +274,7 @@ class FileTemplate:
 
 
 def _byte_offsets(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The offset of each byte of the words of `size` bytes at these offsets."""
+    """The offset of each byte of the numbers of `size` bytes at these offsets."""
     return (offsets[:, None] + np.arange(size)).ravel()
 
 
@@ -268,11 +287,11 @@ class FileTemplateCache:
 
     def __init__(self, *, max_values: int) -> None:
         self._max_values = max_values
-        """Values in all cached templates together: each takes 130 to 190 bytes there."""
+        """Maximum number of values in all cached templates: each takes 130 to 190 bytes there."""
         self._sequences: list[RecordSequence] = []
         """The newest first."""
         self._templates: dict[_Key, FileTemplate | None] = {}
-        """None if files with this key have no template."""
+        """The template for each key; None if files with this key have none."""
         self._seen: set[_Key] = set()
         """Keys of files that matched no template."""
         self._num_attempts = 0
@@ -300,10 +319,11 @@ class FileTemplateCache:
         This is assumed if an earlier file had the same length, or if the file begins with a known
         sequence and continues after it. `layout_cache` has most layouts of the file.
         """
-        # Until a sequence was learnt, for each of the first records:
+        # For each of the first records, until a sequence is learnt:
         # 1. Find a known sequence that starts there, or an earlier file with the same key.
-        # 2. Learn the records from there on, if that is within the budget.
-        # 3. Cache the sequence, in place of the shorter one, and its longest template.
+        # 2. Learn the records from there on, if the learning budget is not used up.
+        # 3. Cache the sequence, in place of the known one if it continues that, and its longest
+        #    template.
         if self.find(buffer, begin, end) is not None:
             return  # The template was learnt from another file of the same batch.
         starts = list(islice(_records(buffer, begin, end), _NUM_START_RECORDS))
@@ -348,7 +368,7 @@ class FileTemplateCache:
         return None
 
     def _sequence_at(self, buffer: bytearray, start: int, key: _Key) -> RecordSequence | None:
-        """A sequence that is at `start` as a whole, and is followed by more records of the file."""
+        """A known sequence that matches as a whole from `start` on, with more records after it."""
         num_bytes, first_length = key
         for sequence in self._sequences:
             if sequence.first_length == first_length and sequence.num_bytes < num_bytes:
@@ -358,7 +378,7 @@ class FileTemplateCache:
         return None
 
     def _add(self, key: _Key, template: FileTemplate | None) -> None:
-        """Adds a template to the cache, which is cleared before if it is full."""
+        """Adds a template to the cache; clears the cache first if it is full."""
         num_values = sum(known.num_values for known in self._templates.values() if known)
         if len(self._templates) >= _MAX_TEMPLATES or num_values > self._max_values:
             self._templates.clear()
@@ -388,10 +408,11 @@ def _learn_sequence(
     layout_cache: LayoutCache,
     shorter: RecordSequence | None,
 ) -> RecordSequence | None:
-    """The records in `buffer[begin:end]` as a sequence, which begins with `shorter`, if given.
+    """The records in `buffer[begin:end]` as a sequence.
 
-    Returns None if a record has no layout, if there are too few records, or if the values do not
-    have one dtype and each tag one field.
+    They begin with those of the sequence `shorter`, if given. Returns None if a record has no
+    layout, if there are too few records, or if there are several dtypes, or several fields of a
+    tag.
     """
     version: FileVersion | None = None
     layouts: list[Layout] = []
