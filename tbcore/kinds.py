@@ -1,4 +1,4 @@
-"""Kinds: the form that a series has on disk, and claims: the kinds that a plugin can read."""
+"""Kinds, which describe the form of a series on disk, and claims, the kinds a plugin can read."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Kind:
     plugin_name: str = ""
     """`plugin_data.plugin_name` in the first metadata of the (run, tag); "" if there is none."""
     is_scalar: bool = False
-    """Whether each value is one real number, in whichever field."""
+    """Whether each value is one real number; `field` may be `simple_value` or `tensor`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A pattern for kinds: the attributes of a kind must equal those here that are not None."""
+    """A pattern for kinds. Each attribute must be equal in the kind, unless it is None here."""
 
     field: str | None = None
     plugin_name: str | None = None
@@ -38,7 +38,7 @@ class Claim:
 
 
 Claims = Sequence[Claim]
-"""Claims of one plugin. They match a kind if any of them does."""
+"""The claims of one plugin. They match a kind if at least one of them does."""
 
 
 def matches(claims: Claims, kind: Kind) -> bool:

@@ -38,12 +38,12 @@ __all__ = [
 
 
 Value = Summary.Value | bytes
-"""What `Item.read` returns: a summary, or the bytes of a graph or the like, which nothing here
-decodes."""
+"""What `Item.read` returns: a Summary.Value, or the serialized bytes of a graph or of run metadata.
+No function here decodes such bytes."""
 
 
 class HistogramValue(NamedTuple):
-    """A histogram with the fields that the HTTP API has for it."""
+    """A histogram, with the same fields as in the HTTP API."""
 
     min: float
     max: float
@@ -169,9 +169,9 @@ def bucket_table(value: Value) -> NDArray[np.float64]:
 
 
 def image(value: Value) -> ImageValue:
-    """The images in a value: one in an `image`, any number in a tensor.
+    """The images in a value: an `image` holds one, a tensor any number.
 
-    The tensor has the strings width, height, first image, second image and so on.
+    The strings in the tensor are: width, height, first image, second image, and so on.
     """
     value = _summary(value, "an image")
     if value.WhichOneof("value") == "image":
@@ -192,11 +192,11 @@ def image(value: Value) -> ImageValue:
 
 
 def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
-    """The clips in a value: one in an `audio`, any number in a tensor.
+    """The clips in a value: an `audio` holds one, a tensor any number.
 
     The tensor has rows of clip and label, of shape (num_clips, 2), or clips only, of shape
-    (num_clips,). Whether its clips are WAV is in the metadata of the tag; without the argument, the
-    metadata in the value is used.
+    (num_clips,). The metadata of the tag says whether its clips are WAV; without this argument,
+    the metadata in the value is used.
     """
     value = _summary(value, "audio")
     if value.WhichOneof("value") == "audio":
@@ -244,11 +244,11 @@ _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
 _MAX_REPEATED_ELEMENTS = 1 << 16
-"""Size of the largest array for which a tensor may store one element only, to be repeated. Writers
-store tables of empty buckets like this."""
+"""Maximum number of elements of an array that is stored as one repeated element. Writers store
+tables of empty buckets like this."""
 
 _MAX_AUDIO_METADATA_BYTES = 1000
-"""Length of the longest AudioPluginData that is parsed. A valid one is far shorter, and a varint of
+"""Maximum length of an AudioPluginData that is parsed. A valid one is far shorter, and a varint of
 a million bytes would take minutes."""
 
 
@@ -270,12 +270,14 @@ def _encoding(content: bytes) -> int:
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:
+    """The value itself; raises DecodeError if it is bytes. `expected` is for the message."""
     if isinstance(value, bytes):
         raise DecodeError(f"expected {expected}, got {len(value)} bytes that are not a summary")
     return value
 
 
 def _tensor(value: Summary.Value, expected: str) -> NDArray[Any]:
+    """The array in a value whose field is `tensor`; raises DecodeError for any other value."""
     field = value.WhichOneof("value")
     if field != "tensor":
         found = f"its field is {field}" if field else "it has no value"
@@ -291,6 +293,7 @@ def _tensor(value: Summary.Value, expected: str) -> NDArray[Any]:
 
 
 def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
+    """The array of `bytes` in a tensor of strings; raises DecodeError for any other value."""
     array = _tensor(value, expected)
     if array.dtype.kind != "O":
         raise DecodeError(f"{_name(value)} is not {expected}: {_describe(array)}, not strings")
@@ -298,6 +301,7 @@ def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
 
 
 def _check_lengths(value: Summary.Value) -> None:
+    """Raises DecodeError unless a `histo` has as many counts as bucket limits."""
     num_limits, num_counts = len(value.histo.bucket_limit), len(value.histo.bucket)
     if num_limits != num_counts:
         raise DecodeError(
@@ -306,9 +310,11 @@ def _check_lengths(value: Summary.Value) -> None:
 
 
 def _name(value: Summary.Value) -> str:
+    """The words for a value in messages."""
     return f"value of tag {value.tag!r}"
 
 
 def _describe(array: NDArray[Any]) -> str:
+    """The words for an array of a tensor in messages."""
     kind = "strings" if array.dtype.kind == "O" else str(array.dtype)
     return f"a tensor of {kind} and shape {array.shape}"

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
-"""Fields of events without a summary that become rows nevertheless."""
+"""Fields of an event that become a row although the event has no summary."""
 
 HEALTH_PILL = "__health_pill__/"
 """Prefix of the tags under which a debugger logs tensors. They are not read."""
 
 Positions = NDArray[np.int64] | range
 """Positions of values in their file: offset of the record, plus index of the value in its event.
-Unique in a file, and rising in the order written. A range if the records are evenly spaced."""
+Unique in a file, and ascending in the order written. A range if the records are evenly spaced."""
 
 
 class FirstMetadata(NamedTuple):
@@ -35,7 +35,7 @@ class FirstMetadata(NamedTuple):
 
 
 class ScalarColumn(NamedTuple):
-    """Rows of one (tag, field) that hold one real number each, rising in `position`.
+    """Rows of one (tag, field) that hold one real number each, in ascending order of `position`.
 
     The arrays may be unaligned views of a buffer that the next item overwrites: copy them.
     """
@@ -48,11 +48,11 @@ class ScalarColumn(NamedTuple):
     step: NDArray[np.int64]
     wall_time: NDArray[np.float64]
     value: NDArray[np.floating[Any]]
-    """float32, or float64 where the writer's type needs it."""
+    """float32 if the writer logged float32 or a shorter float type, else float64."""
 
 
 class ReferenceColumn(NamedTuple):
-    """Rows of one (tag, field) whose payload stays in the file, rising in `position`."""
+    """Rows of one (tag, field) that stay in the file, in ascending order of `position`."""
 
     tag: str
     """Empty for `graph_def` and `meta_graph_def`."""
@@ -73,21 +73,22 @@ class ReferenceColumn(NamedTuple):
 
 
 class BareEvent(NamedTuple):
-    """An event without values: it has no rows, or it is a graph, whose row is not of a summary."""
+    """An event without values. It has no row, except that a graph is also a row of references."""
 
     position: int
     step: int
     wall_time: float
     is_summary: bool
+    """Whether the event has a summary, which then holds no value that is read."""
 
 
 @dataclass(slots=True)
 class Batch:
     """Columns of consecutive records of one file.
 
-    There is at most one column for each (tag, field, scalar or not). Columns are in the order of
-    their first position, `bare_events` in the order of theirs. Bare events count for the restart
-    rule of files older than version 2, and for the time of a run's last event.
+    There is at most one column for each (tag, field, scalar or not). Columns are in ascending order
+    of their first position, and so are `bare_events`. Bare events matter for the restart rule of
+    files older than version 2, and for the time of a run's last event.
     """
 
     scalars: list[ScalarColumn] = field(default_factory=list)
@@ -141,15 +142,15 @@ class TableLayout:
         keys: Sequence[tuple[str, str, bool]],
         metadata: Mapping[int, tuple[int, bytes]],
     ) -> tuple[TableLayout, NDArray[np.int64]]:
-        """The layout of a table, and the order in which the rows written become its rows.
+        """Makes the layout of a table from rows in the order written; returns it and an `order`.
 
-        `column` is the column of each row, in the order written; columns are numbered by their
-        first row. `keys` has tag, field and scalar-or-not of each column, and `metadata` has, for
-        columns that carry any, the first row that does, and its SummaryMetadata. Row i of the table
-        is row `order[i]` of those written.
+        Row i of the table is row `order[i]` in the order written. `column` has the column number of
+        each row; columns are numbered in the order of their first rows. `keys` has the tag, the
+        field and scalar-or-not of each column. `metadata` maps a column to its first row that
+        carries metadata, and to the serialized SummaryMetadata; other columns are missing there.
         """
         # 1. Group the columns, and give each group and each column its range of rows.
-        # 2. Order the rows by column; inside a column they stay as written.
+        # 2. Order the rows by column; within a column they stay in the order written.
         # 3. Describe the columns, with row numbers of the table.
         counts = np.bincount(column).tolist()  # 1
         members: dict[tuple[bool, int], list[int]] = {}
@@ -178,17 +179,17 @@ class TableLayout:
 
 
 class PayloadLocations(NamedTuple):
-    """Where the payloads of a table's references are in the file.
+    """Payload length, value index and checksum of a table's references.
 
     Each array has shape (num_rows,). Values in rows of scalars have no meaning.
     """
 
     length: NDArray[np.uint32]
-    """The same as in ReferenceColumn."""
+    """Length of the payload, in bytes."""
     index: NDArray[np.uint32]  # type: ignore[assignment]  # hides tuple.index, which is not used
-    """The same as in ReferenceColumn."""
+    """Index of the Summary.Value in its event; 0 for events without a summary."""
     crc: NDArray[np.uint32]
-    """The same as in ReferenceColumn."""
+    """Masked CRC-32C of the payload, as stored in the file."""
 
 
 class Table(Batch):
@@ -220,7 +221,7 @@ class Table(Batch):
         locations: PayloadLocations | None = None,
         bare_events: Sequence[BareEvent] = (),
     ) -> None:
-        """All arrays have shape (num_rows,). `bare_events` are those that are no rows."""
+        """All arrays have shape (num_rows,). `bare_events` are the events without a row."""
         self.layout = layout
         self.origin = origin
         """Added to `position` to get positions in the file."""
@@ -228,7 +229,7 @@ class Table(Batch):
         self.step = step
         self.wall_time = wall_time
         self.value = value
-        """Without meaning in the rows of references."""
+        """Number of each row; without meaning in the rows of references."""
         self.locations = locations
         """None if there are no references."""
         self._bare_events = bare_events
@@ -273,7 +274,7 @@ class Table(Batch):
 
     @property
     def bare_events(self) -> list[BareEvent]:  # type: ignore[override]
-        """The events without rows, and graphs, whose rows are not of a summary."""
+        """The events without a row, and those of the references that hold a graph."""
         graphs = [
             BareEvent(int(offset), int(step), float(wall_time), is_summary=False)
             for column in self.references
@@ -286,7 +287,7 @@ class Table(Batch):
 
 
 class FileVersion(NamedTuple):
-    """An event with `file_version`."""
+    """A control event with the version of the file's format, from its `file_version`."""
 
     version: float
     """The number after `brain.Event:`; -1 if there is none."""
@@ -295,7 +296,7 @@ class FileVersion(NamedTuple):
 
     @classmethod
     def of(cls, text: str, step: int, wall_time: float) -> FileVersion:
-        """The item for an event whose `file_version` is `text`."""
+        """The FileVersion of an event whose `file_version` is `text`."""
         try:
             return cls(float(text.removeprefix("brain.Event:")), step, wall_time)
         except ValueError:
@@ -310,4 +311,4 @@ class SessionStart(NamedTuple):
 
 
 DecodedItem = Batch | FileVersion | SessionStart
-"""What the decoder makes of a file."""
+"""A file is decoded into a sequence of these."""

@@ -1,6 +1,6 @@
-"""BatchBuilder: puts together a batch, from single events and from whole columns.
+"""BatchBuilder: builds a batch from single events and from whole columns.
 
-The functions here also say what an event means: a control event, a graph, or values with a tag.
+The functions here classify events: control events, graphs, and values with a tag.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tensors import scalar_of
 
-_ARRAYS_FROM = 4
-"""Fields of a column from this index on are arrays, `position` aside."""
+_FIRST_ARRAY = 4
+"""Index of the field after `position` in both column types. It and all later fields are arrays."""
 
 _ReferenceRow = tuple[int, int, float, int, int, int, int]
+"""One row of the fields of a ReferenceColumn, from `position` on."""
 Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
 def control_event(event: Event) -> FileVersion | SessionStart | None:
-    """The item for an event that says how to read others; None for an event with data."""
+    """The item for a control event; None for any other event."""
     what = event.WhichOneof("what")
     if what == "file_version":
         return FileVersion.of(event.file_version, event.step, event.wall_time)
@@ -51,7 +52,7 @@ def graph_field(event: Event) -> tuple[str, str] | None:
 
 
 def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
-    """Tag, field and number of a value. The number is None if the value stays in the file.
+    """Tag, field and number of a value. The number is None if the value is not a scalar.
 
     Returns None for values that a debugger logged.
     """
@@ -65,7 +66,7 @@ def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64
 
 
 class BatchBuilder:
-    """Collects events and columns of consecutive records, and makes one batch of them."""
+    """Collects events and columns of consecutive records, and merges them into one batch."""
 
     def __init__(self) -> None:
         self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
@@ -84,7 +85,7 @@ class BatchBuilder:
         self._reference_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add(self, event: Event, offset: int, length: int, crc: int) -> None:
-        """Adds the values of an event that is no control event, from the record at `offset`."""
+        """Adds an event that is not a control event; its record is at `offset` of the file."""
         step, wall_time = event.step, event.wall_time
         if not event.HasField("summary"):
             self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
@@ -132,8 +133,8 @@ class BatchBuilder:
                     np.array(value, np.float32 if is_single else np.float64),
                 )
             )
-        for (tag, field), found in self._references.items():
-            self.add_references(self._reference_column(tag, field, found))
+        for (tag, field), reference_rows in self._references.items():
+            self.add_references(self._reference_column(tag, field, reference_rows))
         references = [_merged(columns) for columns in self._reference_columns.values()]
         scalars = [_merged(columns) for columns in self._scalar_columns.values()]
         if scalars or references or self._bare:
@@ -158,14 +159,16 @@ class BatchBuilder:
 
 
 def _merged(columns: list[Column]) -> Column:
-    """One column that has the rows of all these columns of one (tag, field), in file order."""
+    """Merges columns of the same tag and field into one, in file order."""
     if len(columns) == 1:
         return columns[0]
     position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])
     order = np.argsort(position, kind="stable")
-    found = [c.metadata for c in columns if c.metadata is not None]
+    metadata = [c.metadata for c in columns if c.metadata is not None]
     first = columns[0]
-    rest = zip(*(c[_ARRAYS_FROM:] for c in columns), strict=True)
+    rest = zip(*(c[_FIRST_ARRAY:] for c in columns), strict=True)
     arrays = [np.concatenate(parts)[order] for parts in rest]
-    made = type(first)(first.tag, first.field, min(found, default=None), position[order], *arrays)
-    return made
+    merged = type(first)(
+        first.tag, first.field, min(metadata, default=None), position[order], *arrays
+    )
+    return merged

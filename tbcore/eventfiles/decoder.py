@@ -1,14 +1,14 @@
 """Decoder: turns a piece of an event file into columns.
 
-There are four ways to decode a record, all with the same result. Each record takes the first one
-that is proven to fit it, byte by byte:
+There are four ways to decode a record, all with the same result. Each record is decoded by the
+first one that a comparison of its bytes shows to fit:
 
   row templates   a cycle of records that repeats: compared and sliced as one matrix
   layouts         scalars in any order: walked one by one, then matched and gathered in bulk
-  value headers   images, histograms and texts: what precedes the payload, for many at once
+  value headers   images, histograms and texts: all but their content, for many at once
   protobuf        everything else: graphs, audio, restarts, unusual writers
 
-Checksums are verified on all four. Small files are decoded many at once, by `read_ahead`.
+Checksums are verified in all four. Small files are decoded many at once, by `read_ahead`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from tbcore.eventfiles.row_templates import RowTemplate, find_cycle
 from tbcore.tuning import Tuning, default_tuning
 
 _GROWTH = 4
-"""Factor by which pieces get larger if they yield many columns of a few rows each: every column has
-a fixed cost."""
+"""Factor by which pieces become larger if they yield many columns of a few rows each, since every
+column has a fixed cost."""
 PADDING_BYTES = 64
 """Bytes in the buffer after its data, so that a word can be read at any offset of the data."""
 
 _MAX_SMALL_BLOCKS = 4
-"""Small blocks that are accepted in a file since its last large one."""
+"""Maximum number of small blocks that are accepted after the last large one of a file."""
 _MAX_ATTEMPTS = 4
-"""Attempts to continue with a known cycle, in each round."""
+"""Maximum number of attempts in each round to continue with a known cycle."""
 _MAX_ROW_TEMPLATES = 256
-"""Row templates that are cached."""
+"""Maximum number of cached row templates."""
 
 
 class PieceEnd(NamedTuple):
@@ -69,12 +69,12 @@ class _ColumnCounter:
         self.num_rows = self.num_columns = 0
 
     def is_wide(self, min_rows: int, rows_per_column: int) -> bool:
-        """Whether there are at least `min_rows`, but too few for each column on average."""
+        """Whether there are at least `min_rows`, but on average fewer than `rows_per_column`."""
         return min_rows <= self.num_rows < rows_per_column * self.num_columns
 
 
 class Decoder:
-    """Decodes pieces of files. What it learns from one file makes the next one faster.
+    """Decodes pieces of files. What it learns from one file makes it faster with the next.
 
     `blocks=False` sends every record through protobuf: slow, and the reference for tests.
     """
@@ -90,12 +90,12 @@ class Decoder:
         self._layout_cache = LayoutCache()
         self._row_templates: dict[bytes, RowTemplate] = {}
         self._row_template: RowTemplate | None = None
-        self._num_small = 0
+        self._num_small_blocks = 0
         """Small blocks accepted in this file since the last large one."""
         self._first_round = tuning.min_round_records
-        """Records in the first round: more after files in which no cycle was found."""
+        """Records in the first round of a piece: more after rounds in which no cycle was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
-        """Layout number to the cycle in which the layout was last seen, and its index there."""
+        """Maps a layout number to the cycle in which it was last seen, and its index there."""
 
     def next_piece_bytes(self) -> int:
         """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
@@ -137,7 +137,7 @@ class Decoder:
         # 4. Look for a cycle at the end of the round; without one, the next round is larger.
         position, limit = 0, self._first_round
         if base == 0:
-            self._num_small = 0
+            self._num_small_blocks = 0
         num_rows = self._count_rows(position, size)
         while True:
             template = self._row_template
@@ -145,11 +145,11 @@ class Decoder:
                 yield template.batch(self.buffer, position, num_rows, base)
                 position += num_rows * template.row_bytes
                 is_large = num_rows * template.num_records >= self.tuning.min_large_block_records
-                self._num_small = 0 if is_large else self._num_small + 1
+                self._num_small_blocks = 0 if is_large else self._num_small_blocks + 1
                 if num_rows >= self.tuning.min_regular_block_rows:
                     limit = self._first_round = self.tuning.min_round_records
                 if not at_end and size - position < template.row_bytes:
-                    # Then the next piece begins with a row, and continues with this template.
+                    # The next piece will begin with a whole row, and continue with this template.
                     return PieceEnd(position, "incomplete")
             frames = find_frames(  # 2
                 self.buffer, position, size, limit, num_probed=self.tuning.probe_records
@@ -190,23 +190,30 @@ class Decoder:
         if control is not None:
             yield control
             return
-        rows = BatchBuilder()
-        rows.add(event, offset, length, crc)
-        yield from rows.batch()
+        builder = BatchBuilder()
+        builder.add(event, offset, length, crc)
+        yield from builder.batch()
 
     def _count_rows(self, position: int, size: int) -> int:
+        """Counts the rows from `position` on that match the current template; 0 without one."""
         if self._row_template is None:
             return 0
-        min_rows = self._min_block() // self._row_template.num_records
+        min_rows = self._min_block_records() // self._row_template.num_records
         return self._row_template.count_rows(self.buffer, position, size, min_rows=min_rows)
 
-    def _min_block(self) -> int:
-        """Records that a block must have at least. A block has a fixed cost, so small ones, if they
-        come again and again, are slower than rounds."""
-        return self.tuning.min_large_block_records if self._num_small >= _MAX_SMALL_BLOCKS else 0
+    def _min_block_records(self) -> int:
+        """Minimum number of records in the next block.
+
+        A block has a fixed cost, so a file with many small blocks is decoded faster in rounds.
+        """
+        return (
+            self.tuning.min_large_block_records
+            if self._num_small_blocks >= _MAX_SMALL_BLOCKS
+            else 0
+        )
 
     def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
-        """The template of the cycle that records with these layouts end with, if there is one."""
+        """The template of the cycle at the end of these layout numbers, if there is one."""
         length = find_cycle(numbers) if self._blocks else 0
         if not length:
             return None
@@ -215,6 +222,7 @@ class Decoder:
         return self._row_template_for(cycle)
 
     def _row_template_for(self, cycle: NDArray[np.int64]) -> RowTemplate:
+        """The template of a cycle of layout numbers, from the cache or new."""
         key = cycle.tobytes()
         if key not in self._row_templates:
             if len(self._row_templates) >= _MAX_ROW_TEMPLATES:
@@ -225,10 +233,10 @@ class Decoder:
         return self._row_templates[key]
 
     def _until_known_cycle(self, frames: Frames, size: int) -> tuple[Frames, int]:
-        """Cuts the frames before a cycle that is known already, from another run for example.
+        """Cuts the frames before a cycle that is known already, for example from another run.
 
-        Returns the frames before it and the number of its rows, and makes it the current template.
-        Returns all frames and 0 if there is no such cycle.
+        Returns the frames before it and the number of its rows, and sets the current template to
+        that of the cycle. Returns all frames and 0 if there is no such cycle.
         """
         self._row_template = None
         attempts = 0
@@ -245,7 +253,7 @@ class Decoder:
             cycle, index = self._cycles[number]
             template = self._row_template_for(np.roll(cycle, -index))
             # The frames after the block are walked again, so about half of them must be in it.
-            min_rows = max(self._min_block(), (len(frames.starts) - i) // 2) // len(cycle)
+            min_rows = max(self._min_block_records(), (len(frames.starts) - i) // 2) // len(cycle)
             num_rows = template.count_rows(self.buffer, start, size, min_rows=min_rows)
             if num_rows:
                 self._row_template = template
@@ -271,8 +279,9 @@ class Decoder:
         """
         # 1. Match known layouts.
         # 2. Decode references by their value headers.
-        # 3. Learn layouts from the rest, and match these.
-        # 4. Decode what is left by protobuf, one by one. Each control event ends a batch.
+        # 3. Learn layouts from the remaining records, and match them.
+        # 4. Decode what is left by protobuf, one by one. Each control event ends a batch; `begin`
+        #    is the index of the first frame of the current batch.
         matched: list[MatchedRecords] = []
         payloads = self.buffer, frames.starts + HEADER_BYTES, frames.lengths
         are_many = self._blocks and len(frames.starts) >= self.tuning.min_records_to_batch
@@ -287,7 +296,7 @@ class Decoder:
             Damage(base + start, "payload checksum wrong")
             for start in frames.starts[damaged].tolist()
         ]
-        rows = BatchBuilder()
+        builder = BatchBuilder()
         buffer = memoryview(self.buffer)
         begin, end = 0, len(numbers)
         undecoded = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
@@ -313,48 +322,48 @@ class Decoder:
                 control = control_event(event)
                 if control is None:
                     crc = int.from_bytes(self.buffer[payload_end : payload_end + 4], "little")
-                    rows.add(event, base + start, length, crc)
+                    builder.add(event, base + start, length, crc)
             if control is not None:
                 for group in matched:
-                    self._add_matched(rows, group, numbers, frames.starts + base, begin, i)
+                    self._add_matched(builder, group, numbers, frames.starts + base, begin, i)
                 if references is not None:
-                    self._add_references(rows, references, begin, i)
-                yield from rows.batch()
+                    self._add_references(builder, references, begin, i)
+                yield from builder.batch()
                 yield control
-                rows = BatchBuilder()
+                builder = BatchBuilder()
                 begin = i + 1
             if is_enough():
                 end = i + 1
                 break
         for group in matched:
-            self._add_matched(rows, group, numbers, frames.starts + base, begin, end)
+            self._add_matched(builder, group, numbers, frames.starts + base, begin, end)
         if references is not None:
-            self._add_references(rows, references, begin, end)
+            self._add_references(builder, references, begin, end)
             self._references.num_rows += len(references.indices)
-        yield from rows.batch()
+        yield from builder.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
         problems.extend(d for d in sorted(problems_found) if d.offset < base + position)
         return position
 
     def _add_references(
-        self, rows: BatchBuilder, references: References, begin: int, end: int
+        self, builder: BatchBuilder, references: References, begin: int, end: int
     ) -> None:
-        """Adds the references of the frames from `begin` to before `end`."""
+        """Adds the references of the frames in `range(begin, end)`."""
         for column in references.columns(begin, end):
-            rows.add_references(column)
+            builder.add_references(column)
             self._references.num_columns += 1
 
     def _add_matched(
         self,
-        rows: BatchBuilder,
+        builder: BatchBuilder,
         group: MatchedRecords,
         numbers: NDArray[np.int64],
         offsets: NDArray[np.int64],
         begin: int,
         end: int,
     ) -> None:
-        """Adds those matched records from frame `begin` to before `end` that are not damaged."""
-        # 1. Pick the records, by frame index. Damaged ones have lost their layout number.
+        """Adds the matched records of the frames in `range(begin, end)`, except damaged ones."""
+        # 1. Pick the records, by frame index. Damaged ones have the layout number -1.
         # 2. Sort them by layout, so that the rows of a layout are a slice, in file order.
         # 3. Decode wall times, steps and values of all of them at once.
         # 4. Add a column for each value of each layout.
@@ -382,7 +391,7 @@ class Decoder:
                 metadata = None
                 if slot.metadata is not None:
                     metadata = FirstMetadata(int(positions[first]) + index, slot.metadata)
-                rows.add_column(
+                builder.add_column(
                     ScalarColumn(
                         slot.tag,
                         slot.field,

@@ -35,10 +35,11 @@ from tbcore.eventfiles.crc32c import (
 from tbcore.tuning import DEFAULT
 
 HEADER_BYTES = 12
+"""Bytes of a record before its payload: the length and its checksum."""
 FRAME_BYTES = 16
-"""Bytes of a record beside its payload."""
+"""Bytes of a record in addition to its payload."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
-"""No protobuf message is longer. A larger length is damage, even if its checksum is right."""
+"""Length of the longest protobuf message. A larger one is damage, even if its checksum is right."""
 
 _length_at = struct.Struct("<Q").unpack_from
 _crc_at = struct.Struct("<I").unpack_from
@@ -64,14 +65,14 @@ class Frames(NamedTuple):
     """Consecutive whole records of a buffer, whose length checksums are right."""
 
     starts: NDArray[np.int64]
-    """Offset of each record in the buffer, rising."""
+    """Offset of each record in the buffer, ascending."""
     lengths: NDArray[np.int64]
     """Length of each payload in bytes."""
     end: int
     """Offset after the last record."""
     stop: StopReason
-    """Why there are no more frames: `limit` were requested, the next record is `incomplete`, or its
-    length is damaged."""
+    """Why there are no more frames. `limit`: there may be more records, which another call finds.
+    `incomplete`: the next record is not whole. `bad_length`: its length is damaged."""
 
     def first(self, count: int) -> Frames:
         """The first `count` frames, or all if there are fewer."""
@@ -93,12 +94,13 @@ def find_frames(
     If the first `num_probed` records are all shorter than 256 bytes, a faster walk is used for the
     others.
     """
-    # 1. Walk `num_probed` records, and the others by the walk that fits them.
-    # 2. The distances of their bounds are the lengths. Cut before the first record whose header
-    #    does not agree with its length, and before the first that is not whole.
-    # 3. Find the reason to stop. A header that seems damaged may only have been misread by the
-    #    walk. So frames before it end at the `limit`, and the next call begins there. If the very
-    #    first header was misread, its record is longer than any buffer, and therefore incomplete.
+    # 1. Walk the first `num_probed` records. If they are short, use the faster walk for the others.
+    # 2. Compute the lengths from the distances between the bounds. Cut before the first record
+    #    whose header has another length, and before the first record that is not whole.
+    # 3. Find the reason to stop. A header that seems damaged may only have been misread, since the
+    #    walks read one or three bytes of a length. So if there are frames before it, the reason is
+    #    `limit`, and the next call begins at this header. If the first header of a call was
+    #    misread, its record is longer than any buffer, and therefore incomplete.
     bounds = _take(record_bounds(buffer, start, size), min(limit, num_probed))  # 1
     if num_probed < limit and num_probed < len(bounds):
         is_short = np.diff(bounds).max() < 256 + FRAME_BYTES
@@ -125,8 +127,8 @@ def find_frames(
 def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
     """The offset of each record in `buffer[start:end]`, and the offset after the last one.
 
-    Checksums are not verified, and the last record may extend beyond `end`. Only three bytes of
-    each length are read: there are no longer records in a buffer.
+    Checksums are not verified, and the last record may extend beyond `end`. Only the lowest three
+    bytes of each length are read, because no record in a buffer is longer than they can express.
     """
     last = end - FRAME_BYTES
     while start <= last:
@@ -153,14 +155,14 @@ def _take(bounds: Iterator[int], limit: int) -> NDArray[np.int64]:
 
 
 def find_bad_headers(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
-    """Indices of the frames whose header has another length or a wrong checksum, rising."""
+    """Indices of the frames whose header has a different length or a wrong checksum, ascending."""
     return np.flatnonzero(_have_bad_headers(buffer, frames.starts, frames.lengths))
 
 
 def _have_bad_headers(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether the header of each record has another length than given, or a wrong checksum."""
+    """For each record, whether its header has a different length or a wrong checksum."""
     stored_lengths = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
     stored_crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
     bad: NDArray[np.bool_] = stored_crcs != for_lengths(masked_length_crc, lengths)
@@ -200,10 +202,10 @@ def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> Ch
 def find_damaged(
     buffer: bytearray, frames: Frames, *, slice_bytes: int = DEFAULT.check_slice_bytes
 ) -> NDArray[np.int64]:
-    """Indices of the frames whose payload does not match its checksum, rising.
+    """Indices of the frames whose payload does not match its checksum, ascending.
 
-    About `slice_bytes` bytes are verified at once. Only in a slice with an error are the records
-    checked one by one. The buffer is changed in between, and restored before this returns.
+    About `slice_bytes` bytes are verified at once, and records are checked one by one only in a
+    slice with an error. The buffer is changed during the call, and restored before it returns.
     """
     starts, lengths = frames.starts, frames.lengths
     if not len(starts):
@@ -244,8 +246,8 @@ def open_regular(path: str) -> int:
 class PayloadFile:
     """An open event file, from which payloads are read by offset, length and checksum.
 
-    The file may have been replaced by a copy since it was decoded: only its bytes matter. It is a
-    context manager that closes the file.
+    The file may have been replaced by a copy since it was decoded: only its bytes matter. Used as a
+    context manager, it closes the file at the end.
     """
 
     def __init__(self, path: str) -> None:

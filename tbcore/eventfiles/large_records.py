@@ -1,9 +1,9 @@
 """Large records: reads events that are larger than a piece, without holding them in memory.
 
 Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. The store keeps
-only where these are in the file. So the event is *stripped*: its large fields are left empty. A
-file may be sparse and claim any length while it takes next to no space on disk, so there is a
-budget for what is kept.
+only their location in the file. So the event is *stripped*: its large fields are left empty. A file
+may be sparse, so that a record of any length takes next to no space on disk. Therefore what is kept
+of an event has a budget.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
 
 _MIN_FIELD_COST_BYTES = 16
-"""What each field costs of the budget at least, since very many fields take time."""
+"""Minimum number of bytes charged for each field, since very many small fields take time."""
 
 _CHUNK_BYTES = 1 << 20
+"""Bytes that are read at once to compute a checksum."""
 _MAX_KEPT_FIELD_BYTES = 1 << 12
-"""Fields up to this size are kept as they are. A larger tensor holds more than one number."""
+"""Maximum size of a field that is always kept. A larger tensor holds more than one number, so it
+is no scalar."""
 
 _EMPTIED: Mapping[int, Any] = {}
 """Stands for a field that is left empty if it is large."""
+# Fields of a Summary.Value: the old histogram, image, histo, audio and tensor.
 _VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
 _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
-"""Fields of an event that may be large, by number; each has those of the message in it."""
+"""The fields of an event that may be large. A field number maps to the same for the message in that
+field, or to `_EMPTIED`."""
 
 
 def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
-    """Masked CRC-32C of `length` bytes of a file; None if the file ends before."""
+    """Masked CRC-32C of `length` bytes of a file; None if the file ends before them."""
     crc, end = 0, offset + length
     while offset < end:
         chunk = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
@@ -47,13 +51,17 @@ def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
 def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int) -> bytes:
     """The serialized event at an offset of a file, with its large fields left empty.
 
-    Raises protobuf's DecodeError if the bytes are no event, or if more than `max_bytes` remain.
+    Raises protobuf's DecodeError if the bytes are not a valid message, or if what is kept costs
+    more than `max_bytes`.
     """
     return bytes(_stripped(_Window(descriptor, max_bytes), offset, offset + length, _EVENT))
 
 
 def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
-    """The message in bytes `at` to `end` of the file, without its large fields."""
+    """The message in bytes `at` to `end` of the file, with its large fields left empty.
+
+    `fields` has those that may be large, as `_EVENT` does.
+    """
     kept = bytearray()
     while at < end:
         begin = at
@@ -83,7 +91,7 @@ def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
 
 
 class _Window:
-    """A window on the bytes of a file, with the budget of bytes that may be kept."""
+    """The part of a file that was read last, and the budget of bytes that may be kept."""
 
     def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
@@ -92,7 +100,7 @@ class _Window:
         self._budget = max_bytes
 
     def charge_budget(self, size: int) -> None:
-        """Takes `size` bytes off the budget; raises DecodeError if it is exceeded."""
+        """Subtracts `size` bytes from the budget; raises DecodeError if it is exceeded."""
         self._budget -= max(size, 0)
         if self._budget < 0:
             raise ProtobufDecodeError("it is too long even without its large fields")

@@ -6,9 +6,9 @@ time, the step and the value:
     09 <wall time: 8> 10 <step: varint> 2a <length> 0a <length> 0a <length> <tag> 15 <value: 4>
        ^^^^^^^^^^^^^^    ^^^^^^^^^^^^                                               ^^^^^^^^^^
 
-The *field offsets* of such a payload say where its variable bytes are. A *layout* adds all other
-bytes and their meaning. A record has a layout if all constant bits are equal; then the variable
-bits are its data. Records without a layout are decoded by protobuf, with the same result.
+The *field offsets* of such a payload say where its variable bytes are. A *layout* has all other
+bytes and their meaning, too. A record matches a layout if all constant bits are equal; then its
+variable bits are its data. Records without a layout are decoded by protobuf, with the same result.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 WALL_TIME_OFFSET = 1
 STEP_OFFSET = 10
 MAX_STEP_WIDTH = 8
-"""Bytes of the longest step in a layout: so long a step can be read as one word. Longer ones are
-rare."""
+"""Maximum width of a step in a layout, in bytes: such a step can be read as one word. Wider
+ones are rare."""
 MAX_LENGTH = 4088
-"""Bytes of the longest payload with a layout. A merged summary of a hundred scalars has 3,000."""
+"""Maximum length of a payload with a layout, in bytes. A merged summary of a hundred scalars has
+3,000."""
 MAX_LAYOUTS = 1 << 14
-"""With more layouts all are dropped: the records of such a log do not repeat."""
+"""When there are more layouts, all are dropped: the records of such a log do not repeat."""
 FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 """Shape (9,). Item n is a mask that keeps the first n bytes of a little-endian word."""
 
 _MIN_LENGTH = 20
-"""Bytes of the shortest payload with a layout."""
+"""Minimum length of a payload with a layout, in bytes."""
 _MIN_REPEATS = 2
-"""Records that must agree before their layout is learnt."""
-_MAX_ATTEMPTS = 8
-"""Records of one length and step width that may turn out to have no layout. Then no more are tried:
-they are probably histograms."""
+"""Minimum number of records with equal constant bits before their layout is learnt."""
+_MAX_FAILURES = 8
+"""Maximum number of failures to learn a layout from records of one length and step width. After
+that, no more are tried: they are probably histograms."""
 _MAX_GROUPS = 32
-"""Field offsets that are learnt for one length and step width. Writers produce one or two; a file
-with many was made to be slow."""
+"""Maximum number of FieldOffsets that are learnt for one length and step width. Writers produce one
+or two; a file with many was crafted to slow the server down."""
 _NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor_content
     1: "<f4",
     2: "<f8",
@@ -63,14 +64,15 @@ _NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor
 
 
 def _odd_numbers(count: int) -> NDArray[np.uint64]:
-    # The first step of splitmix64: numpy.random would cost a server some milliseconds to import.
+    """Odd numbers that look random, the same in each process."""
+    # The bits are mixed as in splitmix64. Importing numpy.random would take some milliseconds.
     numbers = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return numbers ^ (numbers >> np.uint64(27)) | np.uint64(1)
 
 
-_ODD = _odd_numbers(MAX_LENGTH // 8)
-"""Factors of the hash that finds the layout of a record, which is then compared in full."""
+_HASH_FACTORS = _odd_numbers(MAX_LENGTH // 8)
+"""Factors of a hash over the words of a payload. If hashes are equal, all words are compared."""
 
 
 class FieldOffsets(NamedTuple):
@@ -84,11 +86,12 @@ class FieldOffsets(NamedTuple):
 
 
 class ValueSlot(NamedTuple):
-    """What one value of a layout belongs to."""
+    """The tag, field and metadata of one value of a layout."""
 
     tag: str
     field: str
     metadata: bytes | None
+    """Serialized SummaryMetadata; None if the value carries none."""
 
 
 class Layout(NamedTuple):
@@ -102,7 +105,7 @@ class Layout(NamedTuple):
 
 
 def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
-    """A mask of shape (length,), whose bits are 1 where those of the payload are constant."""
+    """A mask of shape (length,): a bit is 1 if this bit of the payload is constant."""
     mask = np.full(offsets.length, 0xFF, np.uint8)
     mask[WALL_TIME_OFFSET : WALL_TIME_OFFSET + 8] = 0
     # The top bit of a varint's byte says whether another byte follows, so it is constant.
@@ -113,11 +116,11 @@ def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
 
 
 def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.int64]:
-    """Steps from little-endian words, whose `width` low bytes are the varints."""
-    kind = words.dtype.type
-    steps = words & kind(0x7F)
+    """Steps from little-endian words, each with a varint in its `width` lowest bytes."""
+    word = words.dtype.type
+    steps = words & word(0x7F)
     for i in range(1, width):
-        steps |= (words >> kind(i)) & kind(0x7F << (7 * i))
+        steps |= (words >> word(i)) & word(0x7F << (7 * i))
     return steps.astype(np.int64)
 
 
@@ -155,6 +158,7 @@ def learn(payload: bytes) -> Layout | None:
 
 
 def _learn(payload: bytes) -> Layout:
+    """The layout of a payload; raises one of the errors that `learn` catches if it has none."""
     if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH or payload[0] != 0x09:
         raise _NoLayoutError
     at, step_width = 9, 0
@@ -184,8 +188,8 @@ def _learn(payload: bytes) -> Layout:
 
 
 def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], ValueSlot]:
-    """Offset and dtype of the number of a Summary.Value, and what it belongs to."""
-    fields = _once(payload, begin, end)
+    """Offset and dtype of the number in a Summary.Value, and the slot of the value."""
+    fields = _unique_fields(payload, begin, end)
     tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
     node_name = payload[slice(*fields.pop((7, 2), (0, 0)))].decode()
     metadata = fields.pop((9, 2), None)
@@ -202,8 +206,8 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
 
 
 def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
-    """Offset and dtype of the number of a TensorProto that holds a single one."""
-    fields = _once(payload, begin, end)
+    """Offset and dtype of the number in a TensorProto, which must hold exactly one."""
+    fields = _unique_fields(payload, begin, end)
     if (1, 0) not in fields:
         raise _NoLayoutError
     data_type, _ = wire.varint(payload, fields.pop((1, 0))[0])
@@ -214,6 +218,7 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     if len(fields) != 1:
         raise _NoLayoutError
     (number, (begin, end)) = fields.popitem()
+    # Fields 4 to 6 are tensor_content, float_val and double_val. The latter two may be packed.
     dtype = {
         (4, 2): _NUMBER_DTYPES.get(data_type),
         (5, 2): "<f4" if data_type == 1 else None,
@@ -226,8 +231,11 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     return begin, dtype
 
 
-def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Begin and end of each field of a message, by (number, wire type); raises if one repeats."""
+def _unique_fields(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
+    """Maps (number, wire type) of each field of a message to its begin and end.
+
+    Raises _NoLayoutError if a field repeats.
+    """
     fields: dict[tuple[int, int], tuple[int, int]] = {}
     for field in wire.fields(payload, begin, end):
         if field[:2] in fields:
@@ -240,20 +248,25 @@ def _once(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[i
 
 
 class _LayoutGroup:
-    """The layouts with the same field offsets, found by a hash of their constant bits."""
+    """The layouts with the same field offsets. They are found by a hash of their constant bits."""
 
     def __init__(self, offsets: FieldOffsets) -> None:
         self.offsets = offsets
-        self._words = -(-offsets.length // 8)
+        self._num_words = -(-offsets.length // 8)
         self._mask = _as_words(constant_mask(offsets)[np.newaxis])[0]
-        self._constants = np.empty((0, self._words), np.uint64)
+        self._constants = np.empty((0, self._num_words), np.uint64)
+        """Constant bits of each layout as words, shape (num_layouts, num_words), sorted by hash."""
         self._hashes = np.empty(0, np.uint64)
+        """Hash of each layout, ascending."""
         self._numbers = np.empty(0, np.int64)
+        """Number of each layout, sorted by hash."""
         self._mask_bits = int.from_bytes(constant_mask(offsets).tobytes(), "little")
+        """The mask as a little-endian number."""
         self._by_bits: dict[int, int] = {}
+        """Maps the constant bits of a layout, as a little-endian number, to the layout number."""
 
     def add(self, payloads: Sequence[bytes], first_number: int) -> None:
-        """Adds layouts by their payloads with variable bits 0, numbered from `first_number` on."""
+        """Adds layouts with these payloads, whose variable bits are 0, as `first_number` and up."""
         data = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         constants = _as_words(data)
         hashes = np.append(self._hashes, self._hash(constants))
@@ -270,9 +283,10 @@ class _LayoutGroup:
         return self._by_bits.get(bits & self._mask_bits)
 
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Indices of one row of each layout that several rows would have in this group, rising.
+        """Ascending indices of the first of each set of rows with equal constant bits.
 
-        The rows need not belong to the group: what is learnt from them says whether they do.
+        The constant bits are those of this group, and sets with too few rows are left out. A layout
+        should be learnt from each row returned. It shows whether the row belongs to the group.
         """
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
@@ -290,13 +304,13 @@ class _LayoutGroup:
         hashes = self._hash(constants)
         found = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         equal = self._constants[found] == constants
-        # Nearly always all rows are equal, and to check that is faster than to check each row.
+        # Nearly always all rows match, and one check of all is faster than a check of each.
         if equal.all():
             return self._numbers[found]
         return np.where(equal.all(axis=1), self._numbers[found], -1)
 
     def _hash(self, constants: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        hashes: NDArray[np.uint64] = constants @ _ODD[: self._words]
+        hashes: NDArray[np.uint64] = constants @ _HASH_FACTORS[: self._num_words]
         return hashes
 
 
@@ -308,11 +322,11 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 class MatchedRecords(NamedTuple):
-    """Records with the same field offsets that have a layout."""
+    """Records that have a layout, all with the same field offsets."""
 
     offsets: FieldOffsets
     indices: NDArray[np.int64]
-    """Indices of the records, rising."""
+    """Indices of the records, ascending."""
     numbers: NDArray[np.int64]
     """The layout of each record, as an index into `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
@@ -321,11 +335,11 @@ class MatchedRecords(NamedTuple):
     def columns(
         self, picked: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[NDArray[np.floating[Any]]]]:
-        """Wall times, steps and a column for each value, of the picked records."""
+        """Wall times and steps of the picked records, and a column for each of their values."""
         words = self.rows[picked]
         data = words.view(np.uint8)
         if self.offsets.step_width:
-            # A word of the eight bytes from STEP_OFFSET on.
+            # The eight bytes from STEP_OFFSET on: six of word 1, and two of word 2.
             step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
             steps = decode_steps(step_words, self.offsets.step_width)
         else:
@@ -348,13 +362,14 @@ class LayoutCache:
         self.layouts: list[Layout] = []
         self._groups_of_size: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
         self._failures: dict[_Size, int] = {}
+        """Number of records of each size from which no layout could be learnt."""
 
     def is_full(self) -> bool:
         """Whether there are so many layouts that the cache should be replaced by an empty one."""
         return len(self.layouts) > MAX_LAYOUTS
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
-        """The layout number of a payload, None if its layout is unknown; for a few records."""
+        """The layout number of one payload; None if no known layout matches."""
         if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
             return None
         width = 0
@@ -389,11 +404,11 @@ class LayoutCache:
         lengths: NDArray[np.int64],
         picked: NDArray[np.int64],
     ) -> list[MatchedRecords]:
-        """Learns layouts from picked payloads that match none, and returns those that match now."""
+        """Learns layouts from picked payloads, which match none yet; returns the new matches."""
         found: list[MatchedRecords] = []
         for size, indices in self._by_size(buffer, begins[picked], lengths[picked]):
             groups = self._groups_of_size.get(size, {})
-            is_hopeless = not groups and self._failures.get(size, 0) >= _MAX_ATTEMPTS
+            is_hopeless = not groups and self._failures.get(size, 0) >= _MAX_FAILURES
             if len(indices) < _MIN_REPEATS or is_hopeless or len(groups) >= _MAX_GROUPS:
                 continue
             members = picked[indices]
@@ -404,7 +419,7 @@ class LayoutCache:
     def _by_size(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> Iterator[tuple[_Size, NDArray[np.int64]]]:
-        """Indices of the payloads of each size that may have a layout, rising."""
+        """Yields each size, and the ascending indices of its payloads that may have a layout."""
         # 1. Leave out payloads that cannot have a layout.
         # 2. Sort by size. The key fits in 16 bits: numpy sorts such numbers in linear time.
         # 3. Cut where the key changes.
@@ -426,7 +441,7 @@ class LayoutCache:
         """Bytes of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
         # 1. In the word at the step, find the lowest byte without the bit that continues a varint:
         #    in `ends` the top bits of all such bytes are set, and `lowest` keeps the lowest one.
-        # 2. The width is the number of that byte.
+        # 2. The width is the number of that byte, counted from 1.
         # 3. Correct it for payloads without a step, and for those that cannot have a layout.
         # A word may extend beyond a short payload; there are PADDING_BYTES after the data.
         words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
@@ -448,19 +463,19 @@ class LayoutCache:
 
         `members` are the indices of the records, `rows` their payloads as words.
         """
-        # 1. Without a group left to try, learn from the first record that was not tried yet. It may
-        #    have new field offsets, which make a new group; otherwise it is a failure.
-        # 2. Try a group: find records that would share a layout if the group fitted them, learn
-        #    from one of each, and file the layouts under the field offsets that they have.
-        # 3. Match all records with the new layouts, and keep those that do not match.
-        # So no record is learnt from twice.
+        # 1. If no group is left to try, learn from the first record that was not tried yet. If it
+        #    has new field offsets, these make a new group; otherwise it is a failure.
+        # 2. Try a group: find sets of records that are equal in the constant bits of this group,
+        #    learn from one record of each, and collect the layouts by their field offsets.
+        # 3. Match all records with the new layouts, and continue with those that do not match.
+        # A record that was learnt from is no longer `is_untried`, so none is learnt from twice.
         groups = self._groups_of_size.setdefault(size, {})
         failures = self._failures.get(size, 0)
         is_untried = np.ones(len(rows), np.bool_)
         to_try = list(groups.values())
         while len(rows) >= _MIN_REPEATS and not self.is_full():
             if not to_try:  # 1
-                if failures >= _MAX_ATTEMPTS or not is_untried.any():
+                if failures >= _MAX_FAILURES or not is_untried.any():
                     break
                 first = int(is_untried.argmax())
                 layout = learn(rows[first].tobytes()[: size.length])
@@ -501,7 +516,7 @@ def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDAr
 def _matched(
     groups: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
 ) -> Iterator[MatchedRecords]:
-    """Matches records of one size with each of these groups."""
+    """Matches records of one size with the groups in turn; yields those that match."""
     for group in groups:
         numbers = group.match(rows)
         hit = numbers >= 0
@@ -516,7 +531,7 @@ def _matched(
 def _add_group(
     groups: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
 ) -> bool:
-    """Adds a group, to try it next; returns False if it is known or there are too many groups."""
+    """Adds a group and puts it on `to_try`; returns False if it is known or there are too many."""
     if offsets in groups or len(groups) >= _MAX_GROUPS:
         return False
     groups[offsets] = _LayoutGroup(offsets)

@@ -22,17 +22,18 @@ _MARK = "tfevents"
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
 
 MIN_FILE_BYTES = 1 << 14
-"""The least that a file counts when work is divided: opening it takes as long as decoding this."""
+"""Smaller files count as this many bytes when work is divided: opening a file takes about as long
+as decoding this much."""
 
-_MAX_LINKED_NAMES = 8
-"""Paths through links that are followed to one directory. Directories that link to each other have
-as many paths as there are orders of them, and a scan must end."""
+_MAX_LINKED_PATHS = 8
+"""Maximum number of paths through links by which one directory is scanned. If n directories link to
+each other, the number of such paths grows like n!, and a scan must end."""
 
 _STABLE_SECONDS = 3.0
 """A listing is reused only if it was made this long after the directory last changed. Timestamps
-are as coarse as 2 s on some file systems, so a change shortly after another one may not show."""
+are as coarse as 2 s on some file systems, so two changes in short order may have the same one."""
 _RELIST_SECONDS = 60.0
-"""A directory is listed at least this often, in case changes do not update its mtime."""
+"""A listing is reused no longer than this, in case changes do not update the directory's mtime."""
 
 
 class LogdirSpec(NamedTuple):
@@ -73,7 +74,7 @@ class Scan(NamedTuple):
     """The result of one scan of the logdir."""
 
     runs: dict[str, list[EventFile]]
-    """Run name to its files, in the order of their paths, in which they are read."""
+    """Run name to the files of the run, sorted by path. They are read in this order."""
     num_directories: int
     num_files: int
     """Number of event files."""
@@ -151,10 +152,10 @@ class Logdir:
         return found._replace(num_directories=len(pending.scanned), num_files=num_files)
 
     def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
-        """Whether the event files have at least `num_bytes`, or it takes `timeout` s to find out.
+        """Whether the event files have at least `num_bytes` together.
 
-        Each file counts at least MIN_FILE_BYTES. This begins a scan, which the next call of `scan`
-        completes.
+        Also returns True if that is not known after `timeout` seconds. Each file counts as at least
+        MIN_FILE_BYTES. This begins a scan, which the next call of `scan` completes.
         """
         deadline = time.monotonic() + timeout
         pending = self._begin_scan()
@@ -168,6 +169,7 @@ class Logdir:
         return is_large
 
     def _begin_scan(self) -> _PendingScan:
+        """A scan of which nothing is done yet."""
         found = Scan({}, 0, 0, [], [], [])
         rest = (
             _ScannedDirectory(number, directory, files)
@@ -178,8 +180,8 @@ class Logdir:
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
-        # Names must not depend on the order of directory entries, which changes. Valid names come
-        # first, so that none is taken by a name in which bytes were escaped.
+        # Names must not depend on the order of directory entries, which changes. In a spec, valid
+        # UTF-8 comes first, so that no path with escaped bytes takes the name of another path.
         order = sorted(
             (number, not _is_readable(relative), relative, index, path)
             for index, (number, relative, path) in enumerate(run_directories)
@@ -187,7 +189,7 @@ class Logdir:
         names = _RunNames()
         taken = []
         for number, _, relative, index, path in order:
-            name = names.take(number, self._specs[number], relative, path)
+            name = names.assign(number, self._specs[number], relative, path)
             if name is not None:
                 taken.append((name, index))
         return taken
@@ -196,23 +198,23 @@ class Logdir:
         """Yields each directory of a spec with its event files, in the order of their paths."""
         root = os.path.abspath(self._specs[number].path)
         listings: dict[str, _Listing] = {}
-        before = self._listings[number]
+        previous = self._listings[number]
         self._listings[number] = listings
-        # The directories above the root are included because a link to one of them is a loop, too.
+        # The directories above the root are included because a link to one of them is also a loop.
         top: _Directory | None = None
         for above in _parents(os.path.realpath(root)):
             top = _Directory(above, "", top)
-        num_names: dict[tuple[int, int], int] = {}
+        num_paths: dict[tuple[int, int], int] = {}
         stack = [_Directory(root, ".", top)]
         while stack:
             directory = stack.pop()
             try:
                 if directory.is_linked:
-                    if not _may_enter(directory, num_names, found):
+                    if not _may_enter(directory, num_paths, found):
                         continue
                     listing = _list(directory, found)
                 else:
-                    listing = self._listing_of(directory, before.get(directory.path), found)
+                    listing = self._listing_of(directory, previous.get(directory.path), found)
                     listings[directory.path] = listing
             except FileNotFoundError:
                 if directory.path == root:
@@ -242,11 +244,11 @@ class Logdir:
         listing.stamp = stamp
         listing.since = known.since if is_same else now
         if is_same and known.is_stable and not listing.has_same_names(known):
-            # Unless it changed just now, changes do not show in the directory's timestamps.
+            # The entries changed, but not the stamp. If it still has not, the device is unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
         listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
-        # At random times, so that not all directories are listed in the same scan.
+        # The time is random, so that not all directories are listed again in the same scan.
         listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
         return listing
 
@@ -260,7 +262,7 @@ def one_line(text: str) -> str:
     """The text as one line for a log or a response, with control characters escaped."""
     if text.isprintable():
         return text
-    # Undecodable bytes are written as `readable` writes them; other lone surrogates are no bytes.
+    # Undecodable bytes, which are the surrogates of this range, are written as `readable` does.
     shown = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
@@ -278,10 +280,10 @@ class _PendingScan(NamedTuple):
     """A scan that is not complete."""
 
     found: Scan
-    """The result so far: only its lists of problems."""
+    """The result so far. Only `missing`, `problems` and `unlisted` are filled in."""
     scanned: list[_ScannedDirectory]
     rest: Iterator[_ScannedDirectory]
-    """Yields the other directories as it scans them."""
+    """Scans the other directories while it is iterated, and yields them."""
 
 
 class _RunNames:
@@ -291,8 +293,8 @@ class _RunNames:
         self._owners: dict[str, tuple[int, str]] = {}
         """Name to the index of its spec and the path of its directory."""
 
-    def take(self, number: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
-        """The name of a directory; None if the same path has a name already."""
+    def assign(self, number: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
+        """Assigns a name to a directory and returns it; None if its path has that name already."""
         # The root of a named spec becomes `name/.`, as in TensorBoard.
         name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
         owner = self._owners.get(name)
@@ -363,7 +365,7 @@ class _Listing:
         """When to list again in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
-        """Updates the status of the files; returns False if one is no event file any more."""
+        """Updates the status of the files; returns False if one is no longer an event file."""
         changed: dict[int, EventFile] = {}
         for index, file in enumerate(self.files):
             try:
@@ -421,20 +423,20 @@ def _parents(path: str) -> list[str]:
     return parents[::-1]
 
 
-def _may_enter(directory: _Directory, num_names: dict[tuple[int, int], int], found: Scan) -> bool:
+def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], found: Scan) -> bool:
     """Whether to scan a directory that was reached through a link: not if it is a loop."""
     if directory.contains_itself():
         return False
     identity = directory.identity()
-    num_names[identity] = num_names.get(identity, 0) + 1
-    if num_names[identity] == _MAX_LINKED_NAMES + 1:
+    num_paths[identity] = num_paths.get(identity, 0) + 1
+    if num_paths[identity] == _MAX_LINKED_PATHS + 1:
         found.problems.append(
             one_line(
-                f"{directory.path}: links lead to this directory in more than {_MAX_LINKED_NAMES} "
+                f"{directory.path}: links lead to this directory in more than {_MAX_LINKED_PATHS} "
                 "ways; the others are left out"
             )
         )
-    return num_names[identity] <= _MAX_LINKED_NAMES
+    return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
 def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found: Scan) -> _Listing:
@@ -443,8 +445,8 @@ def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
     prefix = "" if directory.name == "." else f"{directory.name}/"
     for entry in entries:
         try:
-            # Without _MARK in its name an entry matters only if it is a directory. The kind of an
-            # entry is known without a system call, except for a link.
+            # Entries without _MARK in their names are skipped, except directories. The type of an
+            # entry is known without a system call, unless it is a link.
             if entry.is_symlink():
                 listing.has_links = True
             if entry.is_dir():
@@ -454,7 +456,7 @@ def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
                 )
             elif _MARK in entry.name:
                 status = entry.stat()
-                # Opening a FIFO would block, and a device is worse.
+                # Not FIFOs and devices: opening one may block or have side effects.
                 if stat.S_ISREG(status.st_mode):
                     listing.files.append(EventFile.of(entry.path, status))
         except OSError as error:
@@ -467,6 +469,7 @@ def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
 
 
 def _is_readable(name: str) -> bool:
+    """Whether the name is valid UTF-8, so that `readable` leaves it as it is."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

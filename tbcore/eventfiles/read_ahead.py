@@ -1,7 +1,7 @@
 """Read-ahead: decodes many small files at once, before the time slices of their runs.
 
 A numpy call takes about as long for ten rows as for a thousand, and each run of a sweep has a file
-of only some hundred records. So a batch of files is read into one buffer, and their records are
+of only a few hundred records. So a batch of files is read into one buffer, and their records are
 decoded as if they were one file. The result is a table for each file, which its FileReader keeps
 until the file is read. Files that are alike are decoded even faster: see `file_templates`.
 
@@ -52,13 +52,13 @@ _BATCH_GROWTH = 4
 """Factor by which the number of files grows from batch to batch: what is learnt from some files
 makes others faster to decode."""
 _ALIGNMENT = 8
-"""Each file begins at a multiple of this in the buffer, in bytes."""
+"""Each file begins at a multiple of this many bytes in the buffer."""
 
 _Entry = TypeVar("_Entry")
 
 
 class SmallFileReader:
-    """Reads small files ahead, in batches. What it learns from some files makes others faster."""
+    """Reads small files ahead, in batches. What it learns from some files speeds up others."""
 
     def __init__(self, *, tuning: Tuning | None = None) -> None:
         self._tuning = tuning = tuning or default_tuning()
@@ -77,8 +77,8 @@ class SmallFileReader:
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
         # 2. If the rest of the file matches a template, decode this rest.
-        # 3. Find the records before this rest. If they do not end where it begins, a length is
-        #    wrong: skip the file.
+        # 3. Find the records before this rest. If they do not end where the rest begins, a length
+        #    is wrong: skip the file.
         # 4. Clear the gap before the next file: raw checksums stay 0 over zero bytes.
         # Then decode the records of all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
@@ -187,7 +187,7 @@ class SmallFileReader:
 
 
 class _SmallFile(NamedTuple):
-    """A file in the buffer, without the rest that was decoded by a template."""
+    """A file in the buffer, without the rest of it that was decoded by a template."""
 
     reader: FileReader
     whole: WholeFile
@@ -197,27 +197,28 @@ class _SmallFile(NamedTuple):
     """Offset after its last record in the buffer."""
     num_records: int
     last_items: list[DecodedItem]
-    """The items that follow those of the records: they were decoded by a template."""
+    """The items of the rest that was decoded by a template; none if no template matched."""
 
 
 # -- row classes ------------------------------------------------------------------------------
 
 
 class _RowClass(NamedTuple):
-    """What rows of the same class have in common."""
+    """The tag, field and metadata that all rows of one class have in common."""
 
     tag: str
     field: str
     is_scalar: bool
     metadata: bytes | None
+    """Serialized SummaryMetadata; None if the values carry none."""
 
 
 class _Arrangement(NamedTuple):
-    """How rows whose classes come in a certain order are arranged in a table."""
+    """How rows with a given sequence of classes are arranged in a table."""
 
     layout: TableLayout
     order: NDArray[np.int64]
-    """Row i of the table is row `order[i]` of those written."""
+    """Row i of the table is row `order[i]` in the order written."""
     has_references: bool
 
 
@@ -241,9 +242,9 @@ class _RowClasses:
         self._tuning = tuning
         self._classes: list[_RowClass] = []
         self._numbers: dict[_RowClass, int] = {}
-        """Number of each class, except the classes of layouts."""
+        """Number of each class, except those that belong to layouts."""
         self._num_bytes = 0
-        """Bytes of all tags and metadata."""
+        """Length of all tags and metadata of the classes."""
         self._first_classes = np.empty(0, np.int64)
         """Number of each layout's first class. A layout has one class for each of its values, and
         their numbers are consecutive."""
@@ -251,9 +252,10 @@ class _RowClasses:
         """Column number of each class. Rows of classes with the same number are in the same column
         of a table."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
-        """Tag, field and scalar-or-not to the number of the column."""
+        """Maps tag, field and scalar-or-not to the number of the column."""
         self._arrangements: dict[bytes, _Arrangement | None] = {}
-        """Classes of rows to their arrangement; None if they cannot be in one table."""
+        """Maps the class numbers of rows, as bytes, to the rows' arrangement; None if these rows
+        cannot be in one table."""
         self._num_arranged_rows = 0
         """Rows of all these arrangements."""
 
@@ -289,7 +291,8 @@ class _RowClasses:
 
     def of_references(self, references: References) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # A number for each pair of name and metadata. In `metadata`, indices are greater by 1.
+        # Each pair of name and metadata gets a number. Item 0 of `metadata` stands for none, so
+        # indices are greater by 1 there.
         metadata = [None, *references.distinct_metadata]
         pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
         distinct, which = np.unique(pairs, return_inverse=True)
@@ -322,6 +325,7 @@ class _RowClasses:
         return len(self._classes) - 1
 
     def _arrange(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
+        """The same as `arrangement`, without the cache."""
         # 1. Find the distinct classes, and the first row of each.
         # 2. In the order of these rows, number the columns of the table, and find the first
         #    metadata of each column. The first metadata is in the first row of some class.
@@ -330,7 +334,7 @@ class _RowClasses:
             row_classes, return_index=True, return_inverse=True
         )
         columns: dict[int, int] = {}
-        """Number of a column here to its index in the table."""
+        """Maps a column number, as in `_columns`, to the index of the column in the table."""
         keys: list[tuple[str, str, bool]] = []
         metadata: dict[int, tuple[int, bytes]] = {}
         column_of_class = np.empty(len(classes), np.int64)
@@ -381,14 +385,14 @@ class _BatchRecords:
         self._num_rows = np.zeros(num_records, np.int64)
         """Number of rows of each record."""
         self._control_events: list[tuple[int, DecodedItem]] = []
-        """Control events and the indices of their records, rising."""
+        """Control events after the indices of their records, ascending."""
         self._bare_events: list[tuple[int, BareEvent]] = []
-        """Events without rows and the indices of their records, rising."""
+        """Events without rows after the indices of their records, ascending."""
         self.malformed: list[int] = []
         """Indices of records that hold no valid event."""
         self.unsupported: list[int] = []
         """Indices of records with values that cannot be in a table: float64, or of a debugger."""
-        # 1. Decode the records in the same ways as the decoder, apart from row templates: known
+        # 1. Decode the records in the same ways as `Decoder`, except by row templates: by known
         #    layouts, value headers, new layouts, protobuf.
         # 2. Expand the records into rows.
         # 3. Set the values of the rows, and the classes of those that were decoded by protobuf.
@@ -424,7 +428,7 @@ class _BatchRecords:
     def _add_matched(
         self, group: MatchedRecords, layout_cache: LayoutCache
     ) -> list[NDArray[np.floating[Any]]]:
-        """Adds scalars; returns a column for each value of their events."""
+        """Adds matched records; returns a column for each of their values."""
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
@@ -437,7 +441,7 @@ class _BatchRecords:
         return values
 
     def _add_references(self) -> None:
-        """Adds those of the remaining records that have value headers."""
+        """Adds those of the records without rows that have value headers."""
         others = np.flatnonzero(self._num_rows == 0)
         found = References.of(self._buffer, self._frames, others, 0)
         self._wall_time[found.indices] = found.wall_time
@@ -488,7 +492,7 @@ class _BatchRecords:
         return self._row_classes.number_of(row_class), 0.0 if number is None else float(number)
 
     def parts(self, first: int, after: int) -> list[DecodedItem | _TablePart] | None:
-        """The items of the records from `first` to before `after`, with parts in place of tables.
+        """The items of the records in `range(first, after)`, with parts in place of tables.
 
         Returns None if some rows cannot be in one table.
         """
@@ -536,6 +540,9 @@ class _BatchRecords:
 
 
 def _between(entries: list[tuple[int, _Entry]], first: int, after: int) -> list[tuple[int, _Entry]]:
-    """The entries of the records from `first` to before `after`."""
+    """The entries of the records in `range(first, after)`.
+
+    An entry begins with the index of its record, and entries are in ascending order.
+    """
     begin, end = (bisect_left(entries, record, key=itemgetter(0)) for record in (first, after))
     return entries[begin:end]

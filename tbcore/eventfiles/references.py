@@ -1,6 +1,6 @@
-"""References: decodes records whose payload stays in the file.
+"""References: decodes records whose values stay in the file.
 
-The values of such records are images, histograms, texts and other tensors. Wall time, step, tag and
+Such values are images, histograms, texts and other tensors. Wall time, step, tag and
 metadata are read from their value headers, for many records at once. Records with the same tag are
 found by comparing bytes, so each distinct tag is decoded only once.
 """
@@ -22,7 +22,7 @@ from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.value_headers import FIELDS, ValueHeaders, find_value_headers
 
 _MAX_HASHED_TAG_BYTES = 256
-"""Length of the longest tag that is hashed. Records with longer tags are grouped one by one."""
+"""Maximum length of a tag that is hashed. If a tag is longer, records are grouped one by one."""
 _HASH_FACTORS = np.array(
     [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _MAX_HASHED_TAG_BYTES // 8 + 2)],
     np.uint64,
@@ -32,8 +32,8 @@ _HASH_FACTORS = np.array(
 A tag is hashed as a row of up to 32 words of 8 bytes, and a last word with its length and its key.
 The hash is the sum of all words modulo 2**64, each multiplied by the factor at its index. The
 factors must be odd, so that no bit of a word is lost, and unlike each other, so that similar tags
-get different hashes. The powers of 0x9E3779B97F4A7C15 are both; this is 2**64 divided by the golden
-ratio. Tags with the same hash are compared in full.
+get different hashes. The powers of 0x9E3779B97F4A7C15, which is 2**64 divided by the golden ratio,
+are both. Tags with the same hash are compared in full.
 """
 
 
@@ -52,7 +52,7 @@ class References:
         """`columns` has the arrays of a ReferenceColumn from `position` on, with a row for each
         record."""
         self.indices = indices
-        """Index of the frame of each record, rising."""
+        """Index of the frame of each record, ascending."""
         self.name_indices = name_indices
         """Index in `names` for each record."""
         self.names = names
@@ -67,10 +67,10 @@ class References:
     def of(
         cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64], base: int
     ) -> References:
-        """Decodes those of the picked frames that have a value header; leaves out all others.
+        """Decodes the picked frames that have a value header, and leaves out all others.
 
-        `picked` has frame indices, rising. The buffer begins at offset `base` of the file. Each row
-        is the same as if protobuf had decoded the record.
+        `picked` has frame indices, ascending. The buffer begins at offset `base` of the file. Each
+        row is the same as if protobuf had decoded the record.
         """
         # 1. Find the value headers.
         # 2. Read tags and metadata, and leave out records for which these are not valid.
@@ -111,7 +111,7 @@ class References:
         return self._columns[2]
 
     def columns(self, begin: int, end: int) -> Iterator[ReferenceColumn]:
-        """Yields a column for each tag and field in the frames from `begin` to before `end`."""
+        """Yields a column for each tag and field in the frames in `range(begin, end)`."""
         # 1. Pick the records of these frames and sort them by name. The sort is stable, so records
         #    with the same name stay in file order.
         # 2. Cut where the name changes.
@@ -140,9 +140,9 @@ class References:
 def _read_names(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
-    """An index for each header, and the list of (tag, field) that it refers to.
+    """A list of distinct (tag, field), and for each header an index in it, which is returned first.
 
-    The index is -1 if the tag is not UTF-8 or belongs to a debugger: protobuf decodes such records.
+    The index is -1 if the tag is not UTF-8 or a debugger's: such records are left to protobuf.
     """
     data = memoryview(buffer)
     name_indices, examples = _group_by_name(buffer, headers)
@@ -156,21 +156,21 @@ def _read_names(
         names.append((tag, field))
         if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
             is_accepted[index] = False
-    # Not in the loop: there may be as many such tags as records.
+    # At once, not in the loop: there may be as many rejected tags as records.
     return np.where(is_accepted[name_indices], name_indices, -1), names
 
 
 def _group_by_name(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups headers by tag and key: the group of each header, and one header of each group.
+    """Groups headers by tag and key.
 
-    Tags are equal if all their bytes are.
+    Returns the group number of each header, and the index of one header of each group.
     """
     # 1. Make a row of words for each tag: its bytes, padded with zeros, and its length and key.
     # 2. Group the rows by their hashes.
-    # 3. If all rows of each group are equal, that is the result.
-    # 4. If they are not, or if a tag is very long, group them one by one.
+    # 3. If all rows of each group are equal, these groups are the result.
+    # 4. If they are not, or if a tag is very long, group the headers one by one.
     begins, sizes = headers.tag[:, 0], headers.tag[:, 1] - headers.tag[:, 0]
     if len(begins) and sizes.max() <= _MAX_HASHED_TAG_BYTES:
         offsets = np.arange(0, sizes.max(), 8)  # 1
@@ -200,7 +200,7 @@ def _group_by_name(
 def _read_metadata(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[bytes]]:
-    """An index for each header, and the list of serialized SummaryMetadata that it refers to.
+    """A list of serialized SummaryMetadata, and for each header an index in it, returned first.
 
     The index is -1 if there is no metadata, and -2 if the metadata is malformed.
     """

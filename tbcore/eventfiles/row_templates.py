@@ -33,16 +33,16 @@ from tbcore.eventfiles.layouts import (
 from tbcore.tuning import Tuning
 
 MAX_CYCLE_RECORDS = 1 << 12
-"""Records in a cycle."""
+"""Maximum number of records in a cycle."""
 MIN_ROWS = 2
-"""Fewer rows are decoded faster one by one."""
+"""Minimum number of rows in a block. Fewer are decoded faster in rounds."""
 
 INTACT_BYTES = 64
-"""The last bytes of a block that are left unchanged: the reader takes a fingerprint of them."""
+"""Bytes at the end of a block that are left unchanged, because a fingerprint is taken of them."""
 
 
 def find_cycle(numbers: NDArray[np.int64]) -> int:
-    """Length of the shortest cycle of layouts that ends with the last record and occurs twice.
+    """Length of the shortest cycle of layouts that occurs twice in succession at the end.
 
     `numbers` are the layout numbers of the records, -1 for a record without a layout. Returns 0 if
     there is no such cycle.
@@ -79,8 +79,9 @@ class _TemplateColumn(NamedTuple):
     tag: str
     field: str
     metadata: tuple[_ValueLocation, bytes] | None
+    """Location of the first value that carries metadata, and its serialized SummaryMetadata."""
     locations: list[_ValueLocation]
-    """One for each time that the tag is logged in a row, in file order."""
+    """One for each value that the tag has in a row, in file order."""
 
 
 class RowTemplate:
@@ -88,16 +89,16 @@ class RowTemplate:
 
     def __init__(self, layouts: Sequence[Layout], tuning: Tuning) -> None:
         self._tuning = tuning
-        pieces: list[NDArray[np.uint8]] = []
+        constants: list[NDArray[np.uint8]] = []
         masks: list[NDArray[np.uint8]] = []
         columns: dict[tuple[str, str], _TemplateColumn] = {}
         self._records: list[tuple[int, int]] = []
-        """Start in the row and payload length of each record."""
+        """Offset in the row and payload length of each record."""
         start = 0
         for layout in layouts:
             length = layout.offsets.length
             header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
-            pieces.append(np.frombuffer(header + layout.payload + bytes(4), np.uint8))
+            constants.append(np.frombuffer(header + layout.payload + bytes(4), np.uint8))
             mask = np.full(length + FRAME_BYTES, 0xFF, np.uint8)
             mask[HEADER_BYTES:-4] = constant_mask(layout.offsets)
             mask[-4:] = 0
@@ -120,7 +121,8 @@ class RowTemplate:
         self.num_records = len(self._records)
         self._columns = list(columns.values())
         self._tile_rows = max(1, tuning.compare_tile_bytes // start)
-        self._template = np.tile(np.concatenate(pieces), self._tile_rows)
+        """Rows that are compared as one: template and mask are repeated this many times."""
+        self._template = np.tile(np.concatenate(constants), self._tile_rows)
         self._mask = np.tile(np.concatenate(masks), self._tile_rows)
 
     def count_rows(
@@ -128,9 +130,10 @@ class RowTemplate:
     ) -> int:
         """Counts the rows at the start of `buffer[start:size]` that match and are undamaged.
 
-        A row matches if all its constant bits are those of the template. Returns 0 if there are
-        fewer than `min_rows` and then something else. If the result is not 0, the checksums in
-        these rows may have been overwritten, except in their last INTACT_BYTES.
+        A row matches if all its constant bits are those of the template. Returns 0 if fewer than
+        `min_rows` match, or fewer than MIN_ROWS if only matching rows fit before `size`. If the
+        result is not 0, the checksums in these rows may have been overwritten, except in their last
+        INTACT_BYTES.
         """
         data = np.frombuffer(buffer, np.uint8)
         max_rows = (size - start) // self.row_bytes
@@ -145,7 +148,7 @@ class RowTemplate:
         difference = np.empty(slice_rows * self.row_bytes, np.uint8)
         done = 0
         while done < num_rows:
-            # If the first row matches, others probably do: then compare a slice at a time.
+            # Compare the first row alone. If it matches, others probably do: compare whole slices.
             rows = min(slice_rows if done else 1, num_rows - done)
             if rows > self._tile_rows:
                 rows -= rows % self._tile_rows
@@ -188,13 +191,13 @@ class RowTemplate:
             slice_rows = max(1, self._tuning.check_slice_bytes // row_bytes)
             bounds = [*range(start, end, slice_rows * row_bytes), end]
             last_bytes = buffer[end - INTACT_BYTES : end]
-            stored = [some.make_raw(buffer) for some in fields]
+            stored = [record_fields.make_raw(buffer) for record_fields in fields]
             wrong = find_wrong_slices(buffer, bounds)
             if not wrong:
                 buffer[end - INTACT_BYTES : end] = last_bytes
                 return num_rows
-            for some, crcs in zip(fields, stored, strict=True):
-                some.restore(buffer, crcs)
+            for record_fields, crcs in zip(fields, stored, strict=True):
+                record_fields.restore(buffer, crcs)
             first = wrong[0] * slice_rows
             num_rows = min(num_rows, first + slice_rows)
         frames = self._frames(start, first, num_rows)  # 2
@@ -202,23 +205,24 @@ class RowTemplate:
         return first + int(damaged[0]) // self.num_records if len(damaged) else num_rows
 
     def _frames(self, start: int, first: int, stop: int) -> Frames:
-        """The records of the rows from `first` to before `stop`."""
+        """The records of the rows in `range(first, stop)`."""
         starts, lengths = np.array(self._records, np.int64).T
         rows = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.row_bytes
         end = start + stop * self.row_bytes
         return Frames((rows + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
 
     def _strided(self, buffer: bytearray, dtype: str, offset: int, num_rows: int) -> NDArray[Any]:
-        """A view of the numbers at `offset` and at the same place of the following rows."""
+        """A view of the number at `offset`, and of those at the same place in the next rows."""
         return np.ndarray((num_rows,), dtype, buffer, offset, (self.row_bytes,))
 
     def batch(self, buffer: bytearray, start: int, num_rows: int, base: int) -> Batch:
-        """The rows from `start` on as columns; the buffer begins at offset `base` of the file."""
+        """The rows from `start` on as a batch; the buffer begins at offset `base` of the file."""
         return Batch([self._column(c, buffer, start, num_rows, base) for c in self._columns])
 
     def _column(
         self, column: _TemplateColumn, buffer: bytearray, start: int, num_rows: int, base: int
     ) -> ScalarColumn:
+        """The rows from `start` on of one (tag, field)."""
         positions: Positions
         parts = [
             self._columns_at(location, buffer, start, num_rows) for location in column.locations
@@ -230,7 +234,7 @@ class RowTemplate:
             step, wall_time, value = parts[0]
             positions = range(firsts[0], firsts[0] + num_rows * self.row_bytes, self.row_bytes)
         else:
-            # The tag occurs several times in a row. Sort by row, and in a row as written.
+            # The tag has several values per row. Sort by row, and within a row as written.
             step, wall_time, value = (np.stack(c, axis=1).ravel() for c in zip(*parts, strict=True))
             rows = np.arange(num_rows, dtype=np.int64)[:, np.newaxis] * self.row_bytes
             positions = (rows + np.array(firsts, np.int64)).ravel()

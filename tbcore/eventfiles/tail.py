@@ -32,9 +32,10 @@ logger = logging.getLogger(__name__)
 _FINGERPRINT_BYTES = INTACT_BYTES
 """Bytes of a file that one fingerprint covers."""
 _MAX_MIDDLE_FINGERPRINTS = 2
-"""Fingerprints that are kept between the first and the last one of a file."""
+"""Maximum number of fingerprints that are kept between the first and the last one of a file."""
 _FIRST_READ_BYTES = 256
-"""Most first records, which hold the file version, are shorter."""
+"""Bytes that `read_first_event_time` reads first. The first record is usually shorter: it holds the
+file version."""
 
 
 class FileReplacedError(Exception):
@@ -50,7 +51,7 @@ class _Fingerprint(NamedTuple):
 
 
 class WholeFile(NamedTuple):
-    """What is known of a file that was read as a whole."""
+    """What is known about a file that was read as a whole."""
 
     opened: EventFile
     first_bytes: bytes
@@ -58,7 +59,7 @@ class WholeFile(NamedTuple):
     last_bytes: bytes
     """The last bytes, for a fingerprint."""
     first_event_time: float | None
-    """The same as in FileReader."""
+    """Wall time of the first event in seconds since the epoch; None if there is none."""
 
 
 class FileReader:
@@ -84,19 +85,20 @@ class FileReader:
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
         """Fingerprints of the first bytes, of some in the middle, and of the last before `offset`.
-        Another file at the same path has other ones, since wall times differ. A longer copy of the
-        same file has the same ones, even if its inode is another."""
+        They differ if the path belongs to a different file now, since wall times differ. They are
+        the same in a longer copy of the file, even if that has another inode."""
         self._blocked_by_bad_length = False
         """Whether the record at `offset` has a damaged length, so that no other can be found."""
         self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None
         """What the next `read` yields without opening the file."""
         self.is_unread = True
-        """Whether there was no attempt to read the file yet."""
+        """True until the first attempt to read the file."""
 
     def read_whole(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
-        """Reads the file into the buffer from index `at` on, if it has at most `max_bytes`.
+        """Reads the whole file into the buffer, from index `at` on.
 
-        Returns None if that fails for any reason. `read` will report the reason.
+        Returns None if it has more than `max_bytes`, is shorter than any record, or cannot be read.
+        Then `read` must be called, which also reports errors.
         """
         self.is_unread = False
         self.opened_at_ns = time.time_ns()
@@ -110,7 +112,7 @@ class FileReader:
             if not FRAME_BYTES <= size <= max_bytes:
                 return None
             done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
-            # If the file shrank, its bytes may be of two files: see `_check_unchanged`.
+            # If the file shrank, it may have been rewritten, and the buffer may hold bytes of both.
             if done < size or os.fstat(descriptor).st_size < size:
                 return None
         except OSError:
@@ -142,8 +144,8 @@ class FileReader:
         """Decodes what is new, in file order, up to about `max_bytes` or until `is_enough` is true.
 
         Arrays of a batch are valid until the next item is requested. Raises FileReplacedError if
-        the file shrank or no longer holds the bytes that were read, also when that happens while it
-        is read. Raises OSError if the file cannot be read or is not a regular file.
+        the file shrank or no longer holds the bytes that were read, even if that happens during
+        the call. Raises OSError if the file cannot be read or is not a regular file.
         """
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
@@ -170,7 +172,10 @@ class FileReader:
             os.close(descriptor)
 
     def _check_unchanged(self, descriptor: int, size: int) -> os.stat_result:
-        """The file's status; raises FileReplacedError if it is shorter or a fingerprint differs."""
+        """The file's status. Raises FileReplacedError if it was replaced.
+
+        That is so if it has fewer than `size` bytes, or if a fingerprint differs.
+        """
         status = os.fstat(descriptor)
         if status.st_size < size:
             raise FileReplacedError(self.path)
@@ -198,13 +203,13 @@ class FileReader:
         if length is not None and size < length + FRAME_BYTES <= left:
             yield from self._read_large(descriptor, length, left)
             return
-        # If the file was rewritten since it was opened, these bytes may be of the new one.
+        # If the file was rewritten since it was opened, the buffer may hold bytes of the new one.
         self._check_unchanged(descriptor, self.offset + size)
         head = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
         if self.offset == 0:
             self.first_event_time = _first_event_time(decoder.buffer, 0, size)
         at_end = size == left
-        num_logged = len(self.problems)
+        num_before = len(self.problems)
         end = yield from decoder.decode(
             size,
             base=self.offset,
@@ -221,7 +226,7 @@ class FileReader:
         if end.stop == "bad_length" and not self._blocked_by_bad_length:
             self.problems.append(Damage(self.offset, "length checksum wrong"))
         self._blocked_by_bad_length = end.stop == "bad_length"
-        self._log_first_problem(num_logged)
+        self._log_first_problem(num_before)
         # If the piece ended inside a record, the next piece starts with that record.
         is_done = at_end or self._blocked_by_bad_length or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
@@ -231,17 +236,17 @@ class FileReader:
     ) -> Generator[DecodedItem, None, None]:
         """Decodes one record that is complete and does not fit in the buffer."""
         offset, size = self.offset, length + FRAME_BYTES
-        num_known = min(size, _FINGERPRINT_BYTES)
-        head = os.pread(descriptor, num_known, offset)
+        num_bytes = min(size, _FINGERPRINT_BYTES)
+        head = os.pread(descriptor, num_bytes, offset)
         event, crc = _read_large_event(descriptor, offset, length, self.tuning)
-        last = os.pread(descriptor, num_known, offset + size - num_known)
+        last = os.pread(descriptor, num_bytes, offset + size - num_bytes)
         self._check_unchanged(descriptor, offset + size)
         is_last = size == left
         self.caught_up = is_last
         self._blocked_by_bad_length = False
         if crc is None and is_last:
-            return  # Some of its bytes may have yet to be written.
-        num_logged = len(self.problems)
+            return  # Perhaps the writer has not written all of its bytes yet.
+        num_before = len(self.problems)
         if crc is None:
             self.problems.append(Damage(offset, "payload checksum wrong"))
         elif event is None:
@@ -252,7 +257,7 @@ class FileReader:
             yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
         self._record_fingerprint(head, last, size)
         self.offset += size
-        self._log_first_problem(num_logged)
+        self._log_first_problem(num_before)
 
     def _fill(self, descriptor: int, size: int) -> int:
         """Reads at most `size` bytes from `offset` on into the buffer; returns the number read."""
@@ -266,22 +271,23 @@ class FileReader:
         return done
 
     def _record_fingerprint(self, head: bytes, last: bytes, consumed: int) -> None:
-        """Records fingerprints of bytes as they were decoded; the file may hold other ones by now.
+        """Updates the fingerprints after `consumed` bytes were decoded from `offset` on.
 
-        `head` are the first bytes of the piece, `last` the last ones that were decoded; `consumed`
-        is how many bytes were decoded.
+        `head` has the first bytes of the piece, and `last` the last ones that were decoded. They
+        are from the buffer, because the file may have changed since.
         """
         length = len(last)
         first, *middles = self._fingerprints or [_Fingerprint(0, length, masked_crc(head[:length]))]
-        # The previous last one is kept only if the file doubled since the one before it.
+        # `middles` ends with the previous `end`. It is kept only if it is at least twice as far
+        # into the file as the one before it, so that the fingerprints are spread over the file.
         if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
             middles.pop()
         end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last))
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
-    def _log_first_problem(self, num_logged: int) -> None:
-        """Logs the first problem of the file. All of them are in `problems`."""
-        if num_logged == 0 and self.problems:
+    def _log_first_problem(self, num_before: int) -> None:
+        """Logs the first problem of a file; `num_before` is how many were known before."""
+        if num_before == 0 and self.problems:
             more = len(self.problems) - 1
             logger.warning(
                 "%s: %s%s",
@@ -341,7 +347,7 @@ def _read_large_event(
 
 
 def _wall_time(payload_and_crc: bytes) -> float | None:
-    """Wall time of the event with this payload; None if the payload or its checksum is damaged."""
+    """Wall time of the event in a payload with its checksum; None if these are damaged."""
     payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
     if masked_crc(payload) != int.from_bytes(crc, "little"):
         return None

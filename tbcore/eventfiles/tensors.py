@@ -44,7 +44,7 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
     """The tensor's elements in its shape, read-only: numbers, or bytes objects for DT_STRING.
 
     bfloat16 becomes float32. A single element stands for a tensor full of it. A tensor without a
-    shape is a scalar. Raises DecodeError when type, shape and number of elements do not fit.
+    shape is a scalar. Raises DecodeError if type, shape and number of elements do not agree.
     """
     if tensor.dtype not in _FORMS:
         raise DecodeError(f"tensor of type {_type_name(tensor)}, which tbcore does not decode")
@@ -70,9 +70,10 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
 
 
 def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
-    """The number of a tensor with exactly one real element, else None.
+    """The number in a tensor with exactly one real element, else None.
 
-    float32 where the writer's type fits into one, else float64 (integers above 2**53 are rounded).
+    float32 if it was written as float32, float16 or bfloat16, else float64: integers above 2**53
+    are rounded.
     """
     if tensor.dtype in _NOT_REAL or any(d.size != 1 for d in tensor.tensor_shape.dim):
         return None
@@ -86,7 +87,7 @@ def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
 
 
 def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
-    """A TensorProto as writers make it: elements in tensor_content, strings in string_val.
+    """A TensorProto as writers make it: numbers in tensor_content, strings in string_val.
 
     Takes arrays of numbers, bools, str or bytes. Raises DecodeError for any other dtype.
     """
@@ -108,7 +109,7 @@ def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
 
 
 def _elements(tensor: TensorProto) -> NDArray[Any]:
-    """All elements that are there, as an array of one dimension."""
+    """The stored elements as a one-dimensional array, even if one stands for the whole tensor."""
     form, field = _FORMS[tensor.dtype]
     if tensor.dtype == DataType.DT_STRING:
         strings = np.empty(len(tensor.string_val), object)

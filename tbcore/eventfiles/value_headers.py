@@ -1,8 +1,8 @@
 """Value headers: finds wall time, step, tag and metadata of images, histograms, texts and tensors.
 
-Such values stay in their file, and only these four are decoded, for many records at once. There is
-a cursor in each record, and each operation moves all cursors, for example past a key or a length.
-The content of a value is walked too, field by field, so that nothing is accepted that protobuf
+Such values stay in their file. Only these four are read, for many records at once: there is a
+cursor in each record, and each operation moves all cursors, for example past a key or a length.
+The content of a value is also walked, field by field, so that nothing is accepted that protobuf
 would reject. A record that writers would not produce is left to protobuf, with the same result.
 """
 
@@ -16,27 +16,27 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.proto.types_pb2 import DataType
 
 _MAX_DIMS = 6
-"""Dimensions of a tensor. Tensors with more are left to protobuf."""
+"""Maximum number of dimensions of a tensor. Tensors with more are left to protobuf."""
 _MAX_STRINGS = 24
-"""Strings in a tensor. Tensors with more are left to protobuf."""
+"""Maximum number of strings in a tensor. Tensors with more are left to protobuf."""
 
 # Keys as they are in the file: field number << 3 | wire type.
 _WALL_TIME, _STEP, _SUMMARY = 0x09, 0x10, 0x2A  # of Event
 _VALUE = 0x0A  # of Summary
 _TAG, _IMAGE, _HISTO, _TENSOR, _METADATA = 0x0A, 0x22, 0x2A, 0x42, 0x4A  # of Summary.Value
 FIELDS = {_IMAGE: "image", _HISTO: "histo", _TENSOR: "tensor"}
-"""Key of a value to the name of its field. All other fields are left to protobuf."""
+"""Maps the key of a value to the name of its field. Other fields are left to protobuf."""
 
 _VARINT_MERGES = [
     (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 ]
-"""Steps that turn the bytes of a varint, with 7 bits in each, into a number of 56 bits.
+"""Operations that join the 7-bit groups in the bytes of a varint to a number of 56 bits.
 
-Each step joins pairs of neighbouring groups of bits, so that a group has 14, then 28, then 56 bits.
-It has two masks, for the lower and for the upper group of each pair, and the number of bits by
-which the upper group moves.
+Each of the three joins pairs of neighbouring groups of bits, so that a group has 14, then 28, then
+56 bits. It is given by two masks, for the lower and for the upper group of each pair, and by the
+number of bits by which the upper group moves.
 """
 _TOP_BITS = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
 """The top bit of each byte of a word, shape (8,)."""
@@ -46,12 +46,12 @@ _ALL_TOP_BITS = np.uint64(0x8080808080808080)
 class ValueHeaders(NamedTuple):
     """The headers of records with a single value that stays in the file.
 
-    All arrays have a row for each header. Where a tag or metadata begins and ends is given by
-    offsets in the buffer.
+    All arrays have a row for each header. The bounds of tags and metadata are offsets in the
+    buffer.
     """
 
     indices: NDArray[np.int64]
-    """Index of the record among those given, rising."""
+    """Index of the record among those given, ascending."""
     wall_time: NDArray[np.float64]
     step: NDArray[np.int64]
     key: NDArray[np.uint8]
@@ -65,7 +65,7 @@ class ValueHeaders(NamedTuple):
 def find_value_headers(
     buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> ValueHeaders:
-    """The headers of those payloads that have one; `begins` are their offsets in the buffer.
+    """The headers of those payloads that have one; `begins` are the offsets of all payloads.
 
     The buffer must extend at least 16 bytes beyond the last payload. Tags and metadata are not
     decoded: they may be malformed.
@@ -143,7 +143,7 @@ class _Cursors:
         return _Cursors(self._buffer, self.offsets[indices], self.ends[indices])
 
     def nested(self, size: NDArray[np.int64]) -> _Cursors:
-        """Cursors in the nested messages of `size` bytes that begin here.
+        """New cursors in the nested messages of `size` bytes that begin at these cursors.
 
         They are invalid if the outer message has fewer bytes left.
         """
@@ -204,7 +204,7 @@ class _Cursors:
         return self.varint(found)
 
     def skip_optional_bytes(self, key: int) -> NDArray[np.int64]:
-        """Moves past this key and its bytes, if present; returns how many bytes they are."""
+        """Moves past this key, length and bytes, if present; returns the lengths, 0 if absent."""
         size = self.optional_varint(key)
         self.skip(size)
         return size
@@ -216,7 +216,7 @@ class _Cursors:
 
 
 def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of an image; accepts every valid one."""
+    """Moves past the fields of images; accepts every valid image."""
     for key in (0x08, 0x10, 0x18):  # height, width, colour space
         content.optional_varint(key)
     content.skip_optional_bytes(0x22)  # the encoded image
@@ -224,7 +224,7 @@ def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of a histogram; accepts arrays of whole float64 numbers."""
+    """Moves past the fields of histograms; accepts those with whole 8-byte numbers in arrays."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
         content.skip_optional_fixed(key, 8)
     limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
@@ -232,10 +232,10 @@ def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of a tensor; accepts strings, and arrays that cannot be scalars."""
-    # 1. Walk the dimensions, one of each shape at a time. A tensor may be a scalar if all its
-    #    dimensions have length 1.
-    # 2. Walk the data, which may be bytes or strings.
+    """Moves past the fields of tensors; accepts strings, and numbers that cannot be scalars."""
+    # 1. Walk the first dimensions of all shapes, then the second ones, and so on. A tensor may be a
+    #    scalar if all its dimensions have length 1.
+    # 2. Walk the elements, which may be in tensor_content or string_val.
     dtype = content.optional_varint(0x08)
     content.offsets += (has_shape := content.are_at(0x12))  # 1
     size = content.varint(has_shape)
@@ -263,8 +263,8 @@ def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
 
 
 _WALKS = {_IMAGE: _walk_image, _HISTO: _walk_histo, _TENSOR: _walk_tensor}
-"""Key of a value to the function that walks its content.
+"""Maps the key of a value to the function that walks its content.
 
-The function moves cursors past all fields that writers produce, and returns which values are
-accepted. Values whose cursors are then invalid or not at the end are not accepted either.
+The function moves cursors past all fields that writers produce. It returns which values are
+acceptable. Those whose cursors are then invalid or not at the end are not accepted either.
 """

@@ -1,6 +1,6 @@
 """Wire: reads and writes fields of protobuf messages by hand.
 
-For messages without a generated class, and for places where parsing a message as a whole is slow or
+This is used for messages without a generated class, and where parsing a whole message is slow or
 takes too much memory. A message is a sequence of fields:
 
     field = key content        key = varint of field number << 3 | wire type
