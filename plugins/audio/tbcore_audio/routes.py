@@ -22,7 +22,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """The legacy API: data/audio and data/individualAudio, which both also work without data/."""
+    """The legacy API: data/audio and data/individualAudio, both also available without data/."""
     routes = _routes(Media(multiplexer, claims, clips), samples)
     return LegacyApi(
         routes=routes,
@@ -32,6 +32,8 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
 
 
 def _routes(media: Media, samples: int) -> list[Route]:
+    """The routes /audio and /individualAudio."""
+
     def audio(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         sample = optional_int(request, "sample", 0)

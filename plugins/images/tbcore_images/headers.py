@@ -1,8 +1,8 @@
 """Headers: reads the type and size of an image from its header, without decoding the image.
 
 The bytes in a log can be anything. A truncated file or one that is not an image has no size, and no
-function here raises. Only a few bytes at the start are read, or for a JPEG, at the start of each
-segment.
+function here raises. Only a few bytes at the start are read; in a JPEG, only those at the start of
+each segment before the size.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ UNKNOWN_TYPE = "application/octet-stream"
 """Content type of anything that must not be interpreted by a browser."""
 
 _MAX_SEGMENTS = 1000
-"""Maximum number of segments to skip in a JPEG before its size.
+"""Maximum number of segments of a JPEG that are searched for its size.
 
 Cameras write about ten segments, and a large colour profile takes about a hundred.
 """
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers SOF0 to SOF15, which start a frame. The three others in this range are tables."""
+"""Markers SOF0 to SOF15, which begin a frame. The three that are excluded do not."""
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 """Markers TEM and RST0 to RST7, which have no content."""
 _JPEG_ENDS = frozenset({0xD9, 0xDA})
@@ -50,6 +50,7 @@ def header_of(encoded: bytes) -> Header:
 
 
 def _png(data: bytes) -> Size | None:
+    # In these diagrams, a number before a field is its offset, and one after it its size in bytes.
     #  0 signature: 8 | length: 4 | "IHDR" | width: 4 | height: 4        big-endian
     return _pair(">II", data, 16) if data[12:16] == b"IHDR" else None
 
@@ -110,6 +111,7 @@ def _jpeg(data: bytes) -> Size | None:
 
 
 def _pair(layout: str, data: bytes, at: int) -> Size | None:
+    """The two numbers at an offset; None if the data is too short."""
     fields = _fields(layout, data, at)
     return (fields[0], fields[1]) if fields else None
 

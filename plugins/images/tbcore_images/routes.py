@@ -22,7 +22,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """The legacy API: data/images and data/individualImage, which also works without data/."""
+    """The legacy API: data/images, and data/individualImage, also available without data/."""
     images, individual_image = _routes(Media(multiplexer, claims, decode_images), samples)
     return LegacyApi(
         routes=[images, individual_image],
@@ -32,6 +32,8 @@ def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> L
 
 
 def _routes(media: Media, samples: int) -> list[Route]:
+    """The routes /images and /individualImage."""
+
     def images(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         sample = optional_int(request, "sample", 0)

@@ -22,10 +22,10 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
     """The columns of a curve by name, in ascending order of thresholds.
 
     All columns have the same shape (n,). `precision`, `recall` and `thresholds` are float64.
-    `true_positives`, `false_positives`, `true_negatives` and `false_negatives` are int64;
-    all four are float64 if any of them is NaN or above MAX_COUNT. The logged thresholds are evenly
-    spaced from 0 to 1. Those at the end that no prediction reaches are omitted, since they have no
-    precision.
+    `true_positives`, `false_positives`, `true_negatives` and `false_negatives` are int64, or all
+    four are float64 if any count is NaN or above MAX_COUNT. The logged thresholds are evenly spaced
+    from 0 to 1. Those at the end that no prediction reaches are omitted, except for the first
+    threshold, since they have no precision.
 
     Raises DecodeError for anything but real numbers of shape (6, n) with n at least 1.
     """
@@ -58,9 +58,9 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
 def average_precision(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> float:
     """The area under a curve, computed like scikit-learn's `average_precision_score`.
 
-    This is the sum over all thresholds of the precision times the recall lost at the next
-    threshold. At the last threshold, all remaining recall is lost. There is no interpolation
-    between thresholds, which would be too optimistic. Recall must descend.
+    Recall must descend. The area is the sum, over all thresholds, of the precision times the
+    decrease of the recall from this threshold to the next one; after the last one, recall is 0.
+    There is no interpolation between thresholds, which would be too optimistic.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         return float(np.sum(precision * -np.diff(recall, append=0.0)))
@@ -79,4 +79,5 @@ def samples(value: Value, metadata: Metadata) -> list[Sample]:
         "display_name": metadata.display_name,
         "description": metadata.summary_description,
     }
+    # All data is in the fields, so the sample has no bytes.
     return [Sample(b"", "application/json", fields)]

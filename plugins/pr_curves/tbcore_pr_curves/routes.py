@@ -44,6 +44,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
 
     def available_time_entries(request: Request) -> Response:
         all_tags = multiplexer.tags(claims)
+        # The times of one tag stand for those of the run.
         return json_response(
             {run: times(run, min(names)) for run, names in all_tags.items() if names}
         )
@@ -65,6 +66,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
 
 
 def _description(multiplexer: Multiplexer, run: str, tag: str) -> dict[str, str]:
+    """The name and the description that the writer gave a tag, as in the response of /tags."""
     try:
         metadata = multiplexer.metadata(run, tag)
     except NotFoundError:

@@ -43,18 +43,20 @@ p pre samp small span strong sub summary sup table tbody td tfoot th thead tr u 
 _TAGS = frozenset(_NAMES.split())
 """Elements accepted as HTML tags. None of them loads or runs anything, or affects others.
 
-`s` is missing, because language models have a token of that name.
+`s` is missing, because `<s>` is a token of many language models.
 """
 _VOID = frozenset({"br", "hr"})
-"""Elements without content and end tag."""
+"""Elements that have neither content nor an end tag."""
 _TAG = r"<(?P<end>/?)(?P<tag>[a-zA-Z][a-zA-Z0-9]*)(?P<rest>(?:[\s/][^<>]*)?)>"
 _HTML = re.compile(rf"(?P<comment><!--.*?-->)|{_TAG}", re.DOTALL)
+"""Matches a comment or a tag."""
 _HTML_AFTER_COMMENTS = re.compile(rf"(?P<comment>(?!))|{_TAG}")
+"""The same groups as in _HTML, but `comment` never matches."""
 _HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _ALIGN = re.compile(r"text-align:(left|center|right)")
 
 _PLAIN = re.compile(r"[^\W_](?:\w| (?=[^\W_]))*|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-"""Matches a few words or a number, like most table cells, which contain no markdown."""
+"""Matches a few words or a number, which cannot contain markdown. Most table cells match."""
 
 
 def to_nodes(sources: Sequence[str]) -> list[Nodes] | None:
@@ -113,13 +115,16 @@ class _Tree:
         """The open elements, outermost first."""
 
     def text(self, text: str) -> None:
+        """Adds a text to the innermost open element."""
         if text:
             self._append(text)
 
     def leaf(self, tag: str, *children: Node, attributes: Attributes | None = None) -> None:
+        """Adds a complete element to the innermost open one."""
         self._append([tag, attributes or {}, list(children)])
 
     def start(self, tag: str, attributes: Attributes, *, is_html: bool = False) -> None:
+        """Opens an element. If it would be too deep, its content goes to the one around it."""
         children = self._open[-1].children
         if len(self._open) < _MAX_DEPTH:
             inside: Nodes = []
@@ -130,6 +135,7 @@ class _Tree:
         self._open.append(_Open(tag, is_html, children))
 
     def end(self, tag: str, *, is_html: bool = False) -> None:
+        """Closes the innermost open element with this tag, and all elements inside it."""
         # An end tag from markdown closes all HTML elements inside its own. An HTML end tag is
         # ignored if it would have to close an element from markdown.
         i = len(self._open) - 1
@@ -175,6 +181,7 @@ def _add(tree: _Tree, tokens: Iterable[Token]) -> None:
 
 
 def _attributes(token: Token) -> Attributes:
+    """The allowed attributes of an element from markdown."""
     attributes = _href(str(token.attrs.get("href", "")))
     if "start" in token.attrs:
         attributes["start"] = str(token.attrs["start"])
@@ -186,8 +193,8 @@ def _attributes(token: Token) -> Attributes:
 def _add_html(tree: _Tree, content: str) -> None:
     """Adds text that contains HTML: accepted tags as elements, everything else as text."""
     at = 0
-    # After the last end of a comment, do not search for comments: every `<!--` would be scanned to
-    # the end of the text, which takes quadratic time.
+    # Do not search for comments after the last `-->`: the search would continue to the end of the
+    # text from every `<!--`, which takes quadratic time.
     last = content.rfind("-->") + len("-->") if "-->" in content else 0
     tags = chain(_HTML.finditer(content, 0, last), _HTML_AFTER_COMMENTS.finditer(content, last))
     for found in tags:
@@ -210,13 +217,14 @@ def _add_html(tree: _Tree, content: str) -> None:
 
 
 def _link(attributes: str) -> Attributes:
+    """The allowed attributes of an `<a>` that was written as HTML."""
     found = _HREF.search(attributes)
     url = unescape(next(filter(None, found.groups()), "")) if found else ""
     return _href(url)
 
 
 def _href(url: str) -> Attributes:
-    # The URL may be empty, which would be a link to this page.
+    """An `href` if the URL is allowed. An empty one is not: it would be a link to this page."""
     return {"href": url} if _ABSOLUTE.match(url) else {}
 
 

@@ -17,9 +17,9 @@ from tbcore_text.markdown import to_html, to_nodes
 Strings = NDArray[np.object_]
 
 MAX_LENGTH = 100_000
-"""Maximum number of characters of one step that the front end gets without asking for more."""
+"""Maximum number of characters of one step in `cells`. The front end can request the rest."""
 MAX_CELLS = 2_000
-"""Maximum number of table cells of one step that the front end gets without asking for more."""
+"""Maximum number of table cells of one step in `cells`. The front end can request the rest."""
 
 
 def samples(value: Value, _metadata: object) -> list[Sample]:
@@ -30,9 +30,10 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
     - `cells`: rows of strings; only the first ones if `is_cut`.
     - `nodes`: rows of each cell's markdown as nodes, see `tbcore_text.markdown`; None if too long.
     - `length`: the number of characters in all cells.
+    - `is_cut`: whether `cells` is incomplete.
 
-    Of an array of rank 3 and more, the first table is used, as in TensorBoard. The sample's bytes
-    are the text itself, or all rows as CSV.
+    For an array of rank 3 or more, these describe its first table, as in TensorBoard. The sample's
+    bytes are the text itself or, for several strings, all rows of all tables as CSV.
     """
     strings = text(value)
     if strings.size == 0:
@@ -40,13 +41,13 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
     table = as_table(strings)
     shown = _first_cells(table)
     nodes = to_nodes([cell for row in shown for cell in row])
-    each = iter(nodes or ())
+    remaining = iter(nodes or ())
     length = sum(len(cell) for row in table.tolist() for cell in row)
     num_cells = sum(map(len, shown))
     fields: dict[str, Any] = {
         "shape": strings.shape,
         "cells": shown,
-        "nodes": nodes and [[next(each) for _ in row] for row in shown],
+        "nodes": nodes and [[next(remaining) for _ in row] for row in shown],
         "length": length,
         "is_cut": num_cells < table.size
         or sum(len(cell) for row in shown for cell in row) < length,
@@ -57,7 +58,7 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
 
 
 def as_table(strings: Strings) -> Strings:
-    """A non-empty array of any shape as a table of shape (rows, columns)."""
+    """A non-empty array as a table of shape (rows, columns); the first table if rank is above 2."""
     if strings.ndim > 2:
         strings = strings[(0,) * (strings.ndim - 2)]
     return strings if strings.ndim == 2 else strings.reshape(-1, 1)
@@ -69,17 +70,17 @@ def html_of(strings: Strings, *, is_markdown: bool) -> str:
     cells = [cell for row in rows for cell in row]
     nodes = to_nodes(cells) if is_markdown else None
     if nodes is not None:
-        html = [to_html(each) for each in nodes]
+        html = [to_html(nodes_of_cell) for nodes_of_cell in nodes]
     else:
         html = [escape(cell, quote=False) for cell in cells]
         if is_markdown:
             html = [f"<pre>{cell}</pre>" for cell in html]
     if strings.ndim == 0:
         return html[0]
-    each = iter(html)
+    remaining = iter(html)
     lines = ["<table>", "<tbody>"]
     for row in rows:
-        lines += ["<tr>", *(f"<td>{next(each)}</td>" for _ in row), "</tr>"]
+        lines += ["<tr>", *(f"<td>{next(remaining)}</td>" for _ in row), "</tr>"]
     lines += ["</tbody>", "</table>"]
     if strings.ndim > 2:
         note = f"This text has {strings.ndim} dimensions. This is its first table."
@@ -91,14 +92,14 @@ def _first_cells(table: Strings) -> list[list[str]]:
     """The first rows, within MAX_CELLS and MAX_LENGTH, but always part of the first row."""
     num_columns = min(table.shape[1], MAX_CELLS)
     rows: list[list[str]] = []
-    left = MAX_LENGTH
+    num_left = MAX_LENGTH  # Number of characters that may still be added.
     for row in table[: max(1, MAX_CELLS // num_columns)].tolist():
-        if left <= 0:
+        if num_left <= 0:
             break
         cells = []
         for cell in row[:num_columns]:
-            cells.append(cell[: max(0, left)])
-            left -= len(cell)
+            cells.append(cell[: max(0, num_left)])
+            num_left -= len(cell)
         rows.append(cells)
     return rows
 

@@ -54,6 +54,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
 
 
 def _search_query(request: Request) -> SearchQuery:
+    """The query in a request's body. Raises BadRequestError if it is invalid."""
     body = json_body(request)
     query = body.get("query")
     if not isinstance(query, str) or query == "":
@@ -64,6 +65,7 @@ def _search_query(request: Request) -> SearchQuery:
 
 
 def _search_position(given: Any) -> SearchPosition | None:
+    """The position in the field `after`, which is the `next` of an earlier response."""
     match given:
         case None:
             return None

@@ -11,7 +11,7 @@ from tbcore import Claims, DataLossError, DecodeError, Item, Multiplexer, NotFou
 from tbcore.values import text
 
 TIMEOUT_SECONDS = 1.0
-"""Time limit of one request. Texts are read from files, and there can be millions of them."""
+"""Time after which a search stops. Texts are read from files, and there can be millions."""
 MAX_SERIES = 100
 """Maximum number of series with matches in one response."""
 MAX_MATCHES_PER_SERIES = 3
@@ -42,7 +42,7 @@ class SearchQuery(NamedTuple):
 def search(multiplexer: Multiplexer, claims: Claims, query: SearchQuery) -> dict[str, Any]:
     """The matches in each series, newest first, and where to continue if there may be more.
 
-    Case is ignored.
+    Case is ignored. http_api.md describes the response.
     """
     pattern = re.compile(re.escape(query.text), re.IGNORECASE)
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -71,6 +71,7 @@ def search(multiplexer: Multiplexer, claims: Claims, query: SearchQuery) -> dict
             num_read += 1
             match = _match(item, pattern)
             if match is not None:
+                # The number of earlier items with the same step, as in the route /step.
                 nth = sum(1 for other in items[:i] if other.step == item.step)
                 matches.append({"step": item.step, "nth": nth, **match})
         found += _series_entry(run, tag, matches)
@@ -78,6 +79,7 @@ def search(multiplexer: Multiplexer, claims: Claims, query: SearchQuery) -> dict
 
 
 def _series_entry(run: str, tag: str, matches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The element of the response for one series; an empty list if it has no matches."""
     return [{"run": run, "tag": tag, "matches": matches}] if matches else []
 
 
