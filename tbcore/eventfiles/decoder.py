@@ -1,7 +1,7 @@
 """Decoder: turns a piece of an event file into columns.
 
 There are four ways to decode a record, all with the same result. Each record is decoded by the
-first one that a comparison of its bytes shows to fit:
+first one that fits it, which is checked for every byte:
 
   row templates   a cycle of records that repeats: compared and sliced as one matrix
   layouts         scalars in any order: walked one by one, then matched and gathered in bulk
@@ -57,7 +57,7 @@ class PieceEnd(NamedTuple):
     consumed: int
     """Bytes decoded: a whole number of records."""
     stop: Literal["paused", "incomplete", "bad_length", "torn_last_record"]
-    """`paused`: `is_enough` returned true. `incomplete`: the remaining bytes are no whole record.
+    """`paused`: `is_enough` returned true. `incomplete`: less than one record is left.
     `bad_length`: the next record has a damaged length. `torn_last_record`: the last record of the
     file has a wrong checksum, perhaps because some of its bytes have yet to be written."""
 

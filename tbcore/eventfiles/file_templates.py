@@ -86,7 +86,7 @@ class _ValueOffsets(NamedTuple):
     step: NDArray[np.int64]
     """Offset of the step."""
     step_mask: NDArray[np.uint64]
-    """A mask for the word at the step, which keeps the bytes of its varint."""
+    """A mask that keeps the bytes of the step's varint in the word at the step."""
     number: NDArray[np.int64]
     """Offset of the number."""
 
@@ -99,8 +99,8 @@ class RecordSequence:
     """Scalars that follow each other, each at a fixed offset, up to the end of some file."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
-        """`layouts` are those of the records. With a `version`, the first record is the event with
-        the file version, and its layout has no values."""
+        """`layouts` has the layout of each record. If there is a `version`, the first record is the
+        event with the file version, and its layout has no values."""
         self.layouts = layouts
         self.version = version
         lengths = np.array([layout.offsets.length for layout in layouts], np.int64)
@@ -116,7 +116,7 @@ class RecordSequence:
         self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
-        """Sets what matching needs of all records, as words padded with zeros.
+        """Sets what is needed to match all records, as words padded with zeros.
 
         These are the constant bytes, the mask of the constant bits, and what the length checksums
         are XORed with to make them raw.
@@ -293,16 +293,16 @@ class FileTemplateCache:
         self._templates: dict[_Key, FileTemplate | None] = {}
         """The template for each key; None if files with this key have none."""
         self._seen: set[_Key] = set()
-        """Keys of files that matched no template."""
+        """Keys of the first records of files that matched no template."""
         self._num_attempts = 0
         """Attempts to learn a sequence."""
         self._num_matches = 0
         """Files that matched a template."""
 
     def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, FileTemplate] | None:
-        """A template of the rest of the file `buffer[begin:end]`, and where this rest starts.
+        """Finds a template that matches the rest of the file `buffer[begin:end]`.
 
-        Returns None if no known template matches.
+        Returns where this rest starts, and the template; None if no known template matches.
         """
         if not self._templates and not self._sequences:
             return None
@@ -316,8 +316,8 @@ class FileTemplateCache:
     def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
         """Learns a sequence from the undamaged file `buffer[begin:end]`, if others are like it.
 
-        This is assumed if an earlier file had the same length, or if the file begins with a known
-        sequence and continues after it. `layout_cache` has most layouts of the file.
+        This is assumed if the rest of an earlier file had the same length, or if a known sequence
+        matches and the file continues after it. `layout_cache` has most layouts of the file.
         """
         # For each of the first records, until a sequence is learnt:
         # 1. Find a known sequence that starts there, or an earlier file with the same key.

@@ -45,6 +45,7 @@ _length_at = struct.Struct("<Q").unpack_from
 _crc_at = struct.Struct("<I").unpack_from
 
 StopReason = Literal["limit", "incomplete", "bad_length"]
+"""See `Frames.stop`."""
 
 
 class Damage(NamedTuple):

@@ -32,8 +32,8 @@ _EMPTIED: Mapping[int, Any] = {}
 # Fields of a Summary.Value: the old histogram, image, histo, audio and tensor.
 _VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
 _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
-"""The fields of an event that may be large. A field number maps to the same for the message in that
-field, or to `_EMPTIED`."""
+"""The fields of an event that may be large. Maps a field number to `_EMPTIED`, or to the fields
+that may be large in the message of this field."""
 
 
 def checksum_at(descriptor: int, offset: int, length: int) -> int | None:

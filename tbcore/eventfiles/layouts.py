@@ -8,7 +8,7 @@ time, the step and the value:
 
 The *field offsets* of such a payload say where its variable bytes are. A *layout* has all other
 bytes and their meaning, too. A record matches a layout if all constant bits are equal; then its
-variable bits are its data. Records without a layout are decoded by protobuf, with the same result.
+variable bits are its data. Records that match none are decoded by protobuf, with the same result.
 """
 
 from __future__ import annotations
@@ -285,8 +285,8 @@ class _LayoutGroup:
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Ascending indices of the first of each set of rows with equal constant bits.
 
-        The constant bits are those of this group, and sets with too few rows are left out. A layout
-        should be learnt from each row returned. It shows whether the row belongs to the group.
+        The constant bits are those of this group, and sets with too few rows are left out. The
+        layout that is learnt from a row shows whether the row belongs to the group.
         """
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)

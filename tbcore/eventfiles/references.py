@@ -1,8 +1,8 @@
 """References: decodes records whose values stay in the file.
 
-Such values are images, histograms, texts and other tensors. Wall time, step, tag and
-metadata are read from their value headers, for many records at once. Records with the same tag are
-found by comparing bytes, so each distinct tag is decoded only once.
+Such values are images, histograms, texts and other tensors. Wall time, step, tag and metadata are
+read from their value headers, for many records at once. Records with the same tag are found by
+comparing bytes, so each distinct tag is decoded only once.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class References:
 def _read_names(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
-    """A list of distinct (tag, field), and for each header an index in it, which is returned first.
+    """The index of each header's tag and field in a list, and this list.
 
     The index is -1 if the tag is not UTF-8 or a debugger's: such records are left to protobuf.
     """
@@ -200,7 +200,7 @@ def _group_by_name(
 def _read_metadata(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[bytes]]:
-    """A list of serialized SummaryMetadata, and for each header an index in it, returned first.
+    """The index of each header's metadata in a list, and this list of serialized SummaryMetadata.
 
     The index is -1 if there is no metadata, and -2 if the metadata is malformed.
     """

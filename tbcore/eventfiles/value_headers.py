@@ -224,7 +224,7 @@ def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of histograms; accepts those with whole 8-byte numbers in arrays."""
+    """Moves past the fields of histograms; accepts those whose arrays are of 8-byte numbers."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
         content.skip_optional_fixed(key, 8)
     limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
