@@ -127,7 +127,7 @@ def _content(value: bytes, data_type: int) -> str:
 
 
 def _values(field: str, values: Any, data_type: int) -> str:
-    """The elements of a tensor's `..._val` field. Each DataType has its own such field."""
+    """The elements of a tensor's `..._val` field. Which field depends on the DataType."""
     if isinstance(values, bytes):
         return _bytes(values)
     count = len(values)

@@ -28,9 +28,9 @@ Json = dict[str, Any]
 class Library:
     """What the routes of the front end respond with. Safe to use from any thread.
 
-    `graph` parameters are ids as listed by `overview`; None is the first graph of the run. All
-    methods raise NotFoundError for an unknown run, graph, tag or name, and NotFoundError or
-    DataError if the file cannot be read.
+    A `graph_id` names a graph or a function, see `sources.resolve_id`; None is the first graph of
+    the run. All methods raise NotFoundError for an unknown run, graph, tag or name, and
+    NotFoundError or DataError if the file cannot be read.
     """
 
     def __init__(self, multiplexer: Multiplexer, graph_bytes: int) -> None:
@@ -58,15 +58,15 @@ class Library:
             ],
         }
 
-    def graph(self, run: str, graph: str | None) -> Graph:
+    def graph(self, run: str, graph_id: str | None) -> Graph:
         """A graph of a run, or a function of its library."""
-        return self._graph(*sources.resolve_id(self._multiplexer, run, graph))
+        return self._graph(*sources.resolve_id(self._multiplexer, run, graph_id))
 
-    def cost_totals(self, run: str, graph: str | None, tag: str | None) -> CostTotals | None:
+    def cost_totals(self, run: str, graph_id: str | None, tag: str | None) -> CostTotals | None:
         """Time and memory of a graph's nodes, from the run metadata under `tag`; None if no tag."""
         if tag is None:
             return None
-        source, function = sources.resolve_id(self._multiplexer, run, graph)
+        source, function = sources.resolve_id(self._multiplexer, run, graph_id)
         item = sources.run_metadata(self._multiplexer, run, tag)
 
         def make() -> CostTotals:
@@ -78,36 +78,36 @@ class Library:
         return self._cost_totals.get(key, make, lambda totals: totals.size)
 
     def trace(
-        self, run: str, graph: str | None, name: str, path: str, *, limit: int, series: str
+        self, run: str, graph_id: str | None, name: str, path: str, *, limit: int, series: str
     ) -> Json:
         """The children of a scope that contain ancestors of the operation or scope `name`."""
-        source, function = sources.resolve_id(self._multiplexer, run, graph)
-        found = self._graph(source, function)
-        entry = found.entry(name)
+        source, function = sources.resolve_id(self._multiplexer, run, graph_id)
+        graph = self._graph(source, function)
+        entry = graph.entry(name)
         # Cached, because the front end requests one scope after another.
         counts = self._ancestor_counts.get(
             (source.item.etag, source.id, function, entry),
-            lambda: found.ancestor_counts(entry),
+            lambda: graph.ancestor_counts(entry),
             lambda counts: counts.nbytes,
         )
-        return found.trace(path, counts, limit=limit, series=series)
+        return graph.trace(path, counts, limit=limit, series=series)
 
-    def node(self, run: str, graph: str | None, name: str, tag: str | None) -> Json:
+    def node(self, run: str, graph_id: str | None, name: str, tag: str | None) -> Json:
         """Everything about one operation or scope."""
-        source, function = sources.resolve_id(self._multiplexer, run, graph)
-        found = self._graph(source, function)
-        costs = self.cost_totals(run, graph, tag)
-        entry = found.entry(name)
-        if entry < found.tree.num_scopes:
-            return found.scope_totals(entry, costs)
-        index = entry - found.tree.num_scopes
-        start, end = int(found.columns.start[index]), int(found.columns.end[index])
+        source, function = sources.resolve_id(self._multiplexer, run, graph_id)
+        graph = self._graph(source, function)
+        costs = self.cost_totals(run, graph_id, tag)
+        entry = graph.entry(name)
+        if entry < graph.tree.num_scopes:
+            return graph.scope_totals(entry, costs)
+        index = entry - graph.tree.num_scopes
+        start, end = int(graph.columns.start[index]), int(graph.columns.end[index])
         if start < 0:
             # An argument or result of a function, which has no node in the file.
-            return {**found.node(entry, costs, None), "attributes": []}
+            return {**graph.node(entry, costs, None), "attributes": []}
         node = wire.decode(NodeDef, source.read()[start:end])
         inputs = list(node.input)
-        return {**found.node(entry, costs, inputs), "attributes": attributes(node)}
+        return {**graph.node(entry, costs, inputs), "attributes": attributes(node)}
 
     def _describe(self, source: GraphSource) -> Json:
         description: Json = {"id": source.id, "title": source.title, "source": source.kind}

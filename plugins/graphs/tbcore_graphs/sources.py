@@ -91,7 +91,7 @@ def graphs_of_run(multiplexer: Multiplexer, run: str) -> list[GraphSource]:
     return found
 
 
-def graph_source(multiplexer: Multiplexer, run: str, graph: str | None) -> GraphSource:
+def graph_source(multiplexer: Multiplexer, run: str, graph_id: str | None) -> GraphSource:
     """The graph with this id; the run's first graph for None.
 
     Raises NotFoundError for an unknown run or id, and if the run has no graph.
@@ -99,17 +99,17 @@ def graph_source(multiplexer: Multiplexer, run: str, graph: str | None) -> Graph
     found = graphs_of_run(multiplexer, run)
     if not found:
         raise NotFoundError(f"no graph in run {run!r}")
-    if graph is None:
+    if graph_id is None:
         return found[0]
     for candidate in found:
-        if candidate.id == graph:
+        if candidate.id == graph_id:
             return candidate
     names = ", ".join(repr(candidate.id) for candidate in found[:20])
-    raise NotFoundError(f"no graph {graph[:200]!r} in run {run!r}; available: {names}")
+    raise NotFoundError(f"no graph {graph_id[:200]!r} in run {run!r}; available: {names}")
 
 
 def resolve_id(
-    multiplexer: Multiplexer, run: str, graph: str | None
+    multiplexer: Multiplexer, run: str, graph_id: str | None
 ) -> tuple[GraphSource, str | None]:
     """The graph and the function that an id names; the function is None for the graph itself.
 
@@ -118,15 +118,15 @@ def resolve_id(
     function exists is not checked.
     """
     known = graphs_of_run(multiplexer, run)
-    if graph is None or any(candidate.id == graph for candidate in known):
-        return graph_source(multiplexer, run, graph), None
-    if graph.startswith(_FUNCTION):
-        return graph_source(multiplexer, run, MAIN), graph.removeprefix(_FUNCTION)
+    if graph_id is None or any(candidate.id == graph_id for candidate in known):
+        return graph_source(multiplexer, run, graph_id), None
+    if graph_id.startswith(_FUNCTION):
+        return graph_source(multiplexer, run, MAIN), graph_id.removeprefix(_FUNCTION)
     for candidate in known:
         prefix = f"{candidate.id}/{_FUNCTION}"
-        if graph.startswith(prefix):
-            return candidate, graph.removeprefix(prefix)
-    return graph_source(multiplexer, run, graph), None
+        if graph_id.startswith(prefix):
+            return candidate, graph_id.removeprefix(prefix)
+    return graph_source(multiplexer, run, graph_id), None
 
 
 def read_graph(source: GraphSource, function: str | None) -> bytes:

@@ -42,7 +42,8 @@ def overview(
 def evenly_spaced(series: ScalarSeries, sample_count: int) -> ScalarSeries:
     """At most `sample_count` points, at the indices (len - 1) * i // (sample_count - 1).
 
-    This is the rule of TensorBoard in TensorFlow 1.0.
+    If there are no more than that, all points are returned. This is the rule of TensorBoard in
+    TensorFlow 1.0.
     """
     num_points = len(series)
     if num_points <= sample_count:

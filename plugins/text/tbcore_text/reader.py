@@ -32,8 +32,8 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
     - `length`: the number of characters in all cells.
     - `is_cut`: whether `cells` is incomplete.
 
-    For an array of rank 3 or more, these describe its first table, as in TensorBoard. The sample's
-    bytes are the text itself or, for several strings, all rows of all tables as CSV.
+    For an array of rank 3 or more, all but `shape` describe its first table, as in TensorBoard. The
+    sample's bytes are the text itself or, for several strings, all rows of all tables as CSV.
     """
     strings = text(value)
     if strings.size == 0:
