@@ -194,8 +194,8 @@ function reportToServer(plugin, error) {
 }
 
 /**
- * Keeps the browser from logging two kinds of uncaught errors of plugins' requests: of requests
- * that were aborted because their tab closed, and of those that did not reach the server.
+ * Keeps the browser from logging uncaught errors of two kinds of requests of plugins: requests that
+ * were aborted because their tab closed, and requests that did not reach the server.
  */
 export function suppressRequestErrors() {
   window.addEventListener("unhandledrejection", (event) => {

@@ -46,7 +46,7 @@ const SLOW_CALL_SECONDS = 1;
  * @property {string} description
  * @property {string} distribution
  * @property {string} version
- * @property {number | null} api  the version of the plugin API that it needs; null if unknown
+ * @property {number | null} api  the plugin API's version that the plugin needs; null if unknown
  * @property {"active" | "inactive" | "failed" | "off"} state
  * @property {string | null} reason  the reason for the state, if there is one to show
  * @property {Option[]} options

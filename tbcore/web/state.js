@@ -119,8 +119,8 @@ export function createState() {
    */
   const selectionInAddress = computed(() => addressText(selectionText.value));
   /**
-   * Colours that the user has chosen, by run or group. The `#` keeps this owner apart from plugins,
-   * whose names cannot contain one.
+   * Colours that the user has chosen, by run or group. The `#` cannot occur in the name of a
+   * plugin, so no plugin has the same preferences.
    */
   const colorOverrides = openPreferences("#colors");
   const runColors = computed(() => assignColors(runs.value));
@@ -153,8 +153,8 @@ export function createState() {
     return new Map(entries.map(([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
   /**
-   * The checked runs that match the run filter, in natural order. Until the user checks runs,
-   * these are all runs that match the filter, not only the newest.
+   * The runs that match the run filter and that the user checked, in natural order. While the user
+   * has not checked any, these are all runs that match the filter, not only the newest.
    * @type {ReadonlySignal<readonly Run[]>}
    */
   const wantedRuns = computed(() => {
@@ -168,8 +168,8 @@ export function createState() {
       }));
   });
   /**
-   * The checked runs that match the run filter, in natural order. Until the user checks runs, the
-   * newest ones count as checked.
+   * The wanted runs that are checked, in natural order. While the user has not checked any, the
+   * newest runs count as checked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
   const shownRuns = computed(() => wantedRuns.value.filter(({ name }) => checked.value.has(name)));

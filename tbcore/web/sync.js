@@ -16,8 +16,7 @@ const RETRY_DELAY_MS = 3000;
 /** Minimum time between two requests for the details of all runs. */
 const DETAILS_INTERVAL_MS = 2000;
 /**
- * If there are many runs, the minimum is this time multiplied by their number, because the response
- * has an entry for each.
+ * The same time per run: with many runs, the minimum is this time multiplied by their number.
  */
 const DETAILS_INTERVAL_MS_PER_RUN = 2;
 /**
@@ -35,7 +34,7 @@ const CLOCK_INTERVAL_MS = 30000;
 export function keepInSync(state) {
   /** Generations of the data that the page has. */
   let loaded = { all: "", lists: "" };
-  /** Number of calls of `reload`. It is part of every generation, so each call changes them all. */
+  /** Number of calls of `reload`. It is part of all generations, so that each call changes them. */
   let numManualReloads = 0;
   /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
   let lastRefresh = -Infinity;

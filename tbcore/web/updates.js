@@ -79,7 +79,7 @@ function fromWorker(listener, fallBack) {
   function connect() {
     let worker;
     try {
-      worker = new SharedWorker(new URL("updates-worker.js", import.meta.url), { name: "tbcore updates" });
+      worker = new SharedWorker(new URL("updates-worker.js", import.meta.url), { name: "tbcore update stream" });
     } catch {
       queueMicrotask(() => fallBack("stream"));
       return;

@@ -63,8 +63,8 @@ const RAW_OPACITY = 0.28;
 const FAINT_LINE_OPACITY = 0.6;
 const BAND_OPACITY = 0.18;
 /**
- * The fields of a line or band from which its item is computed, besides `value` and `mean`, which
- * identify the item.
+ * The fields of a line or band from which its item is computed (see `#makeItem`), without `value`
+ * and `mean`, which identify the item.
  */
 const ITEM_INPUTS = [
   ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
@@ -76,7 +76,7 @@ const X_FORMATS = { step: formatStep, relative: formatDuration, wall_time: forma
  * The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels.
  */
 const MAX_POINT_DISTANCE_PX = 60;
-/** The limit for a cursor that is before the line's first point or after its last, CSS pixels. */
+/** The same for a cursor before the line's first point or after its last point. */
 const MAX_DISTANCE_PAST_END_PX = 2;
 
 /** A line chart in an element. */
@@ -109,7 +109,7 @@ export class LineChart {
   /** Removes the chart from the shared cursor. */
   #leaveCursor = () => {};
   /**
-   * @type {{ key: string, index: number } | null} item and row of the point selected with the keys
+   * @type {{ key: string, index: number } | null} the point selected with the keys
    */
   #selected = null;
   /** @type {import("./chart-types.js").PointerPosition | null} */ #pointer = null;
@@ -429,7 +429,7 @@ export class LineChart {
     else {
       if (axisItems.length < this.#items.length) this.#drawRaster(context, ratio, this.#items.filter(({ line }) => line?.faint));
       this.#drawStrokes(context, axisItems, isThin ? 1 : LINE_WIDTH);
-      // Without a GPU, painting takes 0.1 microseconds per point of thin lines, else 1 microsecond.
+      // Without a GPU, painting takes 0.1 microseconds per point of thin lines, 1 of others.
       paintMs = numPoints / (isThin ? 10_000 : 1000);
     }
     context.restore();
@@ -584,7 +584,7 @@ export class LineChart {
     const notes = [];
     const [bottom, top] = this.#yRange;
     /**
-     * Which results a test has for the visible points: true, false, or both. undefined is ignored.
+     * The distinct results of a test for the visible points; undefined is ignored.
      * @param {(item: Item, i: number) => boolean | undefined} test
      */
     const resultsOf = (test) => {
@@ -624,7 +624,7 @@ export class LineChart {
 
   /**
    * The content of an exported picture, which is large enough to be read outside the page.
-   * @param {string} [more]  a note to put before that of the chart
+   * @param {string} [more]  a note to put before the chart's own
    * @returns {import("./chart-types.js").Picture}
    */
   #picture(more) {
@@ -657,12 +657,12 @@ export class LineChart {
     const text = `${label} by ${axis} from ${visible ? `${visible}, zoomed in from ${all}` : all}: ${names.join(", ")}${more}`;
     this.#element.setAttribute("aria-label", text);
     const end = this.#view ? toAxis(this.#axis("x"), this.#view[1]) : Infinity;
-    const ends = this.#items.slice(0, 3).map(({ name, line, band, xs }) => {
+    const lastValues = this.#items.slice(0, 3).map(({ name, line, band, xs }) => {
       const last = lastIndex(xs, end);
       return `${name} ${last < 0 ? "no value" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
     });
     const what = this.#view ? "Last values in view" : "Last values";
-    this.#element.setAttribute("aria-description", ends.length > 0 ? `${what}: ${ends.join(", ")}${more}` : "");
+    this.#element.setAttribute("aria-description", lastValues.length > 0 ? `${what}: ${lastValues.join(", ")}${more}` : "");
   }
 
   // --- hover, zoom, keys ------------------------------------------------------------------------
@@ -804,7 +804,7 @@ export class LineChart {
 
   /**
    * The x of the point nearest to a position. Lines that extend over the position are preferred:
-   * the end points of other lines count only if there is no such line.
+   * other lines' ends count only if no line extends over it.
    * @param {number} left  CSS pixels inside the plot
    * @returns {number | null} in axis coordinates; null if no point is near
    */
@@ -851,7 +851,7 @@ export class LineChart {
   }
 
   /**
-   * Handles the keys that `gestures.js` does not.
+   * Handles the keys that `gestures.js` does not handle.
    * @param {KeyboardEvent} event
    * @returns {boolean} whether the key was handled
    */
@@ -976,7 +976,7 @@ export class LineChart {
 
   /**
    * The points of all lines near an x, nearest to the pointer first. Lines that end before x or
-   * begin after it have no such point.
+   * begin after it have none.
    * @param {number} x  in axis coordinates
    * @param {number} pointerTop  CSS pixels inside the plot
    * @returns {Hit[]}
@@ -1056,7 +1056,7 @@ export class LineChart {
         if (!Number.isNaN(top)) context.fill(new Path2D(dotPath(left, top, 3)));
       }
     }
-    // 3. Find the cursor's position and points: those in this chart, or else those at the same x as
+    // 3. Find the cursor's position and points: at the pointer in this chart, or else at the x of
     //    the pointer in another chart.
     let points = hits.slice(0, 8);
     const snapped = this.#pointer && this.#snap(this.#pointer.left);

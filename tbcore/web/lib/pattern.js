@@ -185,7 +185,7 @@ function parse(text) {
     if (/[pP]/.test(char)) throw new SyntaxError("\\p{…} is not supported");
     const control = { n: 10, r: 13, t: 9, v: 11, f: 12, 0: 0 }[char];
     if (control !== undefined) return control;
-    // `\x41`, `\u0041` or `\u{1f600}`; with other digits it is the letter itself.
+    // `\x41`, `\u0041` or `\u{1f600}`. Without such digits, `\x` and `\u` match the letter.
     if (char === "x" || char === "u") {
       const match = /^(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{2,4}))/i.exec(chars.slice(at, at + 8).join(""));
       const digits = match && (char === "u" ? match[1] ?? (match[2]?.length === 4 ? match[2] : null) : match[2]?.slice(0, 2));
@@ -207,28 +207,27 @@ function parse(text) {
     while (true) {
       if (at >= chars.length) throw new SyntaxError("unclosed [");
       if (chars[at] === "]") break;
-      const low = classItem();
+      const low = classMember();
       if (chars[at] === "-" && at + 1 < chars.length && chars[at + 1] !== "]") {
         at++;
-        const high = classItem();
+        const high = classMember();
         if (typeof low === "number" && typeof high === "number") {
           if (high < low) throw new SyntaxError("range out of order in []");
           ranges.push([low, high]);
           continue;
         }
-        // A class has no range, so the "-" is an item of its own: `[\w-x]` has three, as with
-        // RegExp.
+        // A class is no end of a range: `[\w-x]` matches `\w`, "-" and "x", as with RegExp.
         ranges.push([45, 45]);
-        for (const item of [low, high]) add(item);
+        for (const member of [low, high]) add(member);
         continue;
       }
       add(low);
     }
     at++;
-    /** @param {CharTest | number} item */
-    function add(item) {
-      if (typeof item === "number") ranges.push([item, item]);
-      else tests.push(item);
+    /** @param {CharTest | number} member */
+    function add(member) {
+      if (typeof member === "number") ranges.push([member, member]);
+      else tests.push(member);
     }
     /** @type {CharTest} */
     const inRanges = (code) => ranges.some(([low, high]) => code >= low && code <= high);
@@ -239,7 +238,7 @@ function parse(text) {
   }
 
   /** @returns {CharTest | number} */
-  function classItem() {
+  function classMember() {
     const char = chars[at++];
     if (char !== "\\") return codePoint(char);
     if (chars[at] === "b") {
@@ -278,12 +277,12 @@ function literal(char) {
 
 /**
  * A test for a class, or for one character in either case.
- * @param {CharTest | number} item
+ * @param {CharTest | number} matched
  * @returns {CharTest}
  */
-function asTest(item) {
-  if (typeof item !== "number") return item;
-  const accepted = [item, ...caseVariants(item)];
+function asTest(matched) {
+  if (typeof matched !== "number") return matched;
+  const accepted = [matched, ...caseVariants(matched)];
   return (code) => accepted.includes(code);
 }
 
@@ -293,7 +292,7 @@ function codePoint(char) {
 }
 
 /**
- * The same letter in upper or lower case, whichever differs from it and is a single character.
+ * The upper and lower case of a character; omits the character itself, and longer texts.
  * @param {number} code
  * @returns {number[]}
  */
@@ -314,10 +313,10 @@ function caseVariants(code) {
 /**
  * Translates a tree into a program.
  * @param {Node} tree
- * @param {boolean} saves  whether the program saves where groups begin and end
+ * @param {boolean} withGroups  whether the program saves where groups begin and end
  * @returns {Instruction[]}
  */
-function emit(tree, saves) {
+function emit(tree, withGroups) {
   /** @type {Instruction[]} */
   const program = [];
   write(tree);
@@ -351,9 +350,9 @@ function emit(tree, saves) {
         node.items.forEach(write);
         return;
       case "capture":
-        if (saves) add({ op: "save", slot: node.slot });
+        if (withGroups) add({ op: "save", slot: node.slot });
         write(node.item);
-        if (saves) add({ op: "save", slot: node.slot + 1 });
+        if (withGroups) add({ op: "save", slot: node.slot + 1 });
         return;
       case "choice": {
         const jumps = [];
@@ -402,8 +401,8 @@ function emit(tree, saves) {
 // --- running ------------------------------------------------------------------------------------
 
 /**
- * Maximum number of states of an automaton. A pattern with more states needs a new one for nearly
- * every character, and then `run` is faster.
+ * Maximum number of states of an automaton. A pattern with more states needs a new state for
+ * nearly every character, and then `run` is faster.
  */
 const MAX_STATES = 1000;
 
@@ -419,7 +418,7 @@ function memoizedMatcher(program) {
   if (program.some((instruction) => instruction.op === "assert" && /word/i.test(instruction.kind))) {
     return (subject) => run(program, subject);
   }
-  /** @typedef {{ set: number[], next: Map<number, State | true>, endMatches: boolean }} State
+  /** @typedef {{ positions: number[], next: Map<number, State | true>, endMatches: boolean }} State
    *   `next`: the following state by code point, or true if the program has matched;
    *   `endMatches`: whether the program matches if the subject ends here */
   /** @type {Map<string, State>} */
@@ -442,8 +441,8 @@ function memoizedMatcher(program) {
   };
 
   /** Computes the state after a character. @param {State} state @param {number} code */
-  function step({ set }, code) {
-    const reached = set.filter((position) => {
+  function step({ positions }, code) {
+    const reached = positions.filter((position) => {
       const instruction = program[position];
       return instruction.op === "char" && instruction.test(code);
     });
@@ -452,18 +451,18 @@ function memoizedMatcher(program) {
   }
 
   /**
-   * The state of some program positions.
+   * The state that is reached from some program positions.
    * @param {number[]} starts
    * @param {boolean} isStart  whether this is the start of the subject
    * @returns {State | true} true if the program has matched
    */
   function stateOf(starts, isStart) {
-    const set = reach(starts, isStart, false);
-    if (!set) return true;
-    const key = set.sort((a, b) => a - b).join();
+    const positions = reach(starts, isStart, false);
+    if (!positions) return true;
+    const key = positions.sort((a, b) => a - b).join();
     let state = states.get(key);
     if (!state) {
-      state = { set, next: new Map(), endMatches: reach(set, false, true) === null };
+      state = { positions, next: new Map(), endMatches: reach(positions, false, true) === null };
       states.set(key, state);
     }
     return state;
@@ -478,7 +477,7 @@ function memoizedMatcher(program) {
    */
   function reach(starts, isStart, isEnd) {
     const seen = new Set();
-    const set = [];
+    const reached = [];
     const pending = [...starts];
     for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
       if (seen.has(position)) continue;
@@ -488,17 +487,17 @@ function memoizedMatcher(program) {
       if (instruction.op === "jump") pending.push(instruction.a);
       else if (instruction.op === "split") pending.push(instruction.b, instruction.a);
       else if (instruction.op === "save") pending.push(position + 1);
-      else if (instruction.op === "char" || (instruction.kind === "end" && !isEnd)) set.push(position);
+      else if (instruction.op === "char" || (instruction.kind === "end" && !isEnd)) reached.push(position);
       else if (isEnd ? instruction.kind === "end" : isStart) pending.push(position + 1);
     }
-    return set;
+    return reached;
   }
 }
 
 /**
- * Whether a program matches anywhere in a subject. `current` and `next` are sets of program
- * positions, one for each alternative that is being followed. A position is added at most once per
- * character, which bounds the work.
+ * Whether a program matches anywhere in a subject. `current` and `next` have a program position for
+ * each alternative that is being followed. A position is added at most once per character, which
+ * bounds the work.
  * @param {Instruction[]} program
  * @param {string} subject
  */
@@ -522,14 +521,14 @@ function run(program, subject) {
   return false;
 
   /**
-   * Adds to a set the positions that are reached from `start` without consuming a character, and
-   * that need a character to continue.
+   * Adds to `reached` the positions that are reached from `start` without consuming a character,
+   * and that need a character to continue.
    * @returns {boolean} whether the program matches
    * @param {number} start
    * @param {number} at
-   * @param {number[]} set
+   * @param {number[]} reached
    */
-  function follow(start, at, set) {
+  function follow(start, at, reached) {
     const pending = [start];
     for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
       if (seen[position] === at) continue;
@@ -539,7 +538,7 @@ function run(program, subject) {
         case "match":
           return true;
         case "char":
-          set.push(position);
+          reached.push(position);
           break;
         case "jump":
           pending.push(instruction.a);

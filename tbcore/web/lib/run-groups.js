@@ -28,7 +28,7 @@ const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\
  */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
 
-/** Rules that are a single word. @type {Record<string, { title: string, group: Grouper }>} */
+/** Maps one-word rules to their titles and groupers. @type {Record<string, { title: string, group: Grouper }>} */
 export const WORDS = {
   seeds: { title: "Ignore seeds", group: (run) => stripSegments(run, (segment) => segment.replace(SEED, "")) },
   numbers: { title: "Ignore trailing numbers", group: (run) => stripSegments(run, (segment) => segment.replace(NUMBER, "")) },
@@ -141,9 +141,9 @@ function parseSegment(text) {
 }
 
 /**
- * Matches a path segment. Returns it with {...} in place of the text that it matches, or null if
- * the segment does not match. Each wildcard matches as few characters as possible, except the last,
- * which matches the rest, so there is no backtracking.
+ * Matches a path segment. Returns the segment with the braces of the pattern in place of the text
+ * that they match, or null if the segment does not match. The last wildcard matches the rest, every
+ * other one as few characters as possible, so there is no backtracking.
  * @param {Part[]} parts
  * @param {string} subject
  * @returns {string | null}
@@ -176,9 +176,9 @@ function byExpression(text) {
   if (text === "") throw new SyntaxError("a regular expression must follow re:");
   const program = compileProgram(`(${text})`);
   return (run) => {
-    const groups = matchGroups(program, run);
-    if (!groups || groups[0] === "") return run;
-    const [whole, ...captured] = groups;
+    const texts = matchGroups(program, run);
+    if (!texts || texts[0] === "") return run;
+    const [whole, ...captured] = texts;
     return captured.length === 0 ? whole : captured.filter((part) => part !== "").join(" ") || run;
   };
 }
@@ -198,7 +198,7 @@ export function matchGroups(program, subject) {
   const seen = new Int32Array(program.length).fill(-1);
   /**
    * An alternative that is being followed: its position in the program, and where its groups begin
-   * and end; -1 for those that were not reached yet.
+   * and end; -1 for a beginning or end that was not reached yet.
    * @typedef {{ position: number, saves: readonly number[] }} Thread
    */
   /** @type {Thread[]} */

@@ -136,8 +136,8 @@ export function RunsPanel({ state }) {
 
 /**
  * Preact hook: which folders and groups are open. Without a filter, folders are open at first and
- * groups are closed. With a filter, all are open at first, and those that the user closes stay
- * closed until the filter changes.
+ * groups are closed. With a filter, both are open at first; what the user closes stays closed
+ * until the filter changes.
  * @param {import("./filter.js").Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
@@ -370,7 +370,7 @@ export function Name({ name }) {
  * A check box with three states.
  * @param {object} props
  * @param {boolean} props.checked
- * @param {boolean} props.mixed  whether it is neither checked nor unchecked
+ * @param {boolean} props.mixed  whether it is partly checked
  * @param {boolean} props.disabled
  * @param {(checked: boolean) => void} props.onChange
  */

@@ -50,8 +50,8 @@ export function segmentsOf(xs, starts = [0]) {
 }
 
 /**
- * The points of a segment between two x values, and one more on each side. If the segment's x
- * decreases anywhere, all of its points.
+ * The points of a segment between two x values, and one more on each side. If x decreases anywhere
+ * in the segment, all points of the segment.
  * @param {ArrayLike<number>} xs
  * @param {Segment} part
  * @param {number} min
@@ -83,8 +83,8 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * The index of the point whose x is nearest. If points of several segments are equally near, that
- * of the last segment.
+ * The index of the point whose x is nearest. If points of several segments are equally near, the
+ * point of the last segment.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @param {readonly Segment[]} [segments]
@@ -94,8 +94,7 @@ export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
   let nearest = -1;
   let distance = Infinity;
   for (const { from, to, rising } of segments) {
-    // A later segment needs only an equally near point to win, a later point of the same segment a
-    // nearer one.
+    // An equally near point replaces only a point of an earlier segment.
     let isFirst = true;
     const at = rising ? lowerBound(xs, x, from, to) : NaN;
     const end = rising ? Math.min(to, at + 1) : to;
@@ -125,8 +124,7 @@ export function lastIndex(xs, to = Infinity) {
 }
 
 /**
- * The index of the row nearest to an x. -1 if x is farther from it than both neighbouring rows are:
- * past the end of a series, x may be as far from the last point as the point before it is.
+ * The index of the row nearest to an x; -1 if x is farther from this row than both rows beside it.
  * @param {ArrayLike<number>} xs
  * @param {number} x
  * @returns {number}
@@ -155,11 +153,8 @@ export function extent(column) {
 
 /**
  * The range of the finite values between two x values, including one neighbour on each side,
- * because the lines to them are visible, too.
- *
- * For each finite point: a point inside counts, and so does the point after it. When the line
- * enters the interval, the point before counts, too. A line across the whole interval counts with
- * both of its ends.
+ * because the lines to the neighbours are visible, too. Both ends of a line across the whole
+ * interval count.
  * @param {ArrayLike<number>} xs
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -215,7 +210,7 @@ export function padded(range, share, fallback = 1) {
 
 /**
  * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
- * on both sides by half of that distance, but not past the smallest and largest value. It is
+ * on both sides by half of its length, but not past the smallest and largest value. It is
  * computed from about 500 evenly spaced values.
  * @param {ArrayLike<number>} values
  * @param {number} from
@@ -347,8 +342,8 @@ export function risingStretches(xs, from, to) {
 }
 
 /**
- * The non-finite points of a line. Each is marked at the last finite value before it, or at the
- * first one after it if there is none before.
+ * The non-finite points of a line. Each is marked at the last finite value before it; if there is
+ * none, at the first finite value after it.
  * @param {ArrayLike<number>} values
  * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
  */
@@ -368,7 +363,7 @@ export function nonFinitePoints(values) {
 
 /**
  * The points of a band at which the number of runs with a non-finite value increases. Each is
- * marked at the band's last finite mean, or at the first one if there is none before.
+ * marked at the last finite mean up to it; if there is none, at the first finite mean.
  * @param {import("./chart-types.js").Band} band
  * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
  */

@@ -1,14 +1,15 @@
 /**
  * A complete tab for media that are shown one step at a time, such as images. There is a card for
- * each tag. It shows, side by side, the samples that each run logged at the selected step. One
- * slider sets the step of all cards, and each card has a slider of its own.
+ * each tag, with a cell for each run. A cell shows the samples that the run logged at the selected
+ * place: a step, and an index among the items of this step. One slider sets the place of all cards,
+ * and each card has a slider of its own.
  *
  * The plugin's server must have the routes of `tbcore.media`: `tags`, `steps`, `step`, and one for
  * the bytes of a sample. Samples are requested only for cards near the visible part of the page.
  * When the user moves through the steps, the next one is fetched ahead.
  *
- * Settings in the URL: `step` is the place of all cards, except those that were moved by their own
- * slider, whose places are in `at`; `closed` has the collapsed groups.
+ * Settings in the URL: `at` has the places of the cards that the user moved by their own sliders,
+ * `step` is the place of all other cards, and `closed` has the collapsed groups.
  */
 
 import "@preact/signals";
@@ -23,15 +24,15 @@ import { useNear } from "./lazy.js";
 import { describePlace, StepSlider, stepTo } from "./step-slider.js";
 import { usePlaces } from "./step-places.js";
 import { comparePlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "./steps.js";
-import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
+import { RunLabel, runsInGroupOrder, TagTab, watchTags } from "./tag-tab.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("./steps.js").Place} Place
  *
- * @typedef {object} Entry  one sample of a step, as the route `step` lists them; may have more
- *   fields
+ * @typedef {object} Entry  one sample of a step, from the response of the route `step`; may have
+ *   more fields
  * @property {string} content_type
  * @property {string} [label]  label from the log
  *
@@ -82,15 +83,16 @@ import { RunLabel, runsByGroup, TagTab, watchTags } from "./tag-tab.js";
  * @property {Answers<StepResponse>} answers
  * @property {Place | null} place  place of the cards that do not have their own; null for the
  *   latest
- * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the other cards, by tag
+ * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the cards that have their own,
+ *   by tag
  * @property {(tag: string, place: Place | null | undefined) => void} onMove  gives a card its own
- *   place; undefined moves it back to the place of the others
+ *   place; undefined takes its own place away, so that `place` applies to the card
  */
 
 /** Number of runs that a card shows at first, and that each click adds. */
 const PAGE_SIZE = 24;
 /** Number of samples that a cell shows at first. */
-const MAX_SAMPLES = 12;
+const NUM_SAMPLES_AT_FIRST = 12;
 /** While the slider moves, a step is fetched only after it was selected for this long. */
 const SETTLE_MS = 60;
 
@@ -124,14 +126,14 @@ function parseStepResponse(json) {
  * @param {Answers<StepResponse>} props.answers
  */
 function Dashboard({ host, kind, tags, answers }) {
-  const runs = runsByGroup(host);
+  const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const shown = useMemo(() => {
+  const shownTags = useMemo(() => {
     const all = new Set(runs.flatMap(({ name }) => tags.value[name] ?? []));
     return [...all].filter(filter.matches);
   }, [tags.value, runs, filter]);
-  const places = usePlaces(host, runs, shown, shown.length > 0);
+  const places = usePlaces(host, runs, shownTags, shownTags.length > 0);
   const place = parsePlace(settings.step);
   const ownPlaces = parsePlaces(settings.at);
 
@@ -156,7 +158,7 @@ function Dashboard({ host, kind, tags, answers }) {
     },
   };
 
-  // The keys are set only once, and this is what they call.
+  // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
   move.current = (by) => places.length > 0 && onMoveAll(stepTo(places, findPlace(places, place) + by));
   useEffect(() => {
@@ -171,7 +173,7 @@ function Dashboard({ host, kind, tags, answers }) {
 
   const nouns = kind.nouns ?? `${kind.noun}s`;
   const controls = html`
-    ${shown.length > 0 &&
+    ${shownTags.length > 0 &&
     places.length > 1 &&
     html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
@@ -201,9 +203,9 @@ function StepCard({ tab, tag, group, runs }) {
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
   const [numShown, setNumShown] = useState(PAGE_SIZE);
-  const shown = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
+  const shownRuns = useMemo(() => runs.slice(0, numShown), [runs, numShown]);
   const tags = useMemo(() => [tag], [tag]);
-  const places = usePlaces(host, shown, tags, isNear);
+  const places = usePlaces(host, shownRuns, tags, isNear);
   const hasOwnPlace = tab.ownPlaces.has(tag);
   const place = hasOwnPlace ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
   const next = useNextPlace(places, place);
@@ -239,7 +241,7 @@ function StepCard({ tab, tag, group, runs }) {
       ${places.length > 1 &&
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
       <div class="tb-step-cells">
-        ${shown.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} next=${next} expanded=${expanded} />`)}
+        ${shownRuns.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} next=${next} expanded=${expanded} />`)}
       </div>
       ${rest > 0 &&
       html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE_SIZE)}>
@@ -267,7 +269,8 @@ function useNextPlace(places, place) {
 }
 
 /**
- * The samples of one run at a place, or at the last place before it at which the run logged any.
+ * The samples of one run at a place. If the run logged none there, the cell shows the samples of
+ * the last earlier place that has any.
  * @param {object} props
  * @param {Tab} props.tab
  * @param {Run} props.run
@@ -282,7 +285,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
   const isNear = useNear(body);
   const isDrawn = isNear || kind.stays === true;
   const height = useHeight(body, isDrawn);
-  const [numShown, setNumShown] = useState(MAX_SAMPLES);
+  const [numShown, setNumShown] = useState(NUM_SAMPLES_AT_FIRST);
   const [broken, setBroken] = useState({ of: /** @type {StepResponse | undefined} */ (undefined), error: "" });
   /** The parameters of the route `step`. @param {Place | null} at */
   const paramsOf = (at) => ({ run: run.name, tag, step: at?.step, nth: at?.nth || undefined });
@@ -304,7 +307,7 @@ function Cell({ tab, run, tag, place, next, expanded }) {
     const controller = new AbortController();
     answers.load(paramsOf(next), controller.signal).then(
       (response) => response.samples.slice(0, numShown).forEach((_, sample) => kind.fetchAhead?.(urlOf(response, sample))),
-      () => {}, // if it fails again when the step is selected, that error is shown
+      () => {}, // if the request fails again when the place is selected, its error is shown then
     );
     return () => controller.abort();
   }, [isNear, found, next]);

@@ -27,7 +27,7 @@ export { Check, Choice, Pick, foldedGroups, watchTags, whyNothing };
  * @typedef {import("./tag-index.js").RunToTags} RunToTags
  */
 
-/** Number of runs that a tag shows at first, and that each click adds. */
+/** Number of cards that a tag shows at first, and that each click adds. */
 const PAGE_SIZE = 24;
 
 /**
@@ -45,7 +45,7 @@ const PAGE_SIZE = 24;
  *   renders the card of one tag, for all runs; its key must be unique
  */
 export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
-  const runs = runsByGroup(host);
+  const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const { closed, onToggle } = foldedGroups(host);
@@ -72,16 +72,19 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
 }
 
 /**
- * Preact hook: the runs to show. If runs are grouped, the runs of each group are next to each
- * other.
+ * Preact hook: the runs to show, as a flat list. If runs are grouped, the list has the runs of the
+ * first group, then the runs of the second one, and so on.
  * @param {Host} host
  * @returns {readonly Run[]} the same array until something changes
  */
-export function runsByGroup(host) {
+export function runsInGroupOrder(host) {
   const grouping = host.groups.value;
   const runs = host.runs.value;
   return useMemo(() => grouping?.groups.flatMap((group) => group.runs) ?? runs, [grouping, runs]);
 }
+
+// The name of the hook in the documentation, which plugins import.
+export { runsInGroupOrder as runsByGroup };
 
 /**
  * The label of a run in a card: its colour, group and name.

@@ -15,9 +15,9 @@ import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from ".
  * @typedef {import("./types.js").Host} Host
  */
 
-/** Most tags in the key above the chart. */
+/** Maximum number of tags in the key above the chart. */
 const MAX_TAGS_IN_KEY = 12;
-/** Most series in the list of downloads. */
+/** Maximum number of series in the list of downloads. */
 const MAX_DOWNLOADS = 50;
 
 /**

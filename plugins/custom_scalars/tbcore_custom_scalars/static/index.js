@@ -15,7 +15,7 @@ import { plural } from "tbcore/lib/format.js";
 import { LazyCard } from "tbcore/lib/lazy-card.js";
 import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
 import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { runsByGroup } from "tbcore/lib/tag-tab.js";
+import { runsByGroup as runsInGroupOrder } from "tbcore/lib/tag-tab.js";
 import { ChartCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
 import { X_AXIS_CHOICES, OPTIONS } from "./options.js";
@@ -47,7 +47,7 @@ export default {
 };
 
 /**
- * Fetches the layout, and again whenever the server has something new.
+ * Fetches the layout now, and each time that the server has something new.
  * @param {Host} host
  * @returns {Promise<import("@preact/signals-core").ReadonlySignal<Layout>>} rejects if the first
  *   request fails
@@ -75,11 +75,11 @@ async function watchLayout(host) {
  */
 function Tab({ host, layout }) {
   const options = OPTIONS.parse(host.settings.value);
-  const runs = runsByGroup(host);
+  const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
-  const { groups, charts, folded } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
-  const { closed, onToggle } = foldedCategories(host, folded);
+  const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
+  const { folded, onToggle } = foldedCategories(host, foldedByDefault);
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
   const renderCard = (/** @type {string} */ key) =>
     html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
@@ -95,7 +95,7 @@ function Tab({ host, layout }) {
       ${numCharts === 0 && html`<${EmptyState} layout=${layout.value} filter=${filter} />`}
       <${TagGroups}
         groups=${groups}
-        closed=${closed}
+        closed=${folded}
         onToggle=${onToggle}
         renderCard=${(/** @type {string} */ key) =>
           html`<${LazyCard} key=${key} title=${titleOf(/** @type {import("./types.js").Chart} */ (charts.get(key)))} draw=${() => renderCard(key)} />`}
@@ -117,26 +117,27 @@ function EmptyState({ layout, filter }) {
 }
 
 /**
- * Which categories are folded, and a function to toggle one. The page address has those that the
- * user toggled.
+ * Which categories are folded, and a function to fold or unfold one. The page address has the names
+ * of the categories that the user toggled: their state is the opposite of the layout's.
  * @param {Host} host
- * @param {ReadonlySet<string>} folded  names of the categories that the layout folds
+ * @param {ReadonlySet<string>} foldedByDefault  names of the categories that the layout folds
  */
-function foldedCategories(host, folded) {
+function foldedCategories(host, foldedByDefault) {
   // "/" stands for the category without a title, since lists in the address cannot have empty names.
-  // (A category titled "/" would be folded with it.)
-  const read = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
-  const toggled = read();
-  const closed = new Set([...folded].filter((name) => !toggled.has(name)));
-  for (const name of toggled) if (!folded.has(name)) closed.add(name);
+  // (A category titled "/" is folded together with it.)
+  const readToggled = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
+  const toggled = readToggled();
+  const folded = new Set([...foldedByDefault].filter((name) => !toggled.has(name)));
+  for (const name of toggled) if (!foldedByDefault.has(name)) folded.add(name);
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
-    const others = read(); // read again, because the address may have changed since the tab was drawn
-    if (open === folded.has(name)) others.add(name);
-    else others.delete(name);
-    host.settings.set("toggled", formatLists([[...others].map((title) => title || "/")]));
+    // Read again, because the address may have changed since the tab was drawn.
+    const next = readToggled();
+    if (open === foldedByDefault.has(name)) next.add(name);
+    else next.delete(name);
+    host.settings.set("toggled", formatLists([[...next].map((title) => title || "/")]));
   };
-  return { closed, onToggle };
+  return { folded, onToggle };
 }
 
 /** The settings menu of the toolbar. @param {{ host: Host }} props */

@@ -14,7 +14,7 @@ import { smoothed } from "tbcore/lib/smoothing.js";
  * @typedef {import("./types.js").Run} Run
  */
 
-/** Dash patterns of the tags in a chart. The colour of a line shows its run. */
+/** Dash patterns, which tell the tags in a chart apart. The colour of a line shows its run. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 
 /** The title to show for a chart. @param {Chart} chart */
@@ -26,15 +26,15 @@ export function titleOf(chart) {
  * The categories of a layout as groups of cards. Categories with the same title are merged.
  * @param {import("./types.js").Layout} layout
  * @param {(title: string) => boolean} matches
- * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, folded: Set<string> }}
- *   `tags` are keys of `charts`; `folded` has the names of groups that are folded by default;
- *   groups without charts are left out
+ * @returns {{ groups: { name: string, tags: string[] }[], charts: Map<string, Chart>, foldedByDefault: Set<string> }}
+ *   the tags of a group are keys of `charts`; `groups` omits groups without charts;
+ *   `foldedByDefault` has the names of the groups that the layout folds
  */
 export function categoriesOf(layout, matches) {
   /** @type {Map<string, string[]>} */
   const byTitle = new Map();
   const charts = new Map();
-  const folded = new Set();
+  const foldedByDefault = new Set();
   (layout.category ?? []).forEach((category, i) => {
     category.chart.forEach((chart, k) => {
       if (!matches(chart.title)) return;
@@ -45,9 +45,9 @@ export function categoriesOf(layout, matches) {
       keys.push(charts.has(key) ? `${key} ${i} ${k}` : key);
       charts.set(keys[keys.length - 1], chart);
     });
-    if (category.closed) folded.add(category.title);
+    if (category.closed) foldedByDefault.add(category.title);
   });
-  return { groups: [...byTitle].map(([name, tags]) => ({ name, tags })), charts, folded };
+  return { groups: [...byTitle].map(([name, tags]) => ({ name, tags })), charts, foldedByDefault };
 }
 
 /**

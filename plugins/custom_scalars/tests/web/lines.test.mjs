@@ -21,10 +21,10 @@ test("categories with the same title are merged, and each chart has its own key"
       { title: "C", chart: [{ title: "other" }], closed: true },
     ],
   };
-  const { groups, charts, folded } = categoriesOf(layout, all);
+  const { groups, charts, foldedByDefault } = categoriesOf(layout, all);
   assert.deepEqual(groups.map(({ name, tags }) => [name, new Set(tags).size]), [["A", 3], ["C", 1]]);
   assert.deepEqual(groups.flatMap(({ tags }) => tags).map((key) => charts.get(key)?.title), ["same", "same", "same", "other"]);
-  assert.deepEqual([...folded], ["B", "C"]);
+  assert.deepEqual([...foldedByDefault], ["B", "C"]);
   assert.deepEqual(categoriesOf(layout, (title) => title === "other").groups.map(({ name }) => name), ["C"]);
   assert.deepEqual(categoriesOf({}, all).groups, []);
 });

@@ -12,7 +12,7 @@ import { xColumn } from "tbcore/lib/series.js";
  * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/** Percentiles with a name of their own, by basis point. */
+/** Maps basis points to the names of percentiles that have one. */
 const PERCENTILE_NAMES = new Map([
   [0, "Minimum"],
   [5000, "Median"],
@@ -27,12 +27,12 @@ const PERCENTILE_NAMES = new Map([
  */
 export function readPercentiles(rows) {
   /** @type {number[]} */
-  const points = rows.find(([, , pairs]) => pairs.length > 0)?.[2].map((/** @type {[number, number]} */ [point]) => point) ?? [];
+  const basisPoints = rows.find(([, , pairs]) => pairs.length > 0)?.[2].map((/** @type {[number, number]} */ [point]) => point) ?? [];
   return {
     wallTime: Float64Array.from(rows, ([wallTime]) => toNumber(wallTime)),
     step: Float64Array.from(rows, ([, step]) => toNumber(step)),
-    points,
-    values: points.map((_, k) => Float64Array.from(rows, ([, , pairs]) => (pairs.length > 0 ? toNumber(pairs[k][1]) : NaN))),
+    basisPoints,
+    values: basisPoints.map((_, k) => Float64Array.from(rows, ([, , pairs]) => (pairs.length > 0 ? toNumber(pairs[k][1]) : NaN))),
     empty: rows.map(([, , pairs]) => pairs.length === 0),
   };
 }
@@ -65,11 +65,11 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
  * @param {{ name: string, color: string }} run
  * @returns {import("tbcore/lib/chart-types.js").ReadOut}
  */
-export function readOutOf({ points, values, step, wallTime, empty }, index, { name, color }) {
+export function readOutOf({ basisPoints, values, step, wallTime, empty }, index, { name, color }) {
   const value = (/** @type {number} */ k) => formatValue(values[k][index]);
-  const middle = (points.length - 1) / 2;
+  const middle = (basisPoints.length - 1) / 2;
   /** @type {[string, string][]} the maximum first, as in the chart */
-  const percentiles = empty[index] ? [["Samples", "none"]] : points.map((point, k) => /** @type {[string, string]} */ ([percentileName(point), value(k)])).reverse();
+  const percentiles = empty[index] ? [["Samples", "none"]] : basisPoints.map((point, k) => /** @type {[string, string]} */ ([percentileName(point), value(k)])).reverse();
   return {
     name,
     color,
@@ -79,7 +79,7 @@ export function readOutOf({ points, values, step, wallTime, empty }, index, { na
       ["Relative", formatDuration(wallTime[index] - wallTime[0])],
     ],
     note: formatTime(wallTime[index]),
-    spoken: `step ${formatStep(step[index])}: ${empty[index] ? "no samples" : `median ${value(middle)}, from ${value(0)} to ${value(points.length - 1)}`}`,
+    spoken: `step ${formatStep(step[index])}: ${empty[index] ? "no samples" : `median ${value(middle)}, from ${value(0)} to ${value(basisPoints.length - 1)}`}`,
   };
 }
 
@@ -87,15 +87,15 @@ export function readOutOf({ points, values, step, wallTime, empty }, index, { na
  * A table with one row per step, for downloads.
  * @param {Percentiles} percentiles
  */
-export function percentileTable({ points, values, step, wallTime }) {
+export function percentileTable({ basisPoints, values, step, wallTime }) {
   return {
-    header: ["Wall time", "Step", ...points.map((point) => `${point / 100} %`)],
-    rows: Array.from(step, (one, i) => [wallTime[i], one, ...values.map((column) => column[i])]),
+    header: ["Wall time", "Step", ...basisPoints.map((basisPoint) => `${basisPoint / 100} %`)],
+    rows: Array.from(step, (rowStep, i) => [wallTime[i], rowStep, ...values.map((column) => column[i])]),
   };
 }
 
 /**
- * A note on the steps that the chart cannot show; empty if it shows all.
+ * A note on the steps that the chart cannot show; "" if it shows all steps.
  * @param {Percentiles} percentiles
  */
 export function noteOf({ values, step, empty }) {
@@ -107,7 +107,7 @@ export function noteOf({ values, step, empty }) {
   return notes.join(", ");
 }
 
-/** The name of a percentile. @param {number} point  in basis points */
-export function percentileName(point) {
-  return PERCENTILE_NAMES.get(point) ?? `${formatValue(point / 100)} %`;
+/** The name of a percentile. @param {number} basisPoint */
+export function percentileName(basisPoint) {
+  return PERCENTILE_NAMES.get(basisPoint) ?? `${formatValue(basisPoint / 100)} %`;
 }

@@ -14,7 +14,7 @@ export {};
  *   order of the file
  * @property {Float64Array} step
  * @property {Float64Array} wallTime  seconds since the epoch
- * @property {number[]} points  which percentiles, in basis points, ascending
+ * @property {number[]} basisPoints  which percentiles, ascending
  * @property {Float64Array[]} values  one column per point: the value of that percentile, NaN at
  *   steps without samples
  * @property {boolean[]} empty  whether a step has no samples

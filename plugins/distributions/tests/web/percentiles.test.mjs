@@ -12,10 +12,10 @@ const RUN = { name: "train", color: "#123456" };
 test("rows become columns, and texts for non-finite numbers become numbers", () => {
   const rows = [row(3, 1), row(5, 2)];
   rows[1][2][8][1] = "Infinity";
-  const { step, wallTime, points, values } = readPercentiles(rows);
+  const { step, wallTime, basisPoints, values } = readPercentiles(rows);
   assert.deepEqual([...step], [3, 5]);
   assert.deepEqual([...wallTime], [1e9 + 3, 1e9 + 5]);
-  assert.deepEqual(points, POINTS);
+  assert.deepEqual(basisPoints, POINTS);
   assert.deepEqual([...values[4]], [0.5, 1]);
   assert.deepEqual([...values[8]], [1, Infinity]);
 });
@@ -48,7 +48,7 @@ test("the tooltip has all nine values of a step", () => {
 test("steps without samples have no values, and a note counts them", () => {
   const empty = [1e9, 1, []];
   const percentiles = readPercentiles([empty, row(3, 1), empty, row(5, NaN)]);
-  assert.deepEqual(percentiles.points, POINTS);
+  assert.deepEqual(percentiles.basisPoints, POINTS);
   assert.deepEqual([...percentiles.values[8]], [NaN, 1, NaN, NaN]);
   assert.equal(noteOf(percentiles), "2 steps without samples, 1 step with infinite values or NaN");
   const { rows, spoken } = readOutOf(percentiles, 2, RUN);

@@ -8,8 +8,8 @@
 /** Gaps, in pixels of the drawing. */
 const GAP_PX = { node: 22, edge: 10, rank: 44, part: 36, auxiliary: 56 };
 /**
- * With more edges, ranks are only approximately optimal: optimal ones would take three times as
- * long as all the rest.
+ * Maximum number of edges for which ranks are optimal. With more edges, optimal ranks would take
+ * three times as long as the rest of the layout, so the ranks are only approximately optimal.
  */
 const MAX_EDGES_RANKED_OPTIMALLY = 800;
 /** Width divided by height of the area that parts without ports fill. */
@@ -126,8 +126,8 @@ function single(job, node) {
  * The layout of a group of connected children, by dagre.
  *
  * Ports are nodes of no height. An extra node is below all input ports, and another above all
- * output ports: heavy edges keep the ports next to it, and light ones keep everything else on the
- * other side of the ports. In a cycle, the lightest edges point down.
+ * output ports: heavy edges keep the ports next to their extra node, and light edges keep
+ * everything else on the other side of the ports. In a cycle, the lightest edges point down.
  * @param {any} dagre
  * @param {Job} job
  * @param {{ nodes: number[], edges: number[], hasPorts: boolean }} group
@@ -272,7 +272,7 @@ function pack(parts, height) {
 /**
  * Arranges parts in columns.
  * @param {readonly Part[]} parts
- * @param {number} height  of a column, unless a part is higher
+ * @param {number} height  maximum height of a column; only a part that is higher may exceed it
  * @returns {Packed}
  */
 function stack(parts, height) {

@@ -25,8 +25,8 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
  *
  * @typedef {object} Trace  a node with all nodes that it depends on
  * @property {string} of  full name of the node
- * @property {ReadonlySet<string>} names  of the boxes that contain any of these nodes
- * @property {number} nodes  how many nodes these are
+ * @property {ReadonlySet<string>} names  names of the boxes that contain any nodes of the trace
+ * @property {number} nodes  number of nodes in the trace
  *
  * @typedef {object} ShownScene  a scene, and how the view moves to it from the previous one
  * @property {Scene} scene
@@ -59,7 +59,7 @@ export class Model {
   error = signal("");
   isBusy = signal(true);
 
-  /** The selected run, otherwise the one shown last, otherwise the first run with a graph. */
+  /** The selected run, otherwise the run shown last, otherwise the first run with a graph. */
   run = computed(() => {
     const runs = this.runs.value;
     for (const requested of [this.host.settings.value.run, this.#lastRun.value]) if (runs.includes(requested)) return requested;
@@ -101,7 +101,10 @@ export class Model {
   /** How the view moves to the next scene. @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
   /** Increases with each scene, to detect that a newer one was started. */
   #drawNumber = 0;
-  /** How many overviews were requested, and the number of the newest one that has arrived. */
+  /**
+   * `numRequested` counts the requested overviews; `newest` is this count when the newest overview
+   * that has arrived was requested.
+   */
   #overviews = { numRequested: 0, newest: 0 };
   /** Increases with each selection, to detect that a newer one was made. */
   #selectionNumber = 0;
@@ -206,7 +209,7 @@ export class Model {
     let path = "";
     /** @type {Kind} */
     let kind = "scope";
-    // A scope on the way may be inside a series, which only the children of its parent show.
+    // A scope on the way may be inside a series. Only the children of its parent show this.
     for (const part of [...scopesAround(name), name]) {
       const { children } = await this.fetchScope(graphRef, path, kind);
       if (!children.name.includes(part) && children.name.includes(seriesOf(part))) {
@@ -355,7 +358,7 @@ export class Model {
   }
 
   /**
-   * Changes settings in one step. The run is always among them, since the others refer to it.
+   * Changes settings in one step. The run is always set, too: the other settings refer to it.
    * @param {Record<string, string | null>} settings
    */
   #set(settings) {
@@ -403,7 +406,7 @@ function keyOf({ run, graph, tag }) {
 }
 
 /**
- * A text that changes when the graphs of a run do. The generation is left out, since it changes with
+ * A text that changes when the graphs of a run change. It omits the generation, which changes with
  * every logged point.
  * @param {Overview | null} overview
  */

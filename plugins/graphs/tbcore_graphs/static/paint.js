@@ -237,8 +237,8 @@ export function isOnToggle(box, x, y) {
 const ARROW = { half: 3.2, length: 7 };
 
 /**
- * Adds a smooth curve to a path. It starts at the first point and ends at the last; the points in
- * between are control points, and it passes through the midpoints between those.
+ * Adds a smooth curve to a path. The curve starts at the first point and ends at the last one. All
+ * points in between are control points: the curve passes through the midpoints between them.
  * @param {readonly number[]} points
  * @param {{ moveTo: (x: number, y: number) => void, lineTo: (x: number, y: number) => void, quadraticCurveTo: (a: number, b: number, x: number, y: number) => void }} path
  */

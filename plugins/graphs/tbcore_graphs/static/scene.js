@@ -22,7 +22,7 @@ import { lastPart } from "./paths.js";
  * @property {string} op
  * @property {number} nodes
  * @property {string} device
- * @property {number} structure  equal for equal structures; 0: like no other
+ * @property {number} structure  equal for boxes of equal structure; 0 if no other box is alike
  * @property {number | null} computeMicros
  * @property {number | null} bytes
  * @property {number} x  left
@@ -32,7 +32,7 @@ import { lastPart } from "./paths.js";
  * @property {number} depth  0 for children of the whole graph
  * @property {boolean} open
  * @property {boolean} auxiliary
- * @property {number} numHidden  edges to auxiliary nodes, which are not drawn
+ * @property {number} numHidden  number of edges that are drawn only on selection or hover
  * @property {string} message  why an open scope cannot be drawn; "" if it is
  *
  * @typedef {object} Line
@@ -63,8 +63,8 @@ import { lastPart } from "./paths.js";
  *
  * @typedef {object} Choices  what the user has chosen
  * @property {ReadonlySet<string>} open  names of open scopes
- * @property {ReadonlySet<string>} movedToMain  names of nodes that are not to be auxiliary
- * @property {ReadonlySet<string>} movedToAuxiliary  names of nodes that are to be auxiliary
+ * @property {ReadonlySet<string>} movedToMain  names of nodes that the user moved to the main graph
+ * @property {ReadonlySet<string>} movedToAuxiliary  names of nodes that the user made auxiliary
  *
  * @typedef {object} SceneTools  functions that a scene is made with
  * @property {(name: string, kind: import("./types.js").Kind) => Promise<Scope>} fetchScope
@@ -80,34 +80,34 @@ import { lastPart } from "./paths.js";
 export const SIZES = { label: 12, small: 10, header: 26, pad: 14, band: 4, message: 300 };
 
 /**
- * A scope with more children or edges is not drawn: layout would take minutes, and the drawing
- * would be unreadable.
+ * Maximum number of children of a scope that is drawn. With more, layout would take minutes, and
+ * the drawing would be unreadable.
  */
 export const MAX_CHILDREN = 600;
-/** Most edges between the children of a scope that is drawn. */
+/** Maximum number of edges between the children of a scope that is drawn. */
 export const MAX_EDGES = 3000;
-/** Most ports on one side of a scope; all further ones share the last. */
+/** Maximum number of ports on one side of a scope. Further outside nodes share the last port. */
 const MAX_PORTS = 12;
 /**
- * If an outside node is connected to more children than this, its edges are hidden, since they
- * would not show the flow of data.
+ * Maximum number of lines from a port to children. If an outside node is connected to more
+ * children, its edges are hidden, since they would not show the flow of data.
  */
 const MAX_PORT_LINES = 6;
 /**
- * In scopes with more edges, layout reserves no space for edge labels: the scope would become too
- * wide.
+ * Maximum number of edges of a scope in which layout reserves space for edge labels. With more, the
+ * scope would become too wide.
  */
 const MAX_EDGES_WITH_LABEL_SPACE = 30;
 /** Distance between a box and a line that is routed around it. */
 const DETOUR_PX = 14;
-/** Longer labels of boxes are shortened. */
+/** Maximum width of a box's label; longer labels are shortened. */
 const MAX_LABEL_WIDTH_PX = 168;
 
 /**
  * @typedef {object} Port  a point on the border of a scope where edges cross it
  * @property {Set<string>} outside  names of the outside nodes
- * @property {number[]} children  that it is connected to
- * @property {number[]} rows  for each of them, a row of the scope's crossings
+ * @property {number[]} children  indexes of the children that the port is connected to
+ * @property {number[]} rows  for each of these children, its row in the scope's crossings
  */
 
 /**
@@ -128,9 +128,9 @@ const MAX_LABEL_WIDTH_PX = 168;
  * @property {number} height
  *
  * @typedef {object} Pair  all edges from one child to another
- * @property {number} from
- * @property {number} to
- * @property {number} count
+ * @property {number} from  index of a child
+ * @property {number} to  index of a child
+ * @property {number} count  of tensors
  * @property {boolean} control
  * @property {string} shape
  */
@@ -146,9 +146,9 @@ export async function makeScene(choices, tools) {
   /** @type {Scene} */
   const scene = { items: [], boxes: new Map(), width: root.width, height: root.height, message: root.message };
   /** @type {Line[]} */
-  const hiddenEdges = [];
-  addToScene(scene, root, 0, 0, 0, hiddenEdges);
-  for (const line of hiddenEdges) {
+  const hiddenLines = [];
+  addToScene(scene, root, 0, 0, 0, hiddenLines);
+  for (const line of hiddenLines) {
     const [from, to] = [scene.boxes.get(line.from), scene.boxes.get(line.to)];
     if (from && to) scene.items.push({ ...line, points: sideToSide(from, to) });
   }
@@ -197,7 +197,6 @@ async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOutside) {
   });
   // 3. Lay out this scope.
   const pairs = pairsOf(scope);
-  // Reserving space for the labels of many edges would make the scope too wide.
   const reservesLabels = pairs.length <= MAX_EDGES_WITH_LABEL_SPACE;
   /** @type {Job} */
   const job = {
@@ -333,9 +332,9 @@ function portsOf(crossings, auxiliary, isAuxiliaryOutside, leaveOut) {
  * @param {number} left
  * @param {number} top
  * @param {number} depth
- * @param {Line[]} hiddenEdges  receives the lines that have no port; their points are set later
+ * @param {Line[]} hiddenLines  receives the lines that have no port; their points are set later
  */
-function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
+function addToScene(scene, scopeLayout, left, top, depth, hiddenLines) {
   const { scope, layout, auxiliary, inner, sizes, pairs } = scopeLayout;
   if (!layout) return;
   const { name } = scope.children;
@@ -392,7 +391,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
     numHidden[child[row]]++;
     const pair = { from: child[row], to: child[row], count: count[row], control: control[row], shape: shape[row] };
     const ends = kind === "ins" ? [outside[row], name[child[row]]] : [name[child[row]], outside[row]];
-    hiddenEdges.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
+    hiddenLines.push(lineOf(pair, ends[0], ends[1], [], { hidden: true, arrow: true }));
   }
   // 4. Boxes, and the contents of open ones.
   boxes.forEach((box, row) => {
@@ -402,7 +401,7 @@ function addToScene(scene, scopeLayout, left, top, depth, hiddenEdges) {
     const content = inner.get(row);
     if (!content) return;
     const contentLeft = box.x + (sizes[row].width - content.width) / 2;
-    addToScene(scene, content, contentLeft, box.y + contentTop(content), depth + 1, hiddenEdges);
+    addToScene(scene, content, contentLeft, box.y + contentTop(content), depth + 1, hiddenLines);
   });
 }
 
@@ -464,7 +463,7 @@ export function labelOf({ count, control, shape }) {
 
 /**
  * The weight of a pair in the layout. It grows with the logarithm of the number of tensors; control
- * edges have the lowest.
+ * edges have the lowest weight.
  * @param {Pair} pair
  */
 function weightOf({ count, control }) {
@@ -503,8 +502,8 @@ function portX(content, kind, outside, box) {
 }
 
 /**
- * Moves an end of a line to a port. A line that arrives from the opposite side, as in a cycle, is
- * routed around the box.
+ * Moves an end of a line to a port. If the line would cross the box on its way to the port, which
+ * occurs in cycles, the line is routed around the box.
  * @param {number[]} path
  * @param {"start" | "end"} which
  * @param {number | null} x  of the port; null if there is none

@@ -31,8 +31,8 @@ export function readHistogram([wallTime, step, [min, max, num, , , limits, count
 
 /**
  * The buckets without the empty ones at both ends. Writers use outer edges of up to 1.8e308, so
- * edges are clamped to the smallest and the largest sample. A right edge below its left edge is
- * raised to it, which makes a bucket of no width.
+ * edges are clamped to the smallest and the largest sample. A right edge below the left edge of its
+ * bucket is raised to the left edge, so that the bucket has no width.
  * @param {number} min
  * @param {number} max
  * @param {readonly number[]} limits  right edges
@@ -148,7 +148,7 @@ export function columnsOf({ left, right, count }, range, numColumns) {
  * the bucket to its right.
  * @param {Buckets} buckets
  * @param {number} value
- * @param {number} reach  largest distance of a bucket that does not contain the value
+ * @param {number} reach  maximum distance of a bucket that does not contain the value
  * @returns {number} -1 if there is none
  */
 export function bucketAt({ left, right }, value, reach = 0) {

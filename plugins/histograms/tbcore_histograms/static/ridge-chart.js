@@ -1,6 +1,7 @@
 /**
  * A chart of the histograms of one series: stacked ridges with the newest in front, or curves on
- * one baseline. Heights are densities (samples per unit of the axis), exact to a pixel.
+ * one baseline. A ridge is identified by the index of its histogram in drawing order. Heights are
+ * densities (samples per unit of the axis), exact to a pixel.
  *
  * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and
  * histograms.
@@ -29,7 +30,7 @@ import { amplitudeOf, baselinesOf, curveAt, positionTicks, ridgeAt, fadedColor, 
 const LINE_HEIGHT_PX = 13;
 /** Width reserved for one label of the axis of values. */
 const LABEL_WIDTH_PX = 58;
-/** Largest distance between the pointer and the bucket that the tooltip describes. */
+/** Maximum distance between the pointer and the bucket that the tooltip describes. */
 const HOVER_REACH_PX = 3;
 
 export class RidgeChart {
@@ -115,12 +116,12 @@ export class RidgeChart {
     this.#run = run;
     this.#options = options;
     this.#fullRange = rangeOf(histograms, options.trim);
-    this.#reading = this.#reading && this.#reading.row < histograms.length ? this.#reading : null;
+    this.#reading = this.#reading && this.#reading.ridge < histograms.length ? this.#reading : null;
     drawSoon(this.#draw);
     this.#updateLabel();
   }
 
-  /** Redraws with the colours of the theme, after that changed. */
+  /** Redraws with the theme's current colours. Call it when the theme has changed. */
   restyle() {
     this.#colors.text = "";
     drawSoon(this.#draw);
@@ -136,11 +137,11 @@ export class RidgeChart {
     const [{ frameSVG }, { PathData }] = await Promise.all([import("tbcore/lib/chart-export.js"), import("tbcore/lib/svg.js")]);
     const layout = this.#layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
     const { clientWidth: width, clientHeight: height } = this.#element;
-    const ridges = this.#histograms.map((_, row) => {
+    const ridges = this.#histograms.map((_, ridge) => {
       const path = new PathData();
-      traceRidge(path, this.#heights[row], 1 / devicePixelRatio, this.#baselines[row]);
-      const strokes = this.#strokesOf(row).map(({ color, width: thick }) => `<path d="${path.data}" stroke="${color}" stroke-width="${thick}"/>`);
-      const fill = this.#options.mode === "offset" ? `<path d="${path.data}" fill="${this.#color(row)}"/>` : "";
+      traceRidge(path, this.#heights[ridge], 1 / devicePixelRatio, this.#baselines[ridge]);
+      const strokes = this.#strokesOf(ridge).map(({ color, width: thick }) => `<path d="${path.data}" stroke="${color}" stroke-width="${thick}"/>`);
+      const fill = this.#options.mode === "offset" ? `<path d="${path.data}" fill="${this.#color(ridge)}"/>` : "";
       return strokes[0] + fill + strokes.slice(1).join("");
     });
     const yTitle = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
@@ -212,15 +213,15 @@ export class RidgeChart {
     context.rect(layout.left, layout.top, layout.width, layout.height + 1);
     context.clip();
     context.translate(layout.left, layout.top);
-    this.#histograms.forEach((_, row) => this.#drawRow(context, row, ratio));
+    this.#histograms.forEach((_, ridge) => this.#drawRidge(context, ridge, ratio));
     context.restore();
     this.#note.textContent = this.#notes();
     this.#update();
   };
 
   /**
-   * The layout of the chart. It also computes all heights, since in overlay mode the labels depend
-   * on the heights, and the heights on the width that the labels leave.
+   * Computes the layout of the chart, and all heights: in overlay mode the labels depend on the
+   * heights, and the heights depend on the width that the labels leave.
    * @param {Context} context @param {number} width @param {number} height @param {number} ratio
    * @returns {Layout}
    */
@@ -247,7 +248,7 @@ export class RidgeChart {
     return { left, top, width: plotWidth, height: plotHeight, xTicks, yTicks };
   }
 
-  /** The samples in the highest column, and its height in CSS pixels. */
+  /** `count`: number of samples in the highest column; `height`: its height in CSS pixels. */
   #peak = { count: 0, height: 0 };
 
   /**
@@ -301,21 +302,21 @@ export class RidgeChart {
     }
   }
 
-  /** The colour of a histogram. @param {number} row */
-  #color(row) {
+  /** The colour of a histogram. @param {number} ridge */
+  #color(ridge) {
     const last = this.#histograms.length - 1;
-    return fadedColor(this.#run.color, this.#colors.surface, last > 0 ? 1 - row / last : 0);
+    return fadedColor(this.#run.color, this.#colors.surface, last > 0 ? 1 - ridge / last : 0);
   }
 
-  /** Draws a histogram. @param {Context} context @param {number} row @param {number} ratio */
-  #drawRow(context, row, ratio) {
+  /** Draws a histogram. @param {Context} context @param {number} ridge @param {number} ratio */
+  #drawRidge(context, ridge, ratio) {
     const path = new Path2D();
-    traceRidge(path, this.#heights[row], 1 / ratio, this.#baselines[row]);
+    traceRidge(path, this.#heights[ridge], 1 / ratio, this.#baselines[ridge]);
     context.lineJoin = "round";
-    const [first, ...others] = this.#strokesOf(row);
+    const [first, ...others] = this.#strokesOf(ridge);
     stroke(first);
     if (this.#options.mode === "offset") {
-      context.fillStyle = this.#color(row);
+      context.fillStyle = this.#color(ridge);
       context.fill(path);
     }
     others.forEach(stroke);
@@ -328,12 +329,12 @@ export class RidgeChart {
     }
   }
 
-  /** The outlines of a ridge; all but the first are drawn over its fill. @param {number} row */
-  #strokesOf(row) {
-    const color = this.#color(row);
+  /** The outlines of a ridge; all but the first are drawn over its fill. @param {number} ridge */
+  #strokesOf(ridge) {
+    const color = this.#color(ridge);
     if (this.#options.mode === "overlay") return [{ color, width: this.#histograms.length > 12 ? 1 : 1.4 }];
-    // The light edge is around the ridge, since inside it would cover parts that are one pixel
-    // wide.
+    // The light edge is drawn around the ridge: inside the ridge, the edge would cover parts that
+    // are one pixel wide.
     const spacing = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
     return [
       { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, spacing / 4)) },
@@ -393,36 +394,36 @@ export class RidgeChart {
   #onKey({ key }) {
     const hasReading = this.#reading !== null;
     const last = this.#histograms.length - 1;
-    const row = this.#reading?.row ?? last;
-    const { left } = this.#histograms[row].buckets;
+    const ridge = this.#reading?.ridge ?? last;
+    const lastBucket = this.#histograms[ridge].buckets.left.length - 1;
     const bucket = this.#reading?.bucket ?? -1;
     if (key === "Escape") {
       if (!hasReading && !this.#view) return false;
       if (!hasReading) this.resetZoom();
       this.#read(null);
-    } else if (key === "ArrowUp") this.#readRow(hasReading ? Math.max(0, row - 1) : last);
-    else if (key === "ArrowDown") this.#readRow(hasReading ? Math.min(last, row + 1) : last);
-    else if (key === "ArrowLeft") this.#readBucket(row, hasReading ? bucket - 1 : left.length - 1);
-    else if (key === "ArrowRight") this.#readBucket(row, hasReading ? bucket + 1 : 0);
-    else if (key === "Home") this.#readBucket(row, 0);
-    else if (key === "End") this.#readBucket(row, left.length - 1);
+    } else if (key === "ArrowUp") this.#readRidge(hasReading ? Math.max(0, ridge - 1) : last);
+    else if (key === "ArrowDown") this.#readRidge(hasReading ? Math.min(last, ridge + 1) : last);
+    else if (key === "ArrowLeft") this.#readBucket(ridge, hasReading ? bucket - 1 : lastBucket);
+    else if (key === "ArrowRight") this.#readBucket(ridge, hasReading ? bucket + 1 : 0);
+    else if (key === "Home") this.#readBucket(ridge, 0);
+    else if (key === "End") this.#readBucket(ridge, lastBucket);
     else return false;
     return true;
   }
 
-  /** Selects the bucket of another histogram at the same value. @param {number} row */
-  #readRow(row) {
-    const { buckets } = this.#histograms[row];
+  /** Selects the bucket of another histogram at the same value. @param {number} ridge */
+  #readRidge(ridge) {
+    const { buckets } = this.#histograms[ridge];
     const { left, right } = buckets;
     const value = this.#reading?.value ?? (left.length > 0 ? left[0] / 2 + right[right.length - 1] / 2 : 0);
-    this.#read({ row, bucket: bucketAt(buckets, value, Infinity), value });
+    this.#read({ ridge, bucket: bucketAt(buckets, value, Infinity), value });
   }
 
-  /** Selects a bucket by its index. @param {number} row @param {number} bucket */
-  #readBucket(row, bucket) {
-    const { left, right } = this.#histograms[row].buckets;
+  /** Selects a bucket by its index. @param {number} ridge @param {number} bucket */
+  #readBucket(ridge, bucket) {
+    const { left, right } = this.#histograms[ridge].buckets;
     const index = Math.max(0, Math.min(left.length - 1, bucket));
-    this.#read({ row, bucket: left.length > 0 ? index : -1, value: left.length > 0 ? left[index] / 2 + right[index] / 2 : 0 });
+    this.#read({ ridge, bucket: left.length > 0 ? index : -1, value: left.length > 0 ? left[index] / 2 + right[index] / 2 : 0 });
   }
 
   /** Selects a bucket by keyboard. @param {Reading | null} reading */
@@ -442,13 +443,13 @@ export class RidgeChart {
     if (!layout || !pointer) return this.#reading;
     const numColumns = this.#heights[0].length;
     const column = Math.max(0, Math.min(numColumns - 1, Math.floor((pointer.left / layout.width) * numColumns)));
-    const row =
+    const ridge =
       this.#options.mode === "overlay"
         ? curveAt(this.#heights, column, layout.height - pointer.top)
         : ridgeAt(this.#heights, this.#baselines, column, pointer.top);
     const value = at(this.#x, pointer.left / layout.width);
     const reach = (HOVER_REACH_PX / layout.width) * (this.#x[1] - this.#x[0]);
-    return row < 0 ? null : { row, bucket: bucketAt(this.#histograms[row].buckets, value, reach), value };
+    return ridge < 0 ? null : { ridge, bucket: bucketAt(this.#histograms[ridge].buckets, value, reach), value };
   }
 
   /** Updates the highlight and the tooltip when the pointer or the drawing has changed. */
@@ -461,15 +462,15 @@ export class RidgeChart {
     const plot = this.#plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? {
       left: Math.max(0, Math.min(1, shareOf(this.#x, reading.value))) * this.#layout.width,
-      top: this.#baselines[reading.row],
+      top: this.#baselines[reading.ridge],
     };
     const readOut = this.#readOut(reading);
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
   }
 
   /** The text about a bucket. @param {Reading} reading @returns {import("tbcore/lib/chart-types.js").ReadOut} */
-  #readOut({ row, bucket, value }) {
-    const histogram = this.#histograms[row];
+  #readOut({ ridge, bucket, value }) {
+    const histogram = this.#histograms[ridge];
     const { step, wallTime, min, max, num, buckets } = histogram;
     const start = this.#histograms.reduce((first, other) => Math.min(first, other.wallTime), wallTime);
     const isBucket = bucket >= 0;
@@ -479,7 +480,7 @@ export class RidgeChart {
     const density = isBucket ? densityOf(buckets, bucket) : 0;
     return {
       name: this.#run.name,
-      color: this.#color(row),
+      color: this.#color(ridge),
       rows: [
         ["Step", formatStep(step)],
         ["Bucket", edges],
@@ -501,11 +502,11 @@ export class RidgeChart {
     const ratio = devicePixelRatio;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, layout.width, layout.height);
-    if (!reading || reading.row >= this.#histograms.length) return;
-    const { row, bucket } = reading;
-    const heights = this.#heights[row];
-    const baseline = this.#baselines[row];
-    const { left, right } = this.#histograms[row].buckets;
+    if (!reading || reading.ridge >= this.#histograms.length) return;
+    const { ridge, bucket } = reading;
+    const heights = this.#heights[ridge];
+    const baseline = this.#baselines[ridge];
+    const { left: lowerEdges, right: upperEdges } = this.#histograms[ridge].buckets;
     context.fillStyle = this.#colors.text;
     context.globalAlpha = 0.5;
     if (this.#options.mode === "offset") context.fillRect(0, Math.min(baseline, layout.height - 1), layout.width, 1);
@@ -521,8 +522,8 @@ export class RidgeChart {
     context.stroke(path);
     if (bucket < 0) return;
     // Fill the bucket, at least one pixel wide.
-    const from = Math.max(0, Math.min(heights.length - 1, Math.floor(shareOf(this.#x, left[bucket]) * heights.length)));
-    const to = Math.max(from + 1, Math.min(heights.length, Math.ceil(shareOf(this.#x, right[bucket]) * heights.length)));
+    const from = Math.max(0, Math.min(heights.length - 1, Math.floor(shareOf(this.#x, lowerEdges[bucket]) * heights.length)));
+    const to = Math.max(from + 1, Math.min(heights.length, Math.ceil(shareOf(this.#x, upperEdges[bucket]) * heights.length)));
     const area = new Path2D();
     traceRidge(area, heights, 1 / ratio, baseline, from, to);
     context.fillStyle = this.#colors.ink;

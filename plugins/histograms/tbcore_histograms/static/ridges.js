@@ -11,7 +11,7 @@ import { durationTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
  * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/** Height of the highest ridge, as a share of the plot's, if several ridges are stacked. */
+/** Height of the highest ridge, as a share of the plot's height, if several ridges are stacked. */
 const STACKED_HEIGHT_SHARE = 0.42;
 /** Height reserved for one label of the vertical axis. */
 const TICK_HEIGHT_PX = 20;
@@ -104,8 +104,8 @@ export function traceRidge(path, heights, width, baseline, from = 0, to = height
 }
 
 /**
- * Index of the ridge at the pointer: the front one that covers it, otherwise the one with the
- * nearest baseline.
+ * Index of the ridge at the pointer: the frontmost ridge that covers the pointer, otherwise the
+ * ridge with the nearest baseline.
  * @param {readonly ArrayLike<number>[]} heights  of the columns of each ridge, the last in front
  * @param {readonly number[]} baselines
  * @param {number} column

@@ -35,7 +35,7 @@ export {};
  * @property {"medium" | "large"} size  of the cards
  *
  * @typedef {object} Reading  the bucket that the tooltip describes
- * @property {number} row  index of the histogram
+ * @property {number} ridge  index of the histogram, in drawing order
  * @property {number} bucket  -1 between or beyond the buckets
  * @property {number} value  on the x axis
  */

@@ -31,11 +31,11 @@ const TOP_MARGIN_PX = 10;
 const BOTTOM_MARGIN_PX = 12;
 /** Distance between the lower end of an axis and the cells that have no position on it. */
 const UNPLACED_GAP_PX = 20;
-/** Smallest distance between the labels of an axis. */
+/** Minimum distance between the labels of an axis. */
 const LABEL_HEIGHT_PX = 26;
-/** Largest distance between the pointer and a line that it hits. */
+/** Maximum distance between the pointer and a line that it hits. */
 const HIT_DISTANCE_PX = 8;
-/** If there are more lines, they are drawn thin and translucent. */
+/** Maximum number of lines that are drawn thick and opaque; more are thin and translucent. */
 const MAX_OPAQUE_LINES = 300;
 
 /**
@@ -142,7 +142,7 @@ export function paintNames(context, { xs, width }, names, y, color) {
  * @param {Geometry} geometry
  * @param {Scale} scale
  * @param {number} x
- * @param {boolean} isLast  whether it is the last axis, whose labels are at its right
+ * @param {boolean} isLast  whether the axis is the last one, with labels on its right side
  * @param {PlotColors} colors
  */
 function paintAxis(context, geometry, scale, x, isLast, colors) {

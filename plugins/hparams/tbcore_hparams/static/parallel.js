@@ -22,11 +22,11 @@ import { makeScale } from "./scales.js";
  * @typedef {import("./types.js").Scale} Scale
  */
 
-/** Smallest distance between axes; if they do not fit, the plot scrolls. */
+/** Minimum distance between axes; if the axes do not fit, the plot scrolls. */
 const MIN_AXIS_SPACING_PX = 78;
 /** Space for the names of the axes in a downloaded image. */
 const NAMES_HEIGHT_PX = 28;
-/** A shorter drag is a click. */
+/** Minimum length of a drag; a shorter one is a click. */
 const CLICK_TOLERANCE_PX = 3;
 
 /** The plot. @param {{ tab: import("./tab.js").Tab }} props */

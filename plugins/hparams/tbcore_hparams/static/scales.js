@@ -23,7 +23,7 @@ import { countCells } from "./sorting.js";
 const MIN_DECADES_FOR_LOG = { hparam: 2, metric: 3, info: Infinity };
 /**
  * An axis is logarithmic by default only if, on a linear one, half of the values would crowd into
- * less than this share of it.
+ * less than this share of the axis.
  */
 const CROWDED_SHARE = 0.2;
 /**
@@ -131,7 +131,7 @@ function ordinalScale(cells) {
     intervalOf: (filter) => {
       if (!("values" in filter)) return null;
       const at = filter.values.flatMap((value) => indexes.get(value) ?? []).sort((a, b) => a - b);
-      // Only adjacent values form an interval.
+      // Only values that are next to each other on the axis form an interval.
       if (at.length === 0 || at.length !== filter.values.length || at[at.length - 1] - at[0] !== at.length - 1) return null;
       const half = last > 0 ? 0.5 / last : 0.5;
       return [clip(shareOf(at[0]) - half), clip(shareOf(at[at.length - 1]) + half)];

@@ -13,7 +13,7 @@
 
 /** Group names that are hashes of hyperparameters; the label has only their beginning. */
 const HASH = /^[0-9a-f]{32,}$/;
-/** Characters of a hash that are shown. */
+/** Number of characters of a hash that are shown. */
 const HASH_LENGTH = 8;
 
 /**
@@ -142,8 +142,8 @@ export function withBestValues(sweep, goalOf) {
 }
 
 /**
- * Whether the experiment declares some hyperparameters (or metrics), but not this one. If it
- * declares none, none counts as undeclared.
+ * Whether the experiment declares hyperparameters (or metrics), but not this one. False for all of
+ * them if the experiment declares none.
  * @param {{ declared: boolean }} info
  * @param {readonly { declared: boolean }[]} all
  */
@@ -152,8 +152,8 @@ function isUndeclared(info, all) {
 }
 
 /**
- * The cells of a hyperparameter. NaN in `numbers` means that the cell is in `strings` or missing,
- * except in rows of `nan`.
+ * The cells of a hyperparameter. If a cell is NaN in `numbers`, NaN was logged in the rows that
+ * `nan` lists; in all other rows, the cell is in `strings` or missing.
  * @param {readonly Cell[] | undefined} strings  texts and booleans
  * @param {Float64Array | undefined} numbers
  * @param {readonly number[]} [nan]  rows in which NaN was logged

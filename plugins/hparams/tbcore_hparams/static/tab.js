@@ -77,8 +77,8 @@ export function useTab(host, loadedSweep, answers) {
     () => sweep.groups.flatMap(({ sessions }, row) => (sessions.some(({ name }) => runColors.has(name)) ? [row] : [])),
     [sweep, runColors],
   );
-  // Regular expressions match nothing until their compiler is loaded; this value changes when it
-  // is.
+  // Regular expressions match nothing until their compiler is loaded; this value changes when the
+  // compiler is loaded.
   const canMatchPatterns = filters.some((filter) => "text" in filter) && makeFilter(".").matches("a");
   const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, canMatchPatterns]);
   const rows = useMemo(() => sortRows(passingRows, sorts, sweep.byKey), [passingRows, sorts]);

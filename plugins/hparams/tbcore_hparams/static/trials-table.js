@@ -26,22 +26,23 @@ const ROW_HEIGHT_PX = 31;
 const HEAD_HEIGHT_PX = 46;
 /** Height of the details of a row before they are measured. */
 const INITIAL_DETAILS_HEIGHT_PX = 300;
-/** Rows rendered beyond each edge, for scrolling and for the Tab key. */
+/** Number of rows rendered above and below the visible ones, for scrolling and for the Tab key. */
 const OVERSCAN_ROWS = 6;
-/** Columns are rendered in batches of this size. */
+/** Number of columns in a batch. All columns of a batch are rendered if one of them is visible. */
 const COLUMN_BATCH = 4;
-/** Widths of columns: estimated per character, with padding and limits. */
+/** Estimated width of a character. */
 const CHARACTER_WIDTH_PX = 8;
+/** Space at the left and the right of a cell's text, in sum. */
 const CELL_PADDING_PX = 24;
 const MIN_COLUMN_WIDTH_PX = 84;
 const MAX_COLUMN_WIDTH_PX = 220;
 /** Space for the arrow and the filter button beside a column's name. */
 const HEADING_BUTTONS_WIDTH_PX = 34;
-/** Padding and limits of the column of names, which has buttons beside the text. */
+/** Space for the buttons beside a name, and for padding. */
 const NAME_PADDING_PX = 100;
 const MIN_NAME_WIDTH_PX = 180;
 const MAX_NAME_WIDTH_PX = 420;
-/** Number of cells that determine the width of a column. */
+/** Number of a column's cells, from the top, that determine its width. */
 const NUM_CELLS_MEASURED = 100;
 /** Opacity of the background colour of cells, as two hexadecimal digits. */
 const CELL_ALPHA_HEX = "66";
@@ -52,7 +53,7 @@ export function TrialsTable({ tab }) {
   const { columns } = view;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [viewport, setViewport] = useState({ top: 0, left: 0, height: 600, width: 800 });
-  const [heights, setHeights] = useState(/** @type {ReadonlyMap<string, number>} */ (new Map()));
+  const [detailsHeights, setDetailsHeights] = useState(/** @type {ReadonlyMap<string, number>} */ (new Map()));
   const measure = () => {
     const { scrollTop: top, scrollLeft: left, clientHeight: height, clientWidth: width } = /** @type {HTMLElement} */ (box.current);
     setViewport((old) => (old.top === top && old.left === left && old.height === height && old.width === width ? old : { top, left, height, width }));
@@ -70,21 +71,21 @@ export function TrialsTable({ tab }) {
     const edges = new Float64Array(rows.length + 1);
     rows.forEach((row, i) => {
       const { name } = sweep.groups[row];
-      edges[i + 1] = edges[i] + ROW_HEIGHT_PX + (view.open.has(name) ? (heights.get(name) ?? INITIAL_DETAILS_HEIGHT_PX) : 0);
+      edges[i + 1] = edges[i] + ROW_HEIGHT_PX + (view.open.has(name) ? (detailsHeights.get(name) ?? INITIAL_DETAILS_HEIGHT_PX) : 0);
     });
     return edges;
-  }, [rows, sweep, view.open, heights]);
+  }, [rows, sweep, view.open, detailsHeights]);
   const first = Math.max(0, indexAt(tops, viewport.top) - OVERSCAN_ROWS);
-  const last = Math.min(rows.length, indexAt(tops, viewport.top + viewport.height) + 1 + OVERSCAN_ROWS);
+  const end = Math.min(rows.length, indexAt(tops, viewport.top + viewport.height) + 1 + OVERSCAN_ROWS);
 
   // Scroll to a row that was selected outside the table.
   useEffect(() => {
     const index = tab.shownRow.value ? rows.indexOf(tab.shownRow.value.row) : -1;
     const element = box.current;
     if (!element || index < 0) return;
-    const above = tops[index];
+    const top = tops[index];
     const visibleHeight = element.clientHeight - HEAD_HEIGHT_PX;
-    if (above < element.scrollTop || above + ROW_HEIGHT_PX > element.scrollTop + visibleHeight) element.scrollTop = above - visibleHeight / 3;
+    if (top < element.scrollTop || top + ROW_HEIGHT_PX > element.scrollTop + visibleHeight) element.scrollTop = top - visibleHeight / 3;
   }, [tab.shownRow.value]);
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
@@ -100,7 +101,7 @@ export function TrialsTable({ tab }) {
   const writers = useMemo(() => columns.map(writerOf), [columns]);
   const keys = useMemo(() => columns.map(({ key }) => key), [columns]);
   /** @param {string} name @param {number} height */
-  const onHeight = (name, height) => setHeights((old) => (old.get(name) === height ? old : new Map(old).set(name, height)));
+  const onHeight = (name, height) => setDetailsHeights((old) => (old.get(name) === height ? old : new Map(old).set(name, height)));
   /** @param {number} height */
   const gap = (height) => height > 0 && html`<tr aria-hidden="true" class="gap" style=${{ height: `${height}px` }}></tr>`;
 
@@ -122,7 +123,7 @@ export function TrialsTable({ tab }) {
       </thead>
       <tbody>
         ${gap(tops[first])}
-        ${rows.slice(first, last).flatMap((row, i) => {
+        ${rows.slice(first, end).flatMap((row, i) => {
           const { name } = sweep.groups[row];
           const isOpen = view.open.has(name);
           return [
@@ -130,7 +131,7 @@ export function TrialsTable({ tab }) {
             isOpen && html`<${Details} key=${`${name} details`} tab=${tab} row=${row} numColumns=${columns.length + 2} onHeight=${onHeight} />`,
           ];
         })}
-        ${gap(tops[rows.length] - tops[last])}
+        ${gap(tops[rows.length] - tops[end])}
       </tbody>
     </table>
     ${rows.length === 0 && html`<${NoRows} tab=${tab} />`}
@@ -144,15 +145,15 @@ function skippedCells(count) {
 
 /**
  * Index of the last row or column that starts at or before a position.
- * @param {Float64Array} tops
+ * @param {Float64Array} edges  where each row or column starts, and where the last one ends
  * @param {number} at
  */
-function indexAt(tops, at) {
+function indexAt(edges, at) {
   let low = 0;
-  let high = tops.length - 1;
+  let high = edges.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (tops[middle] <= at) low = middle;
+    if (edges[middle] <= at) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -255,8 +256,8 @@ function ColumnMenu({ tab, column }) {
  * A row; its cells are rendered again only if they have changed.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
- * @param {number} props.row  of the sweep
- * @param {number} props.index  in the table
+ * @param {number} props.row  index of the group in the sweep
+ * @param {number} props.index  position of the row in the table
  * @param {readonly Column[]} props.columns
  * @param {number} props.from  first rendered column
  * @param {number} props.to  end of the rendered columns
@@ -332,7 +333,7 @@ function countTooltip(tab, { sessions }) {
 }
 
 /**
- * The range of values among the sessions of a row, as another line of the tooltip.
+ * The range of values among the sessions of a group: a further line for the tooltip of a cell.
  * @param {import("./tab.js").Tab} tab
  * @param {Column} column
  * @param {import("./types.js").Group} group

@@ -77,9 +77,9 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
     setReading(next);
     host.hoveredRun.set(next && next.run);
   };
-  // The first curve that is loaded provides the name and the description.
-  const named = results.find(({ found }) => found?.curve)?.found?.curve;
-  const name = named && named.display_name !== tag ? named.display_name : "";
+  // The first curve in the list that is loaded provides the name and the description.
+  const firstCurve = results.find(({ found }) => found?.curve)?.found?.curve;
+  const name = firstCurve && firstCurve.display_name !== tag ? firstCurve.display_name : "";
   return html`<${Card}
     title=${tag}
     group=${group}
@@ -92,7 +92,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   >
     <div class="pr-card" ref=${body}>
       ${name && html`<p class="tb-dim pr-words">${name}</p>`}
-      ${named?.description && html`<p class="tb-dim pr-words">${named.description}</p>`}
+      ${firstCurve?.description && html`<p class="tb-dim pr-words">${firstCurve.description}</p>`}
       <${Plot} label=${tag} lines=${lines} reading=${reading} onRead=${onRead} view=${view} onView=${setView} hovered=${host.hoveredRun.value} isDrawn=${isNear} expanded=${expanded} />
       <${Values} host=${host} label=${tag} lines=${lines} place=${place} />
     </div>
@@ -187,7 +187,8 @@ function emptyReason(found, place) {
 }
 
 /**
- * The curve of each run at a step. Old curves stay until new ones are loaded.
+ * The curve of each run at a step. When the step changes, the curve of a run stays until its next
+ * one is loaded.
  * @param {Answers} answers
  * @param {readonly Run[]} runs
  * @param {string} tag

@@ -41,7 +41,7 @@ import { padded } from "tbcore/lib/series.js";
 const FULL_RANGE = [0, 1];
 /** Space above and below the visible part of the curves, as a share of its height. */
 const PADDING = 0.06;
-/** How far outside the plot a point may be and still be hit. */
+/** Maximum distance outside the plot at which a point can be hit. */
 const HIT_MARGIN_PX = 1;
 
 /** The fields of a response that are columns. */

@@ -14,7 +14,7 @@ import { StepSlider, stepTo } from "tbcore/lib/step-slider.js";
 import { usePlaces } from "tbcore/lib/step-places.js";
 import { findPlace, formatPlace, parsePlace } from "tbcore/lib/steps.js";
 import { indexTags } from "tbcore/lib/tag-index.js";
-import { runsByGroup, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { runsByGroup as runsInGroupOrder, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
 import { CurveCard } from "./curve-card.js";
 import { readFound } from "./curve.js";
 
@@ -46,7 +46,7 @@ function namesOf(response) {
  * @param {{ host: Host, tags: Awaited<ReturnType<typeof watchTags>>, answers: Answers<CurveAtStep> }} props
  */
 function Tab({ host, tags, answers }) {
-  const runs = runsByGroup(host);
+  const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const shown = useMemo(
     () => indexTags(tags.value, runs, filter.matches).groups.flatMap((group) => group.tags),

@@ -44,7 +44,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const hasLegend = flags.includes("table") || (flags.includes("plain") ? false : null);
   const setLegend = (/** @type {boolean} */ show) => tab.onFlag(id, /^(table|plain)$/, show ? "table" : "plain");
   const [view, setView] = useState(() => tab.viewOf(id));
-  /** The view whose rows were fetched last; they are drawn until those of the next view arrive. */
+  /** The view whose rows were fetched last; its rows are drawn until the next view's arrive. */
   const lastView = useRef(/** @type {View | null} */ (null));
   /** The smoothing weight of the last request. */
   const lastSmooth = useRef(options.smooth);
@@ -61,7 +61,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   /** The chart width to request rows for; 0 before the chart has a size. */
   const [pixels, setPixels] = useState(0);
   const grouped = useMemo(() => (isGrouped ? parts.map(splitByGroup) : null), [parts, isGrouped]);
-  /** With groups, only runs alone in their group and those of the hovered group have lines. */
+  /** With groups, only runs alone in their group and runs of the hovered group have lines. */
   const lineParts = useMemo(
     () =>
       grouped?.map(({ groups, single }) => {
@@ -128,13 +128,13 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     if (!covers(bandsDrawn.current.view, next, scale, 0)) bandsDrawn.current.drawFor(next);
   };
   /** The pinned x, whose values the table shows. */
-  const [pin, setPin] = useState(/** @type {number | null} */ (null));
-  /** Whether the user set the pin in this chart, which then shows its table. */
+  const [pinnedX, setPinnedX] = useState(/** @type {number | null} */ (null));
+  /** Whether the user pinned x in this chart, which then shows its table. */
   const [pinnedHere, setPinnedHere] = useState(false);
-  const showsTable = hasLegend ?? (options.legend || expanded || (pinnedHere && pin !== null));
+  const showsTable = hasLegend ?? (options.legend || expanded || (pinnedHere && pinnedX !== null));
   const onPin = useRef(/** @type {(x: number | null, settled: boolean, here: boolean) => void} */ (() => {}));
   onPin.current = (x, settled, here) => {
-    if (settled || showsTable) setPin(x);
+    if (settled || showsTable) setPinnedX(x);
     if (settled && here) setPinnedHere(true);
   };
   /** The next logged x, from the server; null if the chart draws all points and can find it. */
@@ -186,7 +186,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     lastView.current = null;
   }, [options.x]);
 
-  /** Fetch changes. A running request goes on, or a growing run would never be drawn. */
+  /** Fetch new rows. Requests in progress are not aborted, so that growing runs are drawn. */
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -252,7 +252,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
-  /** Bands without a view: drawn until others arrive, and needed for the extent of the x axis. */
+  /** Bands of the full range: drawn until those of the view arrive; give the x axis its extent. */
   const wholeBands = useMemo(
     () => ({ found: /** @type {ShownBands | null} */ (null) }),
     [grouped, options.x, options.logX, options.smooth, options.spread],
@@ -377,7 +377,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
     ${showsTable &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pin} view=${view} />`}
+    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pinnedX} view=${view} />`}
   <//>`;
 }
 

@@ -14,7 +14,7 @@ import { covers, hasAllPoints } from "./lines-store.js";
  */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
-/** Smallest width in a request: series of up to 1,000 points are then sent whole. */
+/** Minimum width in a request: series of up to 1,000 points are then sent whole. */
 const MIN_PIXELS = 500;
 
 /**
@@ -85,7 +85,7 @@ export function splitByGroup({ tag, runs }) {
  * @param {Options} options
  * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be
  *   cached; the last is null
- * @param {string | null} [faintGroup]  whose runs are drawn faintly, beside its mean
+ * @param {string | null} [faintGroup]  group whose runs are drawn faintly
  * @returns {ShownLines}
  */
 export function cachedLines(store, parts, options, views, faintGroup = null) {

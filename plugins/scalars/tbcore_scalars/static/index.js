@@ -132,8 +132,8 @@ function Dashboard({ host, store, tags }) {
       host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
     },
     onPin(tag) {
-      const pinned = pinsOf(host);
-      const next = pinned.includes(tag) ? pinned.filter((other) => other !== tag) : [...pinned, tag];
+      const pins = pinsOf(host);
+      const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
       host.settings.set("pinned", formatLists([next]));
     },
     onCombine(into, other) {
@@ -198,7 +198,7 @@ function Dashboard({ host, store, tags }) {
   `;
 }
 
-// These read the settings directly, because a card may change them twice before it is drawn again.
+// `pinsOf` and `combinedOf` are called again for each change, since the tab may not be redrawn yet.
 
 /** The tags whose cards are pinned to the top. @param {Host} host */
 function pinsOf(host) {
@@ -214,7 +214,7 @@ function combinedOf(host) {
 }
 
 /**
- * A function that returns its previous result for the same tags if that is equal to its argument.
+ * A function that returns its previous result for the same tags if its argument is equal to it.
  * @returns {(parts: Part[]) => Part[]}
  */
 function makePartsCache() {

@@ -11,13 +11,13 @@ import { smoothed } from "tbcore/lib/smoothing.js";
 
 /** How far rows are fetched beyond each edge of a view, as a share of its width. */
 const MARGIN = 0.5;
-/** Few enough that the first lines appear while others are fetched. */
+/** Maximum per request, so that the first lines appear while others are fetched. */
 const RUNS_PER_REQUEST = 100;
-/** Concurrent requests: browsers open six connections, and the rest of the page needs one. */
+/** Maximum at the same time: browsers open six connections, and the rest of the page needs one. */
 const MAX_REQUESTS = 5;
-/** Points kept for cards that may come into view again; 24 bytes each. */
+/** Maximum kept for cards that may come into view again; 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
-/** The page smooths series up to this length, the server longer ones. */
+/** The server smooths longer series. */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {
@@ -71,7 +71,7 @@ export class LinesStore {
    * Fetches the runs whose rows are missing, out of date, or do not satisfy the query.
    * @param {Query} query
    * @param {readonly string[]} runs
-   * @param {(run: string) => string} generationOf  its result changes whenever the run does
+   * @param {(run: string) => string} generationOf  its result changes whenever the run changes
    * @param {AbortSignal} signal  aborted when the card is zoomed or scrolled out of view
    * @param {() => void} onChange  called after each response
    * @returns {Promise<void>} rejects with the last error, after all requests have ended

@@ -2,11 +2,11 @@
  * Differences between two texts: by line, and by word within changed lines. Pure functions.
  */
 
-/** Unchanged lines shown before and after a change. */
+/** Number of unchanged lines shown before and after a change. */
 const CONTEXT_LINES = 3;
 /**
- * Largest number of changes to search for. Texts with more have little in common, and the time is
- * quadratic in the number of changes.
+ * Maximum number of changes to search for. Texts with more changes have little in common, and the
+ * time is quadratic in the number of changes.
  */
 const MAX_CHANGES = 1000;
 
@@ -17,7 +17,8 @@ const MAX_CHANGES = 1000;
  */
 
 /**
- * The lines of both texts. Removed lines come before the added lines that replace them.
+ * The differences between two texts: the lines of both, in order. Removed lines come before the
+ * added lines that replace them.
  * @param {string} before
  * @param {string} after
  * @returns {Line[]} empty if the texts are equal
@@ -37,21 +38,21 @@ export function diffTexts(before, after) {
 }
 
 /**
- * Unchanged lines; those far from any change are replaced by a gap.
+ * Shortens a stretch of unchanged lines: a gap replaces the lines that are far from any change.
  * @param {readonly string[]} same
- * @param {boolean} isAfter  whether a change precedes the lines
- * @param {boolean} isBefore  whether a change follows the lines
+ * @param {boolean} hasChangeBefore  whether a change precedes the stretch
+ * @param {boolean} hasChangeAfter  whether a change follows the stretch
  * @returns {Line[]}
  */
-function shorten(same, isAfter, isBefore) {
-  const head = isAfter ? CONTEXT_LINES : 0;
-  const tail = isBefore ? CONTEXT_LINES : 0;
-  const shown = (/** @type {readonly string[]} */ texts) =>
+function shorten(same, hasChangeBefore, hasChangeAfter) {
+  const head = hasChangeBefore ? CONTEXT_LINES : 0;
+  const tail = hasChangeAfter ? CONTEXT_LINES : 0;
+  const toLines = (/** @type {readonly string[]} */ texts) =>
     texts.map((text) => /** @type {Line} */ ({ kind: "same", parts: [{ kind: "same", text }] }));
   const count = same.length - head - tail;
   // A gap takes one line itself, so it must replace at least two.
-  if (count <= 1) return shown(same);
-  return [...shown(same.slice(0, head)), { kind: "gap", count }, ...shown(same.slice(same.length - tail))];
+  if (count <= 1) return toLines(same);
+  return [...toLines(same.slice(0, head)), { kind: "gap", count }, ...toLines(same.slice(same.length - tail))];
 }
 
 /**
@@ -91,8 +92,9 @@ function wordsOf(line) {
 }
 
 /**
- * The shortest edit script between two lists, by Myers' algorithm. Each entry has items that both
- * lists share, then the items after them that are removed from `a` and added from `b`.
+ * The shortest edit script between two lists, by Myers' algorithm, in blocks. Each block
+ * begins with items that both lists share; the items after these are removed from `a` or added from
+ * `b`.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {{ same: string[], removed: string[], added: string[] }[]}
@@ -118,8 +120,8 @@ export function diffLists(a, b) {
 }
 
 /**
- * The edit script as a list of single edits, in order. Lists that differ too much are removed and
- * added as a whole.
+ * The edit script as a list of single edits, in order. If the lists differ too much, all of
+ * `a` is removed and all of `b` is added.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {["same" | "removed" | "added", string][]}
@@ -155,9 +157,9 @@ function edits(a, b) {
 }
 
 /**
- * The forward pass of Myers' algorithm. Entry d is the state before the round with d changes: its
- * element `k + d + 1` is the furthest x reached on diagonal k = x - y. The edit script is traced
- * back through all entries.
+ * The forward pass of Myers' algorithm. Round d of the algorithm extends all paths to d changes,
+ * and entry d of the result is the state before this round: its element `k + d + 1` is the furthest
+ * x reached on diagonal k = x - y. `edits` follows the entries backwards.
  * @param {readonly string[]} a
  * @param {readonly string[]} b
  * @returns {Int32Array[] | null} null if there are more than MAX_CHANGES changes

@@ -77,11 +77,11 @@ export class Search {
     for (let i = 1; i <= MAX_REQUESTS_IN_A_ROW; i++) {
       const { found, numRead, next } = this.results.value;
       const response = await post(this.#host, "search", { ...this.#request, after: next }, abortSignal);
-      const results = await response.json();
+      const part = await response.json();
       if (abortSignal.aborted) return;
-      const isFull = results.found.length > 0 && found.length + results.found.length >= PAUSE_AFTER_SERIES;
-      const isBusy = results.next !== null && i < MAX_REQUESTS_IN_A_ROW && !isFull;
-      this.results.value = { found: join(found, results.found), numRead: numRead + results.num_read, next: results.next, isBusy, error: "" };
+      const isFull = part.found.length > 0 && found.length + part.found.length >= PAUSE_AFTER_SERIES;
+      const isBusy = part.next !== null && i < MAX_REQUESTS_IN_A_ROW && !isFull;
+      this.results.value = { found: join(found, part.found), numRead: numRead + part.num_read, next: part.next, isBusy, error: "" };
       if (!isBusy) return;
     }
   }
@@ -102,16 +102,16 @@ export class Search {
 }
 
 /**
- * Appends newly found series. If the search paused within a series, the new matches are added to
- * that series.
+ * Appends newly found series. If the previous response ended within a series, the new matches of
+ * this series are added to it.
  * @param {FoundSeries[]} found
  * @param {FoundSeries[]} more
  */
 export function join(found, more) {
   const last = found.at(-1);
-  const [first, ...others] = more;
+  const [first, ...rest] = more;
   if (!last || !first || last.run !== first.run || last.tag !== first.tag) return [...found, ...more];
-  return [...found.slice(0, -1), { ...last, matches: [...last.matches, ...first.matches] }, ...others];
+  return [...found.slice(0, -1), { ...last, matches: [...last.matches, ...first.matches] }, ...rest];
 }
 
 /** The search box in the toolbar. @param {{ search: Search }} props */
@@ -187,7 +187,7 @@ function goTo(host, tag, { step, nth }) {
     card.scrollIntoView({ block: "center" });
     return;
   }
-  // The card is in a folded section, or further down in a long one.
+  // The card is in a folded section, or in the part of a long section that is not drawn yet.
   host.settings.set("closed", null);
   host.tagFilter.set(`^${tag.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`);
 }

@@ -59,7 +59,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
   return html`<div class="text-sample" aria-label=${label}>
     <div class="text-body ${isFolded ? "text-folded" : ""} ${isFolded && isLong ? "text-fades" : ""}" ref=${body}>
       ${show === "changes"
-        ? html`<${Changes} entry=${entry} query=${baseQuery({ from, base }, run.name, tag, found)} found=${found} baseAnswers=${baseAnswers} />`
+        ? html`<${Changes} entry=${entry} params=${baseParams({ from, base }, run.name, tag, found)} found=${found} baseAnswers=${baseAnswers} />`
         : wholeText !== null
           ? html`<pre class="text-source">${wholeText}</pre>`
           : html`<${Cells} entry=${entry} isSource=${show === "source"} />`}
@@ -77,44 +77,44 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
 }
 
 /**
- * The cells of a table of texts, or the only one.
+ * A table of texts; a single text is shown without a table.
  * @param {{ entry: Entry, isSource: boolean }} props
  */
 function Cells({ entry, isSource }) {
   const { cells, nodes } = entry;
   const elements = useMemo(() => nodes?.map((row) => row.map(elementsOf)), [nodes]);
   /** @param {number} row @param {number} column */
-  const show = (row, column) =>
+  const cellAt = (row, column) =>
     isSource || !elements ? html`<pre class="text-source">${cells[row][column]}</pre>` : html`<div class="text-drawn">${elements[row][column]}</div>`;
-  if (isSingleCell(entry)) return show(0, 0);
+  if (isSingleCell(entry)) return cellAt(0, 0);
   return html`<table class="text-cells">
     <tbody>
-      ${cells.map((row, i) => html`<tr key=${i}>${row.map((_, j) => html`<td key=${j}>${show(i, j)}</td>`)}</tr>`)}
+      ${cells.map((row, i) => html`<tr key=${i}>${row.map((_, j) => html`<td key=${j}>${cellAt(i, j)}</td>`)}</tr>`)}
     </tbody>
   </table>`;
 }
 
 /**
- * The differences of a text from that of the base step.
+ * The differences between a text and the text of the base step: the step to compare with.
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/lib/answers.js").Params | null} props.query  for the base step; null if
- *   there is none
+ * @param {import("tbcore/lib/answers.js").Params | null} props.params  of the request
+ *   for the base step; null if there is no base step
  * @param {{ index: number | null }} props.found
  * @param {import("tbcore/lib/answers.js").Answers<any>} props.baseAnswers
  */
-function Changes({ entry, query, found, baseAnswers }) {
-  const { value: other, error } = useAnswer(baseAnswers, query ?? { run: "", tag: "" }, query !== null);
-  const lines = useMemo(() => (other?.samples?.[0] ? diffTexts(toText(other.samples[0]), toText(entry)) : []), [other, entry]);
-  if (query === null) {
+function Changes({ entry, params, found, baseAnswers }) {
+  const { value: base, error } = useAnswer(baseAnswers, params ?? { run: "", tag: "" }, params !== null);
+  const lines = useMemo(() => (base?.samples?.[0] ? diffTexts(toText(base.samples[0]), toText(entry)) : []), [base, entry]);
+  if (params === null) {
     return html`<p class="tb-dim">This is the first step, so there is nothing to compare it with.</p>
       <${Cells} entry=${entry} isSource=${true} />`;
   }
   if (error) return html`<p class="tb-card-error" role="status">${error}</p>`;
-  if (!other) return html`<p class="tb-dim">Loading …</p>`;
-  if (other.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(query.step))}.</p>`;
-  if (other.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
-  const since = describePlace(other);
+  if (!base) return html`<p class="tb-dim">Loading …</p>`;
+  if (base.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(params.step))}.</p>`;
+  if (base.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
+  const since = describePlace(base);
   if (lines.length === 0) return html`<p class="tb-dim">No changes since ${since}.</p>`;
   return html`<p class="tb-dim">Changes since ${since}:</p>
     <pre class="text-diff">${lines.map((line) =>
@@ -125,18 +125,19 @@ function Changes({ entry, query, found, baseAnswers }) {
     )}</pre>`;
 }
 
-/** The element and the sign of each kind of line in a comparison. */
+/** Maps each kind of line in a comparison to the name of its element. */
 const ELEMENTS = { same: "span", removed: "del", added: "ins" };
+/** Maps each kind of line in a comparison to the sign before the line. */
 const SIGNS = { same: "  ", removed: "− ", added: "+ " };
 
 /**
- * The parameters to request the base step with; null if there is none.
+ * The parameters of the request for the base step; null if there is no base step.
  * @param {{ from: string, base: number }} choice
  * @param {string} run
  * @param {string} tag
  * @param {any} found
  */
-function baseQuery(choice, run, tag, found) {
+function baseParams(choice, run, tag, found) {
   const base = baseOf(choice, found);
   return base && { run, tag, ...base };
 }
@@ -167,7 +168,7 @@ function notesOf(entry, show, isWhole) {
 }
 
 /**
- * Whether an element's contents are higher than the element.
+ * Preact hook: whether an element's contents are taller than the element.
  * @param {{ current: HTMLElement | null }} ref
  */
 function useOverflow(ref) {
