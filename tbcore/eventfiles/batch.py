@@ -1,8 +1,9 @@
 """Batches: what the decoder hands to the store, as columns.
 
-A file becomes a sequence of items, each a `Batch`, a `FileVersion` or a `SessionStart`, in file
-order: all rows of a batch were written after the items before it, and before the items after it.
-The rows of a batch are grouped into columns; `position` gives their order across columns.
+A file becomes a sequence of decoded items, each a `Batch`, a `FileVersion` or a `SessionStart`. The
+sequence is in file order: the rows of a batch were written after everything in earlier decoded
+items, and before everything in later ones. The rows of a batch are grouped into columns; `position`
+gives the order of rows in different columns.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
-"""Fields of an event that become a row although the event has no summary."""
+"""Fields of an event that hold a graph or run metadata. Each of them becomes a row of references,
+although the event has no summary."""
 
 HEALTH_PILL = "__health_pill__/"
-"""Prefix of the tags under which a debugger logs tensors. They are not read."""
+"""Prefix of the tags under which a debugger logs tensors. Values with such a tag are not read."""
 
 Positions = NDArray[np.int64] | range
 """Positions of values in their file: offset of the record, plus index of the value in its event.
-Unique in a file, and ascending in the order written. A range if the records are evenly spaced."""
+They are unique in a file, and ascend in the order written. A range if they are evenly spaced."""
 
 
 class FirstMetadata(NamedTuple):
-    """The first SummaryMetadata among the rows of a column."""
+    """The first SummaryMetadata that a row of a column carries."""
 
     position: int
-    """Position of the row that carries it."""
+    """Position of the row that carries the SummaryMetadata."""
     data: bytes
     """Serialized SummaryMetadata."""
 
@@ -37,7 +39,8 @@ class FirstMetadata(NamedTuple):
 class ScalarColumn(NamedTuple):
     """Rows of one (tag, field) that hold one real number each, in ascending order of `position`.
 
-    The arrays may be unaligned views of a buffer that the next item overwrites: copy them.
+    The arrays may be unaligned views of a buffer that is overwritten when the next decoded item is
+    requested. To keep an array, copy it.
     """
 
     tag: str
@@ -52,12 +55,12 @@ class ScalarColumn(NamedTuple):
 
 
 class ReferenceColumn(NamedTuple):
-    """Rows of one (tag, field) that stay in the file, in ascending order of `position`."""
+    """Rows of one (tag, field) that are references, in ascending order of `position`."""
 
     tag: str
     """Empty for `graph_def` and `meta_graph_def`."""
     field: str
-    """The same as `Kind.field`."""
+    """Has the meaning of `Kind.field`."""
     metadata: FirstMetadata | None
     position: Positions
     step: NDArray[np.int64]
@@ -73,22 +76,25 @@ class ReferenceColumn(NamedTuple):
 
 
 class BareEvent(NamedTuple):
-    """An event without values. It has no row, except that a graph is also a row of references."""
+    """An event without values.
+
+    If it holds a graph or run metadata, it has a row of references too; otherwise it has no row.
+    """
 
     position: int
     step: int
     wall_time: float
     is_summary: bool
-    """Whether the event has a summary, which then holds no value that is read."""
+    """True if the event has a summary, of which no value is read; False if it has no summary."""
 
 
 @dataclass(slots=True)
 class Batch:
     """Columns of consecutive records of one file.
 
-    There is at most one column for each (tag, field, scalar or not). Columns are in ascending order
-    of their first position, and so are `bare_events`. Bare events matter for the restart rule of
-    files older than version 2, and for the time of a run's last event.
+    There is at most one column for each (tag, field, scalar or not). Columns are sorted by their
+    first position, and `bare_events` by position. Bare events matter for the restart rule of files
+    older than version 2, and for the time of a run's last event.
     """
 
     scalars: list[ScalarColumn] = field(default_factory=list)
@@ -104,16 +110,16 @@ class TableColumn(NamedTuple):
     is_scalar: bool
     """Whether its rows are scalars; otherwise they are references."""
     metadata: tuple[int, bytes] | None
-    """Row of the table that carries the column's first SummaryMetadata, and its serialized form."""
+    """The column's first SummaryMetadata: the row of the table that carries it, and its bytes."""
     rows: slice
     """The rows of the table that belong to the column."""
 
 
 class TableGroup(NamedTuple):
-    """Adjacent columns of a table that have the same number of rows each."""
+    """Columns with equally many rows each, all of which are next to each other in the arrays."""
 
     columns: Sequence[int]
-    """Their indices in `TableLayout.columns`."""
+    """Indices of the columns in `TableLayout.columns`."""
     is_scalar: bool
     """Whether all their rows are scalars; otherwise all are references."""
     rows: slice
@@ -121,7 +127,7 @@ class TableGroup(NamedTuple):
 
 
 class TableLayout:
-    """The columns of a table. Tables of similar files share one object, so it can key caches."""
+    """The columns of a table. Tables of similar files share one layout, so it can key caches."""
 
     __slots__ = ("columns", "groups", "last")
 
@@ -131,7 +137,7 @@ class TableLayout:
         self.columns = columns
         """All columns, in the order of their first position."""
         self.groups = groups
-        """The same columns, grouped by scalar or not and by their number of rows."""
+        """Groups of these columns: by scalar or not, and by the number of rows in a column."""
         self.last = last
         """Index of the row that was written last."""
 
@@ -142,16 +148,17 @@ class TableLayout:
         keys: Sequence[tuple[str, str, bool]],
         metadata: Mapping[int, tuple[int, bytes]],
     ) -> tuple[TableLayout, NDArray[np.int64]]:
-        """Makes the layout of a table from rows in the order written; returns it and an `order`.
+        """Makes the layout of a table whose rows are given in the order written.
 
-        Row i of the table is row `order[i]` in the order written. `column` has the column number of
-        each row; columns are numbered in the order of their first rows. `keys` has the tag, the
-        field and scalar-or-not of each column. `metadata` maps a column to its first row that
-        carries metadata, and to the serialized SummaryMetadata; other columns are missing there.
+        Returns the layout, and an array `order`: row i of the table is the given row `order[i]`.
+        `column` has the column number of each given row; columns are numbered in the order of their
+        first rows. `keys` has the tag, the field and scalar-or-not of each column. `metadata` maps
+        the number of a column with metadata to the first given row that carries metadata, and the
+        serialized SummaryMetadata.
         """
         # 1. Group the columns, and give each group and each column its range of rows.
         # 2. Order the rows by column; within a column they stay in the order written.
-        # 3. Describe the columns, with row numbers of the table.
+        # 3. Describe the columns. Replace indices of given rows by indices of the table's rows.
         counts = np.bincount(column).tolist()  # 1
         members: dict[tuple[bool, int], list[int]] = {}
         for number, (count, (_, _, is_scalar)) in enumerate(zip(counts, keys, strict=False)):
@@ -181,7 +188,7 @@ class TableLayout:
 class PayloadLocations(NamedTuple):
     """Payload length, value index and checksum of a table's references.
 
-    Each array has shape (num_rows,). Values in rows of scalars have no meaning.
+    Each array has one element per row of the table; elements for rows of scalars have no meaning.
     """
 
     length: NDArray[np.uint32]
@@ -195,8 +202,8 @@ class PayloadLocations(NamedTuple):
 class Table(Batch):
     """A batch that keeps all its columns in the same arrays.
 
-    The store can add the rows of a short file in one step rather than column by column. No tag has
-    two columns.
+    So the store can add the rows of a short file in one step rather than column by column. No two
+    columns have the same tag.
     """
 
     __slots__ = (
@@ -221,7 +228,7 @@ class Table(Batch):
         locations: PayloadLocations | None = None,
         bare_events: Sequence[BareEvent] = (),
     ) -> None:
-        """All arrays have shape (num_rows,). `bare_events` are the events without a row."""
+        """All arrays have shape (num_rows,). `bare_events` are the bare events that have no row."""
         self.layout = layout
         self.origin = origin
         """Added to `position` to get positions in the file."""
@@ -229,9 +236,9 @@ class Table(Batch):
         self.step = step
         self.wall_time = wall_time
         self.value = value
-        """Number of each row; without meaning in the rows of references."""
+        """The scalar in each row; elements for rows of references have no meaning."""
         self.locations = locations
-        """None if there are no references."""
+        """None if no row is a reference."""
         self._bare_events = bare_events
 
     @property
@@ -274,7 +281,7 @@ class Table(Batch):
 
     @property
     def bare_events(self) -> list[BareEvent]:  # type: ignore[override]
-        """The events without a row, and those of the references that hold a graph."""
+        """The bare events that have no row, and a bare event for each row of a graph field."""
         graphs = [
             BareEvent(int(offset), int(step), float(wall_time), is_summary=False)
             for column in self.references
@@ -311,4 +318,4 @@ class SessionStart(NamedTuple):
 
 
 DecodedItem = Batch | FileVersion | SessionStart
-"""A file is decoded into a sequence of these."""
+"""One element of the sequence into which a file is decoded."""

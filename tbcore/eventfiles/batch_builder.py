@@ -1,6 +1,6 @@
 """BatchBuilder: builds a batch from single events and from whole columns.
 
-The functions here classify events: control events, graphs, and values with a tag.
+The functions of this module tell control events, events with a graph, and kinds of values apart.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tensors import scalar_of
 
-_FIRST_ARRAY = 4
-"""Index of the field after `position` in both column types. It and all later fields are arrays."""
+_FIRST_ARRAY_FIELD = 4
+"""Index of the first field after `position` in both column types. From there on, all fields are
+arrays."""
 
 _ReferenceRow = tuple[int, int, float, int, int, int, int]
-"""One row of the fields of a ReferenceColumn, from `position` on."""
+"""One row of a ReferenceColumn: the elements of `position` and of all later fields, in order."""
 Column = TypeVar("Column", ScalarColumn, ReferenceColumn)
 
 
 def control_event(event: Event) -> FileVersion | SessionStart | None:
-    """The item for a control event; None for any other event."""
+    """The decoded item for a control event; None for any other event."""
     what = event.WhichOneof("what")
     if what == "file_version":
         return FileVersion.of(event.file_version, event.step, event.wall_time)
@@ -44,7 +45,7 @@ def control_event(event: Event) -> FileVersion | SessionStart | None:
 
 
 def graph_field(event: Event) -> tuple[str, str] | None:
-    """Tag and field of an event that holds a graph or run metadata; None for other events."""
+    """Tag and field of an event that holds a graph or run metadata; None for any other event."""
     field = event.WhichOneof("what")
     if field not in GRAPH_FIELDS:
         return None
@@ -52,9 +53,9 @@ def graph_field(event: Event) -> tuple[str, str] | None:
 
 
 def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
-    """Tag, field and number of a value. The number is None if the value is not a scalar.
+    """Tag and field of a value, and its number if the value is a scalar, else None.
 
-    Returns None for values that a debugger logged.
+    Returns a single None, rather than a tuple, for a value that a debugger logged.
     """
     field, tag = value.WhichOneof("value") or "", value.tag
     if field == "simple_value":
@@ -71,55 +72,59 @@ class BatchBuilder:
     def __init__(self) -> None:
         self._scalar_columns: dict[tuple[str, str], list[ScalarColumn]] = {}
         self._reference_columns: dict[tuple[str, str], list[ReferenceColumn]] = {}
-        self._scalars: dict[tuple[str, str], list[tuple[int, int, float, Any]]] = {}
-        self._references: dict[tuple[str, str], list[_ReferenceRow]] = {}
+        self._scalar_rows: dict[tuple[str, str], list[tuple[int, int, float, Any]]] = {}
+        self._reference_rows: dict[tuple[str, str], list[_ReferenceRow]] = {}
         self._metadata: dict[tuple[str, str, bool], FirstMetadata] = {}
-        self._bare: list[BareEvent] = []
+        """Maps tag, field and scalar-or-not to the first metadata among single events."""
+        self._bare_events: list[BareEvent] = []
 
     def add_column(self, column: ScalarColumn) -> None:
-        """Adds rows of scalars."""
+        """Adds a column of scalars."""
         self._scalar_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add_references(self, column: ReferenceColumn) -> None:
-        """Adds rows of references."""
+        """Adds a column of references."""
         self._reference_columns.setdefault((column.tag, column.field), []).append(column)
 
     def add(self, event: Event, offset: int, length: int, crc: int) -> None:
-        """Adds an event that is not a control event; its record is at `offset` of the file."""
+        """Adds an event that is not a control event.
+
+        Its record is at `offset` of the file; `length` and `crc` are those of its payload.
+        """
         step, wall_time = event.step, event.wall_time
         if not event.HasField("summary"):
-            self._bare.append(BareEvent(offset, step, wall_time, is_summary=False))
+            self._bare_events.append(BareEvent(offset, step, wall_time, is_summary=False))
             graph = graph_field(event)
             if graph is not None:
                 row = (offset, step, wall_time, offset, length, 0, crc)
-                self._references.setdefault(graph, []).append(row)
+                self._reference_rows.setdefault(graph, []).append(row)
             return
-        added = False
+        is_bare = True
         for index, value in enumerate(event.summary.value):
             position = offset + index
             found = value_field(value)
             if found is None:
                 continue
             tag, field, scalar = found
-            added = True
+            is_bare = False
             if scalar is not None:
-                self._scalars.setdefault((tag, field), []).append(
+                self._scalar_rows.setdefault((tag, field), []).append(
                     (position, step, wall_time, scalar)
                 )
             else:
                 row = (position, step, wall_time, offset, length, index, crc)
-                self._references.setdefault((tag, field), []).append(row)
+                self._reference_rows.setdefault((tag, field), []).append(row)
             if value.HasField("metadata"):
                 key = (tag, field, scalar is not None)
                 if key not in self._metadata:
                     data = value.metadata.SerializeToString()
                     self._metadata[key] = FirstMetadata(position, data)
-        if not added:
-            self._bare.append(BareEvent(offset, step, wall_time, is_summary=True))
+        if is_bare:
+            self._bare_events.append(BareEvent(offset, step, wall_time, is_summary=True))
 
     def batch(self) -> Iterator[Batch]:
-        """Yields one batch with all rows, or nothing if there are no rows and no bare events."""
-        for (tag, field), rows in self._scalars.items():
+        """Yields one batch with everything that was added; yields nothing if nothing was added."""
+        for (tag, field), rows in self._scalar_rows.items():
             position, step, wall_time, value = zip(*rows, strict=True)
             is_single = all(isinstance(v, np.float32) for v in value)
             self.add_column(
@@ -133,14 +138,14 @@ class BatchBuilder:
                     np.array(value, np.float32 if is_single else np.float64),
                 )
             )
-        for (tag, field), reference_rows in self._references.items():
+        for (tag, field), reference_rows in self._reference_rows.items():
             self.add_references(self._reference_column(tag, field, reference_rows))
         references = [_merged(columns) for columns in self._reference_columns.values()]
         scalars = [_merged(columns) for columns in self._scalar_columns.values()]
-        if scalars or references or self._bare:
+        if scalars or references or self._bare_events:
             scalars.sort(key=lambda column: column.position[0])
             references.sort(key=lambda column: column.position[0])
-            yield Batch(scalars, references, self._bare)
+            yield Batch(scalars, references, self._bare_events)
 
     def _reference_column(self, tag: str, field: str, rows: list[_ReferenceRow]) -> ReferenceColumn:
         position, step, wall_time, offset, length, index, crc = zip(*rows, strict=True)
@@ -159,14 +164,14 @@ class BatchBuilder:
 
 
 def _merged(columns: list[Column]) -> Column:
-    """Merges columns of the same tag and field into one, in file order."""
+    """Merges columns of the same tag and field into one column, with its rows in file order."""
     if len(columns) == 1:
         return columns[0]
     position = np.concatenate([np.asarray(c.position, np.int64) for c in columns])
     order = np.argsort(position, kind="stable")
     metadata = [c.metadata for c in columns if c.metadata is not None]
     first = columns[0]
-    rest = zip(*(c[_FIRST_ARRAY:] for c in columns), strict=True)
+    rest = zip(*(c[_FIRST_ARRAY_FIELD:] for c in columns), strict=True)
     arrays = [np.concatenate(parts)[order] for parts in rest]
     merged = type(first)(
         first.tag, first.field, min(metadata, default=None), position[order], *arrays

@@ -2,13 +2,13 @@
 
 The CRC-32C of a message x is `R(x) ^ K(len(x))`. R is the *raw* CRC: the same polynomial division,
 with initial value 0 and without the final inversion. K, the contribution of the initial value,
-depends on the length alone. R is linear, R(x ‖ R(x)) = 0, and a raw CRC in state 0 stays 0 over
-anything whose own raw CRC is 0.
+depends on the length alone. R is linear. If x is followed by R(x), the raw CRC of both together is
+0; and if the raw CRC of several messages is 0, so is that of their concatenation.
 
-So many records are verified with one call: replace every stored checksum by the raw CRC that it
-stands for; then the raw CRC of all their bytes is 0. An error in a single record is detected
-exactly as in a check of that record alone. Errors in two records can cancel each other by chance,
-with a probability of 2**-32.
+So one call verifies many records: replace every stored checksum by the raw CRC that it stands for;
+then the raw CRC of all bytes of these records is 0. If only one record has an error, it is detected
+as reliably as by a check of that record alone. Errors in two records can cancel each other by
+chance, with a probability of 2**-32.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ZEROS = bytes(1 << 16)
 
 
 def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
-    """The checksum as stored next to `data` (bytes, or a contiguous array of them) in a file."""
+    """The checksum that a file stores next to `data`, which is bytes or a contiguous array."""
     # The C function takes any object with a plain buffer; its stub says bytes.
     buffer: Any = data
     crc: int = google_crc32c.value(buffer)
@@ -45,7 +45,7 @@ def mask(crc: int) -> int: ...
 @overload
 def mask(crc: NDArray[np.uint32]) -> NDArray[np.uint32]: ...
 def mask(crc: Any) -> Any:
-    """The masked form of a CRC-32C, as files store it; elementwise for an array."""
+    """The masked form of a CRC-32C, which is what files store; elementwise for an array."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
 
 
@@ -84,7 +84,7 @@ def init_contribution(length: int) -> int:
 
 
 def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """One of the three functions above, applied to each length."""
+    """Applies `function`, which is one of the three functions above, to each length."""
     values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
     long = np.flatnonzero(lengths >= _TABLE_SIZE)
     if len(long):
@@ -94,17 +94,18 @@ def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> N
 
 
 _TABLE_SIZE = 1 << 12
-"""Shorter lengths are looked up in a table; for the others, the functions are called."""
+"""Lengths below this are looked up in a table. For longer ones, the functions are called."""
 
 
 @cache
 def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
-    """Values of the three functions of a length, for all lengths below `size`.
+    """Maps each of the three functions to an array of its values for all lengths below `size`.
 
-    Calling the functions for each length would delay a server's first row by some milliseconds.
+    To call the functions for each of these lengths would delay a server's first row by some
+    milliseconds.
     """
     # 1. The raw CRC is linear: the raw CRC of a length is the XOR of the raw CRCs of its bits.
-    # 2. Together with the contribution of the initial value, that is the CRC-32C. Mask it.
+    # 2. XOR with the contribution of the initial value gives the CRC-32C of a length. Mask it.
     # 3. The contribution of the initial value is the CRC-32C of `length` zero bytes.
     lengths = np.arange(size, dtype=np.uint32)
     raw = np.zeros(size, np.uint32)
@@ -123,7 +124,7 @@ def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
 
 
 class ChecksumFields(NamedTuple):
-    """The two checksum fields of some records of a buffer."""
+    """Where the two checksums of some records are in a buffer, and what their raw forms need."""
 
     length_crcs: slice | NDArray[np.int64]
     """Offsets in the buffer of the checksums stored after the lengths."""
@@ -140,14 +141,14 @@ class ChecksumFields(NamedTuple):
     def of_payloads(
         cls, offsets: NDArray[np.int64], payload_init: NDArray[np.uint32]
     ) -> ChecksumFields:
-        """Fields of records whose length checksums are raw already."""
+        """The checksum fields of records whose length checksums have been made raw before."""
         return cls(slice(0), offsets, np.uint32(0), np.uint32(0), payload_init)
 
     def make_raw(self, buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Replaces all checksums by raw ones; returns the payload checksums that were stored.
+        """Replaces all checksums by raw CRCs; returns the payload checksums that were stored.
 
-        Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. The
-        length checksums must have been verified before.
+        Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. Length
+        checksums are overwritten unread, so they must have been verified before.
         """
         words = _words_at_any_offset(buffer)
         words[self.length_crcs] = self.raw_length
@@ -158,24 +159,24 @@ class ChecksumFields(NamedTuple):
         return stored
 
     def restore(self, buffer: bytearray, stored: NDArray[np.uint32]) -> None:
-        """Reverts `make_raw`, given what it returned."""
+        """Reverts `make_raw`, which returned `stored`."""
         words = _words_at_any_offset(buffer)
         words[self.length_crcs] = self.masked_length
         words[self.payload_crcs] = stored
 
 
 def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
-    """Indices of the slices of a buffer whose raw CRC is not 0, ascending.
+    """Indices of the slices whose raw CRC is not 0, ascending.
 
-    Slice i is `buffer[bounds[i]:bounds[i + 1]]`: whole records, with raw checksums.
+    Slice i is `buffer[bounds[i]:bounds[i + 1]]`. It has whole records, with raw checksums.
     """
     data = np.frombuffer(buffer, np.uint8)
     slices = (data[begin:end] for begin, end in pairwise(bounds))
-    return [number for number, records in enumerate(slices) if not is_raw_zero(records)]
+    return [index for index, records in enumerate(slices) if not is_raw_zero(records)]
 
 
 def _words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """A view of the buffer whose item i is the word of four bytes at offset i."""
+    """A view of the buffer: element i is the word of four bytes at offset i."""
     return np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
 
 

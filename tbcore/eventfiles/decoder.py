@@ -1,14 +1,19 @@
 """Decoder: turns a piece of an event file into columns.
 
-There are four ways to decode a record, all with the same result. Each record is decoded by the
-first one that fits it, which is checked for every byte:
+There are four ways to decode a record, all with the same result. A record is decoded by the first
+way that fits it, and whether a way fits is decided from all bytes of the record:
 
   row templates   a cycle of records that repeats: compared and sliced as one matrix
-  layouts         scalars in any order: walked one by one, then matched and gathered in bulk
+  layouts         scalars in any order: found one by one, then matched and gathered in bulk
   value headers   images, histograms and texts: all but their content, for many at once
   protobuf        everything else: graphs, audio, restarts, unusual writers
 
-Checksums are verified in all four. Small files are decoded many at once, by `read_ahead`.
+A *cycle* is a sequence of layouts that repeats, such as those of loss, accuracy, loss, accuracy. A
+*block* is a stretch of a piece in which a cycle repeats; a row template decodes all of it at once.
+Outside blocks, records are decoded in *rounds*, each of up to a given number of records, by the
+other three ways.
+
+All four ways verify checksums. Small files are decoded many at once, by `read_ahead`.
 """
 
 from __future__ import annotations
@@ -38,15 +43,15 @@ from tbcore.eventfiles.row_templates import RowTemplate, find_cycle
 from tbcore.tuning import Tuning, default_tuning
 
 _GROWTH = 4
-"""Factor by which pieces become larger if they yield many columns of a few rows each, since every
-column has a fixed cost."""
+"""Factor by which pieces become larger after a piece with many columns of a few rows each, since
+every column has a fixed cost."""
 PADDING_BYTES = 64
 """Bytes in the buffer after its data, so that a word can be read at any offset of the data."""
 
 _MAX_SMALL_BLOCKS = 4
-"""Maximum number of small blocks that are accepted after the last large one of a file."""
+"""Maximum number of small blocks that are accepted in a file between two large blocks."""
 _MAX_ATTEMPTS = 4
-"""Maximum number of attempts in each round to continue with a known cycle."""
+"""Maximum number of known cycles that are compared with the records of one round."""
 _MAX_ROW_TEMPLATES = 256
 """Maximum number of cached row templates."""
 
@@ -63,52 +68,52 @@ class PieceEnd(NamedTuple):
 
 
 class _ColumnCounter:
-    """Counts the rows and the columns that come from a piece."""
+    """How many rows, and how many columns, were decoded from a piece."""
 
     def __init__(self) -> None:
         self.num_rows = self.num_columns = 0
 
     def is_wide(self, min_rows: int, rows_per_column: int) -> bool:
-        """Whether there are at least `min_rows`, but on average fewer than `rows_per_column`."""
+        """Whether there are `min_rows` or more, but too few for `rows_per_column` on average."""
         return min_rows <= self.num_rows < rows_per_column * self.num_columns
 
 
 class Decoder:
     """Decodes pieces of files. What it learns from one file makes it faster with the next.
 
-    `blocks=False` sends every record through protobuf: slow, and the reference for tests.
+    `fast=False` turns off all ways but protobuf: slow, and the reference for tests.
     """
 
-    def __init__(self, *, blocks: bool = True, tuning: Tuning | None = None) -> None:
+    def __init__(self, *, fast: bool = True, tuning: Tuning | None = None) -> None:
         self.tuning = tuning = tuning or default_tuning()
         self.buffer = bytearray(tuning.piece_bytes + PADDING_BYTES)
-        """Filled by the caller before `decode`, except for the last PADDING_BYTES."""
+        """The caller fills it before `decode`, up to the last PADDING_BYTES."""
         self._growth = 1
-        self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
-        """Rows of the current piece, except those decoded by row templates."""
-        self._blocks = blocks
+        self._reference_counter, self._scalar_counter = _ColumnCounter(), _ColumnCounter()
+        """Rows and columns of the current piece outside blocks."""
+        self._is_fast = fast
         self._layout_cache = LayoutCache()
         self._row_templates: dict[bytes, RowTemplate] = {}
         self._row_template: RowTemplate | None = None
         self._num_small_blocks = 0
-        """Small blocks accepted in this file since the last large one."""
-        self._first_round = tuning.min_round_records
-        """Records in the first round of a piece: more after rounds in which no cycle was found."""
+        """Small blocks accepted in the current file since its last large block."""
+        self._first_round_records = tuning.min_round_records
+        """Maximum number of records in the first round of a piece; more if no cycle was found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
-        """Maps a layout number to the cycle in which it was last seen, and its index there."""
+        """Maps a layout number to the cycle that last contained it, and its index in that cycle."""
 
     def next_piece_bytes(self) -> int:
         """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
         tuning = self.tuning
         rows_per_column = tuning.min_rows_per_column
-        if self._references.is_wide(tuning.min_reference_rows_to_grow, rows_per_column) or (
-            self._scalars.is_wide(tuning.min_scalar_rows_to_grow, rows_per_column)
+        if self._reference_counter.is_wide(tuning.min_reference_rows_to_grow, rows_per_column) or (
+            self._scalar_counter.is_wide(tuning.min_scalar_rows_to_grow, rows_per_column)
         ):
             self._growth = _GROWTH
         piece_bytes = tuning.piece_bytes * self._growth
         if len(self.buffer) < piece_bytes + PADDING_BYTES:
             self.buffer = bytearray(piece_bytes + PADDING_BYTES)
-        self._references, self._scalars = _ColumnCounter(), _ColumnCounter()
+        self._reference_counter, self._scalar_counter = _ColumnCounter(), _ColumnCounter()
         return piece_bytes
 
     def release_buffers(self) -> None:
@@ -124,37 +129,40 @@ class Decoder:
         problems: list[Damage],
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Generator[DecodedItem, None, PieceEnd]:
-        """Decodes `buffer[:size]`, which is at offset `base` of its file; returns where it ended.
+        """Decodes the piece `buffer[:size]`; returns where the decoding ended.
 
-        `at_end` says that the file ends with the piece. Damaged records are skipped and added to
-        `problems`. Decoding pauses when `is_enough` returns true, which is only checked where
-        records are decoded one by one. Arrays are valid until the next item is requested.
+        The piece is at offset `base` of its file, and `at_end` says that the file ends with it.
+        Damaged records are skipped and added to `problems`. Decoding pauses when `is_enough`
+        returns true; it is only called where records are decoded one by one. Arrays in a decoded
+        item are valid until the next decoded item is requested.
         """
         # Until the piece ends:
-        # 1. If a row template is known, decode all rows that match it as one block.
-        # 2. Walk one round of records. It ends early where a cycle that is known begins.
+        # 1. If a block begins here, decode it by the current row template.
+        # 2. Find the frames of one round. The round ends early where a known cycle begins.
         # 3. Verify the records of the round and decode them by the other three ways.
-        # 4. Look for a cycle at the end of the round; without one, the next round is larger.
-        position, limit = 0, self._first_round
+        # 4. Look for a cycle at the end of the round. The next round is larger, unless a regular
+        #    block precedes it.
+        position, limit = 0, self._first_round_records
         if base == 0:
             self._num_small_blocks = 0
-        num_rows = self._count_rows(position, size)
+        num_repeats = self._count_repeats(position, size)
         while True:
             template = self._row_template
-            if template is not None and num_rows:  # 1
-                yield template.batch(self.buffer, position, num_rows, base)
-                position += num_rows * template.row_bytes
-                is_large = num_rows * template.num_records >= self.tuning.min_large_block_records
+            if template is not None and num_repeats:  # 1
+                yield template.batch(self.buffer, position, num_repeats, base)
+                position += num_repeats * template.cycle_bytes
+                num_records = num_repeats * template.num_records
+                is_large = num_records >= self.tuning.min_large_block_records
                 self._num_small_blocks = 0 if is_large else self._num_small_blocks + 1
-                if num_rows >= self.tuning.min_regular_block_rows:
-                    limit = self._first_round = self.tuning.min_round_records
-                if not at_end and size - position < template.row_bytes:
-                    # The next piece will begin with a whole row, and continue with this template.
+                if num_repeats >= self.tuning.min_regular_block_rows:
+                    limit = self._first_round_records = self.tuning.min_round_records
+                if not at_end and size - position < template.cycle_bytes:
+                    # The next piece will begin with a whole cycle, and continue with this template.
                     return PieceEnd(position, "incomplete")
             frames = find_frames(  # 2
                 self.buffer, position, size, limit, num_probed=self.tuning.probe_records
             )
-            frames, num_rows = self._until_known_cycle(frames, size)
+            frames, num_repeats = self._until_known_cycle(frames, size)
             damaged = find_damaged(  # 3
                 self.buffer, frames, slice_bytes=self.tuning.check_slice_bytes
             )
@@ -170,17 +178,17 @@ class Decoder:
             )
             if position < frames.end:
                 return PieceEnd(position, "paused")
-            if num_rows:
+            if num_repeats:
                 continue
             if has_torn_last_record:
                 return PieceEnd(position, "torn_last_record")
             if frames.stop != "limit":
                 return PieceEnd(position, frames.stop)
             self._row_template = self._find_row_template(numbers)  # 4
-            num_rows = self._count_rows(position, size)
+            num_repeats = self._count_repeats(position, size)
             limit = min(limit * 4, self.tuning.max_round_records * self._growth)
-            # What follows is probably as irregular, even in another file.
-            self._first_round = limit
+            # The next records are probably just as irregular, even those of another file.
+            self._first_round_records = limit
 
     def decode_one(
         self, event: Event, *, offset: int, length: int, crc: int
@@ -194,17 +202,23 @@ class Decoder:
         builder.add(event, offset, length, crc)
         yield from builder.batch()
 
-    def _count_rows(self, position: int, size: int) -> int:
-        """Counts the rows from `position` on that match the current template; 0 without one."""
+    def _count_repeats(self, position: int, size: int) -> int:
+        """Number of repetitions of the current cycle in the block that begins at `position`.
+
+        Returns 0 if no row template is current, or if the block would be too small.
+        """
         if self._row_template is None:
             return 0
-        min_rows = self._min_block_records() // self._row_template.num_records
-        return self._row_template.count_rows(self.buffer, position, size, min_rows=min_rows)
+        min_repeats = self._min_block_records() // self._row_template.num_records
+        return self._row_template.count_repeats(
+            self.buffer, position, size, min_repeats=min_repeats
+        )
 
     def _min_block_records(self) -> int:
         """Minimum number of records in the next block.
 
-        A block has a fixed cost, so a file with many small blocks is decoded faster in rounds.
+        A block has a fixed cost. So after several small blocks of a file, further small ones are
+        rejected: rounds decode their records faster.
         """
         return (
             self.tuning.min_large_block_records
@@ -213,8 +227,8 @@ class Decoder:
         )
 
     def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
-        """The template of the cycle at the end of these layout numbers, if there is one."""
-        length = find_cycle(numbers) if self._blocks else 0
+        """The template of the cycle with which `numbers`, the layout numbers of a round, end."""
+        length = find_cycle(numbers) if self._is_fast else 0
         if not length:
             return None
         cycle = numbers[-length:]
@@ -222,7 +236,7 @@ class Decoder:
         return self._row_template_for(cycle)
 
     def _row_template_for(self, cycle: NDArray[np.int64]) -> RowTemplate:
-        """The template of a cycle of layout numbers, from the cache or new."""
+        """The template of a cycle of layout numbers: the cached one, or a new one."""
         key = cycle.tobytes()
         if key not in self._row_templates:
             if len(self._row_templates) >= _MAX_ROW_TEMPLATES:
@@ -233,10 +247,11 @@ class Decoder:
         return self._row_templates[key]
 
     def _until_known_cycle(self, frames: Frames, size: int) -> tuple[Frames, int]:
-        """Cuts the frames before a cycle that is known already, for example from another run.
+        """Looks in a round for a block of a cycle that is known, for example from another run.
 
-        Returns the frames before it and the number of its rows, and sets the current template to
-        that of the cycle. Returns all frames and 0 if there is no such cycle.
+        If there is such a block, returns the frames before the block and the number of its
+        repetitions; the cycle's template becomes the current one. Otherwise returns all frames and
+        0, and no template is current.
         """
         self._row_template = None
         attempts = 0
@@ -244,20 +259,22 @@ class Decoder:
             min(len(frames.starts), self.tuning.min_round_records) if self._cycles else 0
         ):
             start = int(frames.starts[i])
-            begin = start + HEADER_BYTES
+            payload = start + HEADER_BYTES
             number = self._layout_cache.match_one(
-                self.buffer[begin : begin + int(frames.lengths[i])]
+                self.buffer[payload : payload + int(frames.lengths[i])]
             )
             if number is None or number not in self._cycles:
                 continue
             cycle, index = self._cycles[number]
             template = self._row_template_for(np.roll(cycle, -index))
-            # The frames after the block are walked again, so about half of them must be in it.
-            min_rows = max(self._min_block_records(), (len(frames.starts) - i) // 2) // len(cycle)
-            num_rows = template.count_rows(self.buffer, start, size, min_rows=min_rows)
-            if num_rows:
+            # The frames of this round that come after the block will be found a second time. So a
+            # block is only accepted if it has about half of the frames from index i on.
+            num_frames = len(frames.starts) - i
+            min_repeats = max(self._min_block_records(), num_frames // 2) // len(cycle)
+            num_repeats = template.count_repeats(self.buffer, start, size, min_repeats=min_repeats)
+            if num_repeats:
                 self._row_template = template
-                return frames.first(i), num_rows
+                return frames.first(i), num_repeats
             attempts += 1
             if attempts == _MAX_ATTEMPTS:
                 break
@@ -274,18 +291,18 @@ class Decoder:
     ) -> Generator[DecodedItem, None, int]:
         """Decodes frames into batches, and into the control events between them.
 
-        Writes the layout number of each frame into `numbers`, -1 where there is none. Returns the
-        end of the last frame that was decoded.
+        Writes the layout number of each frame into `numbers`, or -1 for a frame without a layout.
+        Returns the offset after the last frame that was decoded.
         """
         # 1. Match known layouts.
         # 2. Decode references by their value headers.
-        # 3. Learn layouts from the remaining records, and match them.
-        # 4. Decode what is left by protobuf, one by one. Each control event ends a batch; `begin`
-        #    is the index of the first frame of the current batch.
+        # 3. Learn new layouts from the remaining records, and match the records that have them.
+        # 4. Decode all other records by protobuf, one by one. Each control event ends a batch;
+        #    `begin` is the index of the first frame of the current batch.
         matched: list[MatchedRecords] = []
         payloads = self.buffer, frames.starts + HEADER_BYTES, frames.lengths
-        are_many = self._blocks and len(frames.starts) >= self.tuning.min_records_to_batch
-        if are_many:  # 1
+        use_layouts = self._is_fast and len(frames.starts) >= self.tuning.min_records_to_batch
+        if use_layouts:  # 1
             if self._layout_cache.is_full():
                 self._layout_cache, self._row_templates, self._cycles = LayoutCache(), {}, {}
             matched = self._layout_cache.match(*payloads)
@@ -301,10 +318,10 @@ class Decoder:
         begin, end = 0, len(numbers)
         undecoded = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
         references: References | None = None
-        if self._blocks and len(undecoded) >= self.tuning.min_records_to_batch:  # 2
+        if self._is_fast and len(undecoded) >= self.tuning.min_records_to_batch:  # 2
             references = References.of(self.buffer, frames, undecoded, base)
             undecoded = np.setdiff1d(undecoded, references.indices, assume_unique=True)
-        if are_many:  # 3
+        if use_layouts:  # 3
             learnt = self._layout_cache.learn(*payloads, undecoded)
             for group in learnt:
                 numbers[group.indices] = group.numbers
@@ -339,7 +356,7 @@ class Decoder:
             self._add_matched(builder, group, numbers, frames.starts + base, begin, end)
         if references is not None:
             self._add_references(builder, references, begin, end)
-            self._references.num_rows += len(references.indices)
+            self._reference_counter.num_rows += len(references.indices)
         yield from builder.batch()
         position = int(frames.starts[end]) if end < len(numbers) else frames.end
         problems.extend(d for d in sorted(problems_found) if d.offset < base + position)
@@ -351,7 +368,7 @@ class Decoder:
         """Adds the references of the frames in `range(begin, end)`."""
         for column in references.columns(begin, end):
             builder.add_references(column)
-            self._references.num_columns += 1
+            self._reference_counter.num_columns += 1
 
     def _add_matched(
         self,
@@ -362,17 +379,17 @@ class Decoder:
         begin: int,
         end: int,
     ) -> None:
-        """Adds the matched records of the frames in `range(begin, end)`, except damaged ones."""
+        """Adds the undamaged records of `group` whose frame index is in `range(begin, end)`."""
         # 1. Pick the records, by frame index. Damaged ones have the layout number -1.
         # 2. Sort them by layout, so that the rows of a layout are a slice, in file order.
-        # 3. Decode wall times, steps and values of all of them at once.
+        # 3. Decode wall times, steps and values of all these records at once.
         # 4. Add a column for each value of each layout.
         first, after = np.searchsorted(group.indices, (begin, end)).tolist()  # 1
         picked: NDArray[np.int64] | slice
         picked = np.arange(first, after)[numbers[group.indices[first:after]] >= 0]
         if not len(picked):
             return
-        # 2, in 16 bits: numpy sorts such numbers in linear time.
+        # 2. Layout numbers of 16 bits are used, because numpy sorts these in linear time.
         layout_numbers = group.numbers[picked].astype(np.uint16)
         if (layout_numbers != layout_numbers[0]).any():
             order = np.argsort(layout_numbers, kind="stable")
@@ -382,11 +399,11 @@ class Decoder:
         wall_times, steps, values = group.columns(picked)  # 3
         positions = offsets[group.indices[picked]]
         cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
-        self._scalars.num_rows += len(steps) * len(values)
-        self._scalars.num_columns += (len(cuts) + 1) * len(values)
+        self._scalar_counter.num_rows += len(steps) * len(values)
+        self._scalar_counter.num_columns += (len(cuts) + 1) * len(values)
         for first, after in pairwise([0, *cuts.tolist(), len(steps)]):
             layout = self._layout_cache.layouts[int(layout_numbers[first])]
-            piece = slice(first, after)  # 4
+            rows = slice(first, after)  # 4
             for index, slot in enumerate(layout.slots):
                 metadata = None
                 if slot.metadata is not None:
@@ -396,9 +413,9 @@ class Decoder:
                         slot.tag,
                         slot.field,
                         metadata,
-                        positions[piece] + index,
-                        steps[piece],
-                        wall_times[piece],
-                        values[index][piece],
+                        positions[rows] + index,
+                        steps[rows],
+                        wall_times[rows],
+                        values[index][rows],
                     )
                 )

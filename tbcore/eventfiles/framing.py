@@ -37,9 +37,10 @@ from tbcore.tuning import DEFAULT
 HEADER_BYTES = 12
 """Bytes of a record before its payload: the length and its checksum."""
 FRAME_BYTES = 16
-"""Bytes of a record in addition to its payload."""
+"""Bytes of a record before and after its payload."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
-"""Length of the longest protobuf message. A larger one is damage, even if its checksum is right."""
+"""Length of the longest protobuf message. A record with a larger length is damaged, even if the
+checksum of the length is right."""
 
 _length_at = struct.Struct("<Q").unpack_from
 _crc_at = struct.Struct("<I").unpack_from
@@ -49,7 +50,7 @@ StopReason = Literal["limit", "incomplete", "bad_length"]
 
 
 class Damage(NamedTuple):
-    """What is wrong with a record. `str` gives the words of the log line."""
+    """What is wrong with a record. `str()` of it is the text for the log."""
 
     offset: int
     """Offset of the record in its file, in bytes."""
@@ -72,8 +73,8 @@ class Frames(NamedTuple):
     end: int
     """Offset after the last record."""
     stop: StopReason
-    """Why there are no more frames. `limit`: there may be more records, which another call finds.
-    `incomplete`: the next record is not whole. `bad_length`: its length is damaged."""
+    """Why there are no more frames. `limit`: another call may find more. `incomplete`: the next
+    record is not whole. `bad_length`: the length of the next record is damaged."""
 
     def first(self, count: int) -> Frames:
         """The first `count` frames, or all if there are fewer."""
@@ -92,30 +93,31 @@ def find_frames(
 ) -> Frames:
     """At most `limit` records of `buffer[start:size]`; at least one if the first one is whole.
 
-    If the first `num_probed` records are all shorter than 256 bytes, a faster walk is used for the
-    others.
+    If the first `num_probed` records all have payloads shorter than 256 bytes, a faster walk finds
+    the remaining records.
     """
-    # 1. Walk the first `num_probed` records. If they are short, use the faster walk for the others.
-    # 2. Compute the lengths from the distances between the bounds. Cut before the first record
-    #    whose header has another length, and before the first record that is not whole.
-    # 3. Find the reason to stop. A header that seems damaged may only have been misread, since the
-    #    walks read one or three bytes of a length. So if there are frames before it, the reason is
-    #    `limit`, and the next call begins at this header. If the first header of a call was
-    #    misread, its record is longer than any buffer, and therefore incomplete.
+    # 1. Walk the first `num_probed` records, then the remaining ones, with the faster walk if it is
+    #    likely to work.
+    # 2. Compute the lengths from the distances between the bounds. Drop the first record whose
+    #    header is damaged or has another length, or that is not whole, and all records after it.
+    # 3. Find the reason to stop. A header that seems damaged may only have been misread, since a
+    #    walk reads only the lowest one or three bytes of a length. So if there are frames before
+    #    this header, the reason is `limit`, and the next call begins at the header. If the first
+    #    header of a call was misread, its record is longer than any buffer, and thus incomplete.
     bounds = _take(record_bounds(buffer, start, size), min(limit, num_probed))  # 1
     if num_probed < limit and num_probed < len(bounds):
         is_short = np.diff(bounds).max() < 256 + FRAME_BYTES
         walk = _short_record_bounds if is_short else record_bounds
-        others = _take(walk(buffer, int(bounds[-1]), size), limit - num_probed)
-        bounds = np.append(bounds, others[1:])
+        remaining = _take(walk(buffer, int(bounds[-1]), size), limit - num_probed)
+        bounds = np.append(bounds, remaining[1:])
     starts, ends = bounds[:-1], bounds[1:]  # 2
     lengths = ends - starts - FRAME_BYTES
-    wrong = _have_bad_headers(buffer, starts, lengths)
-    num_right = int(wrong.argmax()) if wrong.any() else len(starts)
-    num_whole = int(np.searchsorted(ends[:num_right], size, side="right"))
+    is_bad = _have_bad_headers(buffer, starts, lengths)
+    num_good = int(is_bad.argmax()) if is_bad.any() else len(starts)
+    num_whole = int(np.searchsorted(ends[:num_good], size, side="right"))
     end = int(ends[num_whole - 1]) if num_whole else start
     stop: StopReason = "incomplete"
-    if num_whole == num_right < len(starts):  # 3
+    if num_whole == num_good < len(starts):  # 3
         if num_whole:
             stop = "limit"
         elif length_at(buffer, start) is None:
@@ -129,7 +131,7 @@ def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
     """The offset of each record in `buffer[start:end]`, and the offset after the last one.
 
     Checksums are not verified, and the last record may extend beyond `end`. Only the lowest three
-    bytes of each length are read, because no record in a buffer is longer than they can express.
+    bytes of each length are read: no record in a buffer is longer than three bytes can express.
     """
     last = end - FRAME_BYTES
     while start <= last:
@@ -156,14 +158,14 @@ def _take(bounds: Iterator[int], limit: int) -> NDArray[np.int64]:
 
 
 def find_bad_headers(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
-    """Indices of the frames whose header has a different length or a wrong checksum, ascending."""
+    """Indices of the frames whose header has another length or a wrong checksum, ascending."""
     return np.flatnonzero(_have_bad_headers(buffer, frames.starts, frames.lengths))
 
 
 def _have_bad_headers(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """For each record, whether its header has a different length or a wrong checksum."""
+    """Whether the header of each record has another length than `lengths`, or a wrong checksum."""
     stored_lengths = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
     stored_crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
     bad: NDArray[np.bool_] = stored_crcs != for_lengths(masked_length_crc, lengths)
@@ -174,7 +176,7 @@ def _have_bad_headers(
 def stored_checksums(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """The masked CRC-32C that is stored after the payload of each of these records."""
+    """The masked CRC-32C that is stored after each payload."""
     fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
     crcs: NDArray[np.uint32] = fields[starts + lengths + HEADER_BYTES]
     return crcs
@@ -190,7 +192,7 @@ def length_at(buffer: bytearray, start: int) -> int | None:
 
 
 def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
-    """The checksum fields of records with these offsets and payload lengths."""
+    """The checksum fields of the records with the offsets `starts` and payload `lengths`."""
     return ChecksumFields(
         starts + 8,
         starts + lengths + HEADER_BYTES,
@@ -205,36 +207,39 @@ def find_damaged(
 ) -> NDArray[np.int64]:
     """Indices of the frames whose payload does not match its checksum, ascending.
 
-    About `slice_bytes` bytes are verified at once, and records are checked one by one only in a
-    slice with an error. The buffer is changed during the call, and restored before it returns.
+    Slices of about `slice_bytes` bytes are verified at once. Only in a slice with an error, records
+    are checked one by one. The buffer is changed during the call, and restored before the call
+    returns.
     """
     starts, lengths = frames.starts, frames.lengths
     if not len(starts):
         return np.empty(0, np.int64)
-    # 1. Cut the frames into slices. `cuts` are frame indices, `bounds` offsets in the buffer.
+    # 1. Cut the frames into slices: at the frame indices `cuts`, which are at the offsets `bounds`.
     # 2. Find the slices with an error.
-    # 3. Check each record of these slices.
-    first = np.searchsorted(starts, np.arange(starts[0], frames.end, slice_bytes)).tolist()  # 1
-    cuts = list(dict.fromkeys([*first, len(starts)]))
+    # 3. Check each record of the slices with an error.
+    first_frames = np.searchsorted(
+        starts, np.arange(starts[0], frames.end, slice_bytes)
+    ).tolist()  # 1
+    cuts = list(dict.fromkeys([*first_frames, len(starts)]))
     bounds = np.append(starts, frames.end)[cuts].tolist()
     fields = checksum_fields(starts, lengths)
     stored = fields.make_raw(buffer)  # 2
-    wrong = find_wrong_slices(buffer, bounds)
+    wrong_slices = find_wrong_slices(buffer, bounds)
     fields.restore(buffer, stored)
     data = np.frombuffer(buffer, np.uint8)
     damaged = [
         i
-        for number in wrong
-        for i in range(cuts[number], cuts[number + 1])
+        for index in wrong_slices
+        for i in range(cuts[index], cuts[index + 1])
         if masked_crc(data[starts[i] + HEADER_BYTES :][: lengths[i]]) != stored[i]  # 3
     ]
     return np.array(damaged, np.int64)
 
 
 def open_regular(path: str) -> int:
-    """A file descriptor for reading a regular file.
+    """Opens a regular file for reading; returns the file descriptor.
 
-    Raises OSError if the file cannot be opened or is not a regular one.
+    Raises OSError if the file cannot be opened, or is not a regular file.
     """
     # O_NONBLOCK: opening a FIFO would otherwise wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -247,8 +252,8 @@ def open_regular(path: str) -> int:
 class PayloadFile:
     """An open event file, from which payloads are read by offset, length and checksum.
 
-    The file may have been replaced by a copy since it was decoded: only its bytes matter. Used as a
-    context manager, it closes the file at the end.
+    Only the bytes matter: since it was decoded, the file may have been replaced by a copy. A `with`
+    statement closes the file at its end.
     """
 
     def __init__(self, path: str) -> None:
@@ -268,8 +273,8 @@ class PayloadFile:
     def payload(self, offset: int, length: int, crc: int) -> bytes:
         """The payload of the record at `offset`, which must have the masked checksum `crc`.
 
-        Raises DataLossError if the file holds other bytes there, NotFoundError if it cannot be
-        read.
+        Raises DataLossError if the file has other bytes there, and NotFoundError if the file cannot
+        be read.
         """
         what = f"the record at offset {offset} of {self.path}"
         try:

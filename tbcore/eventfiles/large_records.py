@@ -1,9 +1,9 @@
 """Large records: reads events that are larger than a piece, without holding them in memory.
 
-Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. The store keeps
-only their location in the file. So the event is *stripped*: its large fields are left empty. A file
-may be sparse, so that a record of any length takes next to no space on disk. Therefore what is kept
-of an event has a budget.
+Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. Of such a value,
+the store keeps only a reference. So the event is *stripped*: its large fields are left empty. What
+is kept of an event has a budget, because a record of any length may take next to no space on disk,
+in a sparse file.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _MIN_FIELD_COST_BYTES = 16
 """Minimum number of bytes charged for each field, since very many small fields take time."""
 
 _CHUNK_BYTES = 1 << 20
-"""Bytes that are read at once to compute a checksum."""
+"""Number of bytes that are read at once to compute a checksum."""
 _MAX_KEPT_FIELD_BYTES = 1 << 12
-"""Maximum size of a field that is always kept. A larger tensor holds more than one number, so it
-is no scalar."""
+"""Maximum size of a field that is kept although it may be large. A tensor above this size has more
+than one number, so it is no scalar."""
 
 _EMPTIED: Mapping[int, Any] = {}
-"""Stands for a field that is left empty if it is large."""
+"""Marks a field that is left empty if it is large."""
 # Fields of a Summary.Value: the old histogram, image, histo, audio and tensor.
 _VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
 _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
-"""The fields of an event that may be large. Maps a field number to `_EMPTIED`, or to the fields
-that may be large in the message of this field."""
+"""Maps the number of each field of an event that may be large to `_EMPTIED`. A field that is
+emptied in part is mapped to a dict of the same form, for the fields of its message."""
 
 
 def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
-    """Masked CRC-32C of `length` bytes of a file; None if the file ends before them."""
+    """Masked CRC-32C of `length` bytes of a file; None if the file ends before the last of them."""
     crc, end = 0, offset + length
     while offset < end:
         chunk = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
@@ -51,8 +51,8 @@ def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
 def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int) -> bytes:
     """The serialized event at an offset of a file, with its large fields left empty.
 
-    Raises protobuf's DecodeError if the bytes are not a valid message, or if what is kept costs
-    more than `max_bytes`.
+    Raises protobuf's DecodeError if the bytes are not a valid message, or if the fields that are
+    kept cost more than `max_bytes`.
     """
     return bytes(_stripped(_Window(descriptor, max_bytes), offset, offset + length, _EVENT))
 
@@ -60,7 +60,7 @@ def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int)
 def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
     """The message in bytes `at` to `end` of the file, with its large fields left empty.
 
-    `fields` has those that may be large, as `_EVENT` does.
+    `fields` has the fields of this message that may be large, in the form of `_EVENT`.
     """
     kept = bytearray()
     while at < end:
@@ -114,6 +114,6 @@ class _Window:
         return self._data[start : start + size]
 
     def varint(self, at: int) -> tuple[int, int]:
-        """The number at an offset, and the offset after it."""
+        """Decodes the varint at an offset; returns the number and the offset after it."""
         value, size = wire.varint(self.read(at, wire.MAX_VARINT_BYTES), 0)
         return value, at + size

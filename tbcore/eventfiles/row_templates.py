@@ -1,8 +1,12 @@
 """Row templates: decode the cycle of tags that a trainer logs, step after step, as a matrix.
 
-When the same layouts repeat in the same order, a stretch of the file is a matrix of bytes, with one
-row for each step and one record for each tag. Its records need not be walked: all rows are compared
-with a template at once, and each column of numbers is a strided view of the buffer.
+When the same layouts repeat in the same order, a stretch of the file is a *block*: a matrix of
+bytes, in which each row is one repetition of the cycle, usually one step with a record for each
+tag. The records need not be found one by one: all repetitions are compared with a template at once,
+and each column of numbers is a strided view of the buffer.
+
+Here the rows of that matrix are called repetitions (`repeats`), since a row is one value of a
+series.
 """
 
 from __future__ import annotations
@@ -34,18 +38,18 @@ from tbcore.tuning import Tuning
 
 MAX_CYCLE_RECORDS = 1 << 12
 """Maximum number of records in a cycle."""
-MIN_ROWS = 2
-"""Minimum number of rows in a block. Fewer are decoded faster in rounds."""
+MIN_REPEATS = 2
+"""Minimum number of repetitions in a block. A single one is decoded faster in a round."""
 
 INTACT_BYTES = 64
-"""Bytes at the end of a block that are left unchanged, because a fingerprint is taken of them."""
+"""Number of bytes at the end of a block that are not overwritten: a fingerprint covers them."""
 
 
 def find_cycle(numbers: NDArray[np.int64]) -> int:
-    """Length of the shortest cycle of layouts that occurs twice in succession at the end.
+    """Number of records in the shortest cycle that occurs twice in succession at the end.
 
-    `numbers` are the layout numbers of the records, -1 for a record without a layout. Returns 0 if
-    there is no such cycle.
+    `numbers` has the layout number of each record, or -1 for a record without a layout. Returns 0
+    if there is no such cycle.
     """
     longest = min(len(numbers) // 2, MAX_CYCLE_RECORDS)
     if not longest or numbers[-1] < 0:
@@ -59,33 +63,33 @@ def find_cycle(numbers: NDArray[np.int64]) -> int:
 
 
 class _ValueLocation(NamedTuple):
-    """Where one value of a row is, in bytes from the start of the row."""
+    """Where one value of a cycle is. Offsets are in bytes from the start of the repetition."""
 
     record: int
-    """Offset of its record."""
+    """Offset of the record that holds the value."""
     value_index: int
     """Index of the value in its event."""
     value: int
-    """Offset of its number."""
+    """Offset of the number that the value is."""
     dtype: str
     """Type of the number in the file."""
     step_width: int
-    """Bytes of the step's varint; 0 without a step."""
+    """Number of bytes in the varint of the event's step; 0 if the event has no step field."""
 
 
 class _TemplateColumn(NamedTuple):
-    """The values of one (tag, field) in a row."""
+    """Where the values of one (tag, field) are in a cycle."""
 
     tag: str
     field: str
     metadata: tuple[_ValueLocation, bytes] | None
     """Location of the first value that carries metadata, and its serialized SummaryMetadata."""
     locations: list[_ValueLocation]
-    """One for each value that the tag has in a row, in file order."""
+    """Location of each value of this (tag, field) in the cycle, in file order."""
 
 
 class RowTemplate:
-    """A cycle of layouts as bytes: which of them are constant, and where the numbers are."""
+    """The bytes of a cycle of layouts: which bytes are constant, and where the numbers are."""
 
     def __init__(self, layouts: Sequence[Layout], tuning: Tuning) -> None:
         self._tuning = tuning
@@ -93,7 +97,7 @@ class RowTemplate:
         masks: list[NDArray[np.uint8]] = []
         columns: dict[tuple[str, str], _TemplateColumn] = {}
         self._records: list[tuple[int, int]] = []
-        """Offset in the row and payload length of each record."""
+        """For each record of the cycle, its offset in the cycle and the length of its payload."""
         start = 0
         for layout in layouts:
             length = layout.offsets.length
@@ -117,127 +121,145 @@ class RowTemplate:
                     columns[slot.tag, slot.field] = column
                 column.locations.append(location)
             start += length + FRAME_BYTES
-        self.row_bytes = start
+        self.cycle_bytes = start
+        """Number of bytes in one repetition of the cycle."""
         self.num_records = len(self._records)
+        """Number of records in one repetition of the cycle."""
         self._columns = list(columns.values())
-        self._tile_rows = max(1, tuning.compare_tile_bytes // start)
-        """Rows that are compared as one: template and mask are repeated this many times."""
-        self._template = np.tile(np.concatenate(constants), self._tile_rows)
-        self._mask = np.tile(np.concatenate(masks), self._tile_rows)
+        self._tile_repeats = max(1, tuning.compare_tile_bytes // start)
+        """How often `_template` and `_mask` repeat the cycle: so many are compared as one."""
+        self._template = np.tile(np.concatenate(constants), self._tile_repeats)
+        self._mask = np.tile(np.concatenate(masks), self._tile_repeats)
 
-    def count_rows(
-        self, buffer: bytearray, start: int, size: int, *, min_rows: int = MIN_ROWS
+    def count_repeats(
+        self, buffer: bytearray, start: int, size: int, *, min_repeats: int = MIN_REPEATS
     ) -> int:
-        """Counts the rows at the start of `buffer[start:size]` that match and are undamaged.
+        """Counts the matching, undamaged repetitions at the start of `buffer[start:size]`.
 
-        A row matches if all its constant bits are those of the template. Returns 0 if fewer than
-        `min_rows` match, or fewer than MIN_ROWS if only matching rows fit before `size`. If the
-        result is not 0, the checksums in these rows may have been overwritten, except in their last
-        INTACT_BYTES.
+        A repetition matches if all its constant bits are equal to those of the template. Returns 0
+        if fewer than `min_repeats` match; but if all that fit before `size` match, MIN_REPEATS are
+        enough. If the result is not 0, the checksums of the counted repetitions may have been
+        overwritten, except in the last INTACT_BYTES.
         """
         data = np.frombuffer(buffer, np.uint8)
-        max_rows = (size - start) // self.row_bytes
-        num_rows = self._count_equal(data, start, max_rows)
-        if num_rows < (MIN_ROWS if num_rows == max_rows else max(min_rows, MIN_ROWS)):
+        max_repeats = (size - start) // self.cycle_bytes
+        num_repeats = self._count_equal(data, start, max_repeats)
+        if num_repeats < (
+            MIN_REPEATS if num_repeats == max_repeats else max(min_repeats, MIN_REPEATS)
+        ):
             return 0
-        return self._count_intact(buffer, start, num_rows)
+        return self._count_intact(buffer, start, num_repeats)
 
-    def _count_equal(self, data: NDArray[np.uint8], start: int, num_rows: int) -> int:
-        """Counts the rows that match, up to `num_rows`; checksums are not verified."""
-        slice_rows = max(1, self._tuning.check_slice_bytes // len(self._template)) * self._tile_rows
-        difference = np.empty(slice_rows * self.row_bytes, np.uint8)
+    def _count_equal(self, data: NDArray[np.uint8], start: int, num_repeats: int) -> int:
+        """Counts the repetitions that match, up to `num_repeats`; verifies no checksums."""
+        slice_repeats = (
+            max(1, self._tuning.check_slice_bytes // len(self._template)) * self._tile_repeats
+        )
+        difference = np.empty(slice_repeats * self.cycle_bytes, np.uint8)
         done = 0
-        while done < num_rows:
-            # Compare the first row alone. If it matches, others probably do: compare whole slices.
-            rows = min(slice_rows if done else 1, num_rows - done)
-            if rows > self._tile_rows:
-                rows -= rows % self._tile_rows
-            at = start + done * self.row_bytes
-            found = self._compare(data[at : at + rows * self.row_bytes], difference)
-            if found is not None:
-                return done + found // self.row_bytes
-            done += rows
+        while done < num_repeats:
+            # Compare the first repetition alone. If it matches, the next ones probably match too:
+            # compare whole slices.
+            count = min(slice_repeats if done else 1, num_repeats - done)
+            if count > self._tile_repeats:
+                count -= count % self._tile_repeats
+            at = start + done * self.cycle_bytes
+            differs_at = self._compare(data[at : at + count * self.cycle_bytes], difference)
+            if differs_at is not None:
+                return done + differs_at // self.cycle_bytes
+            done += count
         return done
 
-    def _compare(self, rows: NDArray[np.uint8], difference: NDArray[np.uint8]) -> int | None:
-        """Offset of the first byte in which a constant bit differs from the template, if any."""
-        difference = difference[: len(rows)]
-        width = min(len(rows), len(self._template))
+    def _compare(self, data: NDArray[np.uint8], difference: NDArray[np.uint8]) -> int | None:
+        """Offset of the first byte of `data` in which a constant bit is not that of the template.
+
+        Returns None if there is no such byte. `difference` is memory for the comparison.
+        """
+        difference = difference[: len(data)]
+        width = min(len(data), len(self._template))
         tiled = difference.reshape(-1, width)
-        np.bitwise_xor(rows.reshape(-1, width), self._template[:width], out=tiled)
+        np.bitwise_xor(data.reshape(-1, width), self._template[:width], out=tiled)
         np.bitwise_and(tiled, self._mask[:width], out=tiled)
         return int((difference != 0).argmax()) if difference.max() else None
 
-    def _count_intact(self, buffer: bytearray, start: int, num_rows: int) -> int:
-        """Counts the rows before the first one with a damaged payload."""
-        # 1. In a large block, verify slices of rows. The fields of each record in the cycle are a
-        #    strided slice of the buffer. Checksums of undamaged rows need not be restored, since
-        #    these rows are not read again.
-        # 2. In a small block, or in the first slice with an error, find the damaged record.
+    def _count_intact(self, buffer: bytearray, start: int, num_repeats: int) -> int:
+        """Counts the repetitions before the first one with a damaged payload."""
+        # 1. In a block of many repetitions, verify slices of it. The checksums of each record of
+        #    the cycle are a strided slice of the buffer. If nothing is damaged, the checksums need
+        #    not be restored, since the block is not read again.
+        # 2. In a block of few repetitions, or in the first slice with an error, find the first
+        #    damaged record.
         first = 0
-        if num_rows >= self._tuning.min_strided_block_rows:  # 1
-            row_bytes = self.row_bytes
-            end = start + num_rows * row_bytes
+        if num_repeats >= self._tuning.min_strided_block_rows:  # 1
+            cycle_bytes = self.cycle_bytes
+            end = start + num_repeats * cycle_bytes
             fields = [
                 ChecksumFields(
-                    slice(start + record + 8, end, row_bytes),
-                    slice(start + record + HEADER_BYTES + length, end, row_bytes),
+                    slice(start + record + 8, end, cycle_bytes),
+                    slice(start + record + HEADER_BYTES + length, end, cycle_bytes),
                     np.uint32(masked_length_crc(length)),
                     np.uint32(raw_length_crc(length)),
                     np.uint32(init_contribution(length)),
                 )
                 for record, length in self._records
             ]
-            slice_rows = max(1, self._tuning.check_slice_bytes // row_bytes)
-            bounds = [*range(start, end, slice_rows * row_bytes), end]
+            slice_repeats = max(1, self._tuning.check_slice_bytes // cycle_bytes)
+            bounds = [*range(start, end, slice_repeats * cycle_bytes), end]
             last_bytes = buffer[end - INTACT_BYTES : end]
             stored = [record_fields.make_raw(buffer) for record_fields in fields]
             wrong = find_wrong_slices(buffer, bounds)
             if not wrong:
                 buffer[end - INTACT_BYTES : end] = last_bytes
-                return num_rows
+                return num_repeats
             for record_fields, crcs in zip(fields, stored, strict=True):
                 record_fields.restore(buffer, crcs)
-            first = wrong[0] * slice_rows
-            num_rows = min(num_rows, first + slice_rows)
-        frames = self._frames(start, first, num_rows)  # 2
+            first = wrong[0] * slice_repeats
+            num_repeats = min(num_repeats, first + slice_repeats)
+        frames = self._frames(start, first, num_repeats)  # 2
         damaged = find_damaged(buffer, frames, slice_bytes=self._tuning.check_slice_bytes)
-        return first + int(damaged[0]) // self.num_records if len(damaged) else num_rows
+        return first + int(damaged[0]) // self.num_records if len(damaged) else num_repeats
 
     def _frames(self, start: int, first: int, stop: int) -> Frames:
-        """The records of the rows in `range(first, stop)`."""
+        """The frames of the repetitions with an index in `range(first, stop)`."""
         starts, lengths = np.array(self._records, np.int64).T
-        rows = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.row_bytes
-        end = start + stop * self.row_bytes
-        return Frames((rows + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
+        repeats = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
+        end = start + stop * self.cycle_bytes
+        return Frames((repeats + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
 
-    def _strided(self, buffer: bytearray, dtype: str, offset: int, num_rows: int) -> NDArray[Any]:
-        """A view of the number at `offset`, and of those at the same place in the next rows."""
-        return np.ndarray((num_rows,), dtype, buffer, offset, (self.row_bytes,))
+    def _strided(
+        self, buffer: bytearray, dtype: str, offset: int, num_repeats: int
+    ) -> NDArray[Any]:
+        """A view of the numbers that `num_repeats` repetitions hold at the same place.
 
-    def batch(self, buffer: bytearray, start: int, num_rows: int, base: int) -> Batch:
-        """The rows from `start` on as a batch; the buffer begins at offset `base` of the file."""
-        return Batch([self._column(c, buffer, start, num_rows, base) for c in self._columns])
+        `offset` is the offset in the buffer of the first of these numbers.
+        """
+        return np.ndarray((num_repeats,), dtype, buffer, offset, (self.cycle_bytes,))
+
+    def batch(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Batch:
+        """Decodes the block at `start`; the buffer begins at offset `base` of the file."""
+        return Batch([self._column(c, buffer, start, num_repeats, base) for c in self._columns])
 
     def _column(
-        self, column: _TemplateColumn, buffer: bytearray, start: int, num_rows: int, base: int
+        self, column: _TemplateColumn, buffer: bytearray, start: int, num_repeats: int, base: int
     ) -> ScalarColumn:
-        """The rows from `start` on of one (tag, field)."""
+        """Decodes one column of the block at `start`."""
         positions: Positions
         parts = [
-            self._columns_at(location, buffer, start, num_rows) for location in column.locations
+            self._columns_at(location, buffer, start, num_repeats) for location in column.locations
         ]
         firsts = [
             base + start + location.record + location.value_index for location in column.locations
         ]
         if len(parts) == 1:
             step, wall_time, value = parts[0]
-            positions = range(firsts[0], firsts[0] + num_rows * self.row_bytes, self.row_bytes)
+            positions = range(
+                firsts[0], firsts[0] + num_repeats * self.cycle_bytes, self.cycle_bytes
+            )
         else:
-            # The tag has several values per row. Sort by row, and within a row as written.
+            # The tag has several values in each repetition. Keep all values in file order.
             step, wall_time, value = (np.stack(c, axis=1).ravel() for c in zip(*parts, strict=True))
-            rows = np.arange(num_rows, dtype=np.int64)[:, np.newaxis] * self.row_bytes
-            positions = (rows + np.array(firsts, np.int64)).ravel()
+            repeats = np.arange(num_repeats, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
+            positions = (repeats + np.array(firsts, np.int64)).ravel()
         metadata = None
         if column.metadata:
             location, data = column.metadata
@@ -245,17 +267,17 @@ class RowTemplate:
         return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
 
     def _columns_at(
-        self, location: _ValueLocation, buffer: bytearray, start: int, num_rows: int
+        self, location: _ValueLocation, buffer: bytearray, start: int, num_repeats: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
-        """Steps, wall times and values of one location, of shape (num_rows,) each."""
+        """Steps, wall times and values at one location: three arrays of shape (num_repeats,)."""
         payload = start + location.record + HEADER_BYTES
-        wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_rows)
+        wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
         width = location.step_width
         if width:
             word = "|u1" if width == 1 else "<u4" if width <= 4 else "<u8"
-            words = self._strided(buffer, word, payload + STEP_OFFSET, num_rows)
+            words = self._strided(buffer, word, payload + STEP_OFFSET, num_repeats)
             step = decode_steps(words, width)
         else:
-            step = np.zeros(num_rows, np.int64)
-        value = self._strided(buffer, location.dtype, start + location.value, num_rows)
+            step = np.zeros(num_repeats, np.int64)
+        value = self._strided(buffer, location.dtype, start + location.value, num_repeats)
         return step, wall_time, as_value_column(value)

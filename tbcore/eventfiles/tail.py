@@ -51,9 +51,10 @@ class _Fingerprint(NamedTuple):
 
 
 class WholeFile(NamedTuple):
-    """What is known about a file that was read as a whole."""
+    """What a FileReader must know about a file whose bytes were all read at once."""
 
     opened: EventFile
+    """The file's status when it was opened."""
     first_bytes: bytes
     """The first bytes, for a fingerprint."""
     last_bytes: bytes
@@ -84,21 +85,21 @@ class FileReader:
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
-        """Fingerprints of the first bytes, of some in the middle, and of the last before `offset`.
-        They differ if the path belongs to a different file now, since wall times differ. They are
-        the same in a longer copy of the file, even if that has another inode."""
+        """Fingerprints of the first bytes, of bytes in the middle, and of the last bytes before
+        `offset`. A different file at the same path has other wall times, so its fingerprints
+        differ. A longer copy of the file has the same fingerprints, even if its inode differs."""
         self._blocked_by_bad_length = False
-        """Whether the record at `offset` has a damaged length, so that no other can be found."""
+        """Whether the record at `offset` has a damaged length, so that no later record is found."""
         self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None
-        """What the next `read` yields without opening the file."""
+        """The decoded items that the next `read` yields without opening the file."""
         self.is_unread = True
         """True until the first attempt to read the file."""
 
     def read_whole(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
         """Reads the whole file into the buffer, from index `at` on.
 
-        Returns None if it has more than `max_bytes`, is shorter than any record, or cannot be read.
-        Then `read` must be called, which also reports errors.
+        Returns None if the file has more than `max_bytes`, is shorter than any record, or cannot be
+        read. Then `read` must be called, which also reports errors.
         """
         self.is_unread = False
         self.opened_at_ns = time.time_ns()
@@ -112,7 +113,7 @@ class FileReader:
             if not FRAME_BYTES <= size <= max_bytes:
                 return None
             done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
-            # If the file shrank, it may have been rewritten, and the buffer may hold bytes of both.
+            # A file that shrank may have been rewritten: the buffer may mix old and new bytes.
             if done < size or os.fstat(descriptor).st_size < size:
                 return None
         except OSError:
@@ -125,15 +126,15 @@ class FileReader:
         return WholeFile(opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
 
     def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
-        """Keeps the items of an undamaged file that was read as a whole, for the next `read`.
+        """Gives the next `read` the decoded items of an undamaged file that was read as a whole.
 
-        Arrays of the items must stay valid until then.
+        Arrays in the decoded items must stay valid until that `read`.
         """
         self._preloaded = file, items
 
     @property
     def is_preloaded(self) -> bool:
-        """Whether the next `read` yields what was read ahead."""
+        """Whether the next `read` yields what `preload` received."""
         return self._preloaded is not None
 
     def read(
@@ -141,11 +142,12 @@ class FileReader:
         max_bytes: int = sys.maxsize,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Iterator[DecodedItem]:
-        """Decodes what is new, in file order, up to about `max_bytes` or until `is_enough` is true.
+        """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
-        Arrays of a batch are valid until the next item is requested. Raises FileReplacedError if
-        the file shrank or no longer holds the bytes that were read, even if that happens during
-        the call. Raises OSError if the file cannot be read or is not a regular file.
+        Arrays of a batch are valid until the next decoded item is requested. Raises
+        FileReplacedError if the file shrank or no longer holds the bytes that were read, even if
+        this happens during the call. Raises OSError if the file cannot be read or is not a regular
+        file.
         """
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
@@ -172,9 +174,9 @@ class FileReader:
             os.close(descriptor)
 
     def _check_unchanged(self, descriptor: int, size: int) -> os.stat_result:
-        """The file's status. Raises FileReplacedError if it was replaced.
+        """Returns the file's status. Raises FileReplacedError if the file was replaced.
 
-        That is so if it has fewer than `size` bytes, or if a fingerprint differs.
+        It was replaced if it has fewer than `size` bytes, or if a fingerprint differs.
         """
         status = os.fstat(descriptor)
         if status.st_size < size:
@@ -185,11 +187,11 @@ class FileReader:
         return status
 
     def _read_piece(
-        self, descriptor: int, left: int, is_enough: Callable[[], bool]
+        self, descriptor: int, remaining: int, is_enough: Callable[[], bool]
     ) -> Generator[DecodedItem, None, None]:
-        """Decodes as much as fits in the buffer, or one record that does not fit.
+        """Decodes the records that fit in the buffer, or one record that is too large for it.
 
-        `left` is the number of bytes that the file has from `offset` on.
+        `remaining` is the number of bytes between `offset` and the end of the file.
         """
         decoder = self._decoder
         if (
@@ -198,17 +200,17 @@ class FileReader:
         ):
             self.caught_up = True
             return
-        size = self._fill(descriptor, min(left, decoder.next_piece_bytes()))
+        size = self._fill(descriptor, min(remaining, decoder.next_piece_bytes()))
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
-        if length is not None and size < length + FRAME_BYTES <= left:
-            yield from self._read_large(descriptor, length, left)
+        if length is not None and size < length + FRAME_BYTES <= remaining:
+            yield from self._read_large(descriptor, length, remaining)
             return
-        # If the file was rewritten since it was opened, the buffer may hold bytes of the new one.
+        # If the file was rewritten since it was opened, the buffer may mix old and new bytes.
         self._check_unchanged(descriptor, self.offset + size)
-        head = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
+        first_bytes = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
         if self.offset == 0:
             self.first_event_time = _first_event_time(decoder.buffer, 0, size)
-        at_end = size == left
+        at_end = size == remaining
         num_before = len(self.problems)
         end = yield from decoder.decode(
             size,
@@ -220,7 +222,7 @@ class FileReader:
         if end.consumed:
             begin = max(end.consumed - _FINGERPRINT_BYTES, 0)
             self._record_fingerprint(
-                head, bytes(decoder.buffer[begin : end.consumed]), end.consumed
+                first_bytes, bytes(decoder.buffer[begin : end.consumed]), end.consumed
             )
         self.offset += end.consumed
         if end.stop == "bad_length" and not self._blocked_by_bad_length:
@@ -232,20 +234,20 @@ class FileReader:
         self.caught_up = is_done and end.stop != "paused"
 
     def _read_large(
-        self, descriptor: int, length: int, left: int
+        self, descriptor: int, length: int, remaining: int
     ) -> Generator[DecodedItem, None, None]:
         """Decodes one record that is complete and does not fit in the buffer."""
         offset, size = self.offset, length + FRAME_BYTES
         num_bytes = min(size, _FINGERPRINT_BYTES)
-        head = os.pread(descriptor, num_bytes, offset)
+        first_bytes = os.pread(descriptor, num_bytes, offset)
         event, crc = _read_large_event(descriptor, offset, length, self.tuning)
-        last = os.pread(descriptor, num_bytes, offset + size - num_bytes)
+        last_bytes = os.pread(descriptor, num_bytes, offset + size - num_bytes)
         self._check_unchanged(descriptor, offset + size)
-        is_last = size == left
+        is_last = size == remaining
         self.caught_up = is_last
         self._blocked_by_bad_length = False
         if crc is None and is_last:
-            return  # Perhaps the writer has not written all of its bytes yet.
+            return  # Perhaps the writer has not written all bytes of the record yet.
         num_before = len(self.problems)
         if crc is None:
             self.problems.append(Damage(offset, "payload checksum wrong"))
@@ -255,12 +257,12 @@ class FileReader:
             if offset == 0:
                 self.first_event_time = event.wall_time
             yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
-        self._record_fingerprint(head, last, size)
+        self._record_fingerprint(first_bytes, last_bytes, size)
         self.offset += size
         self._log_first_problem(num_before)
 
     def _fill(self, descriptor: int, size: int) -> int:
-        """Reads at most `size` bytes from `offset` on into the buffer; returns the number read."""
+        """Fills the buffer with up to `size` bytes from `offset` on; returns how many were read."""
         view = memoryview(self._decoder.buffer)[:size]
         done = 0
         while done < size:
@@ -270,23 +272,25 @@ class FileReader:
             done += count
         return done
 
-    def _record_fingerprint(self, head: bytes, last: bytes, consumed: int) -> None:
+    def _record_fingerprint(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:
         """Updates the fingerprints after `consumed` bytes were decoded from `offset` on.
 
-        `head` has the first bytes of the piece, and `last` the last ones that were decoded. They
-        are from the buffer, because the file may have changed since.
+        `first_bytes` are the first bytes of the piece, and `last_bytes` the last bytes of it that
+        were decoded. Both are as they were decoded, because the file may have changed since then.
         """
-        length = len(last)
-        first, *middles = self._fingerprints or [_Fingerprint(0, length, masked_crc(head[:length]))]
-        # `middles` ends with the previous `end`. It is kept only if it is at least twice as far
-        # into the file as the one before it, so that the fingerprints are spread over the file.
+        length = len(last_bytes)
+        first, *middles = self._fingerprints or [
+            _Fingerprint(0, length, masked_crc(first_bytes[:length]))
+        ]
+        # The last of `middles` is the previous `end`. It is kept only if its offset is at least
+        # twice that of the fingerprint before it, so that fingerprints are spread over the file.
         if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
             middles.pop()
-        end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last))
+        end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last_bytes))
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
     def _log_first_problem(self, num_before: int) -> None:
-        """Logs the first problem of a file; `num_before` is how many were known before."""
+        """Logs the file's first problem, if the file had `num_before` == 0 problems until now."""
         if num_before == 0 and self.problems:
             more = len(self.problems) - 1
             logger.warning(
@@ -322,7 +326,7 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
 
 
 def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
-    """Wall time of the first event of the file in `buffer[begin:end]`; None if incomplete."""
+    """Wall time of the first event in `buffer[begin:end]`; None if it is cut short or damaged."""
     length = length_at(buffer, begin) if end - begin >= FRAME_BYTES else None
     if length is None or begin + length + FRAME_BYTES > end:
         return None
@@ -332,7 +336,10 @@ def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
 def _read_large_event(
     descriptor: int, offset: int, length: int, tuning: Tuning
 ) -> tuple[Event | None, int | None]:
-    """The stripped event of a large record, and its masked checksum; None if one is damaged."""
+    """The stripped event of a large record, and the masked checksum of the record's payload.
+
+    Both are None if the checksum is wrong. Only the event is None if the payload is no valid event.
+    """
     crc = checksum_at(descriptor, offset + HEADER_BYTES, length)
     stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
     if crc is None or crc.to_bytes(4, "little") != stored:
@@ -347,7 +354,7 @@ def _read_large_event(
 
 
 def _wall_time(payload_and_crc: bytes) -> float | None:
-    """Wall time of the event in a payload with its checksum; None if these are damaged."""
+    """Wall time of the event in a payload, which its checksum follows; None if it is damaged."""
     payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
     if masked_crc(payload) != int.from_bytes(crc, "little"):
         return None

@@ -12,8 +12,6 @@ from tbcore.errors import DecodeError
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
 from tbcore.eventfiles.proto.types_pb2 import DataType
 
-# DataType: (numpy form of an element in tensor_content, field that holds elements otherwise).
-# bfloat16 has no numpy type: it is the upper half of a float32.
 _FORMS: dict[DataType, tuple[str, str]] = {
     DataType.DT_FLOAT: ("<f4", "float_val"),
     DataType.DT_DOUBLE: ("<f8", "double_val"),
@@ -32,19 +30,24 @@ _FORMS: dict[DataType, tuple[str, str]] = {
     DataType.DT_UINT32: ("<u4", "uint32_val"),
     DataType.DT_UINT64: ("<u8", "uint64_val"),
 }
+"""Maps a DataType to the numpy dtype of elements in `tensor_content`, and to the field that holds
+the elements if there is no `tensor_content`. bfloat16 has no numpy dtype: an element is the upper
+half of a float32."""
 _NOT_REAL = {
     DataType.DT_STRING,
     DataType.DT_BOOL,
     DataType.DT_COMPLEX64,
     DataType.DT_COMPLEX128,
 }
+"""Types whose elements are not real numbers."""
 
 
 def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
     """The tensor's elements in its shape, read-only: numbers, or bytes objects for DT_STRING.
 
-    bfloat16 becomes float32. A single element stands for a tensor full of it. A tensor without a
-    shape is a scalar. Raises DecodeError if type, shape and number of elements do not agree.
+    bfloat16 becomes float32. If only one element is stored, all elements are equal to it. A tensor
+    without a shape is a scalar. Raises DecodeError for a type that is not supported, or if the
+    shape and the number of elements do not agree.
     """
     if tensor.dtype not in _FORMS:
         raise DecodeError(f"tensor of type {_type_name(tensor)}, which tbcore does not decode")
@@ -63,7 +66,7 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
                 f"tensor of shape {list(shape)} needs {count} elements, found {len(elements)}"
             )
     except ValueError as error:
-        # More dimensions, or larger ones, than an array can have.
+        # A numpy array cannot have so many dimensions, or such large ones.
         raise DecodeError(f"tensor of {len(shape)} dimensions: {error}") from None
     array.flags.writeable = False
     return array
@@ -72,8 +75,8 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
 def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
     """The number in a tensor with exactly one real element, else None.
 
-    float32 if it was written as float32, float16 or bfloat16, else float64: integers above 2**53
-    are rounded.
+    A float32 if it was written as float32, float16 or bfloat16, else a float64. So integers above
+    2**53 are rounded.
     """
     if tensor.dtype in _NOT_REAL or any(d.size != 1 for d in tensor.tensor_shape.dim):
         return None
@@ -87,7 +90,7 @@ def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
 
 
 def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
-    """A TensorProto as writers make it: numbers in tensor_content, strings in string_val.
+    """The usual TensorProto of an array: numbers in `tensor_content`, strings in `string_val`.
 
     Takes arrays of numbers, bools, str or bytes. Raises DecodeError for any other dtype.
     """
@@ -109,7 +112,7 @@ def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
 
 
 def _elements(tensor: TensorProto) -> NDArray[Any]:
-    """The stored elements as a one-dimensional array, even if one stands for the whole tensor."""
+    """The stored elements in one dimension; there may be a single one for the whole tensor."""
     form, field = _FORMS[tensor.dtype]
     if tensor.dtype == DataType.DT_STRING:
         strings = np.empty(len(tensor.string_val), object)

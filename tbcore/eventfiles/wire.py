@@ -8,7 +8,7 @@ takes too much memory. A message is a sequence of fields:
     wire type   content
     0           varint
     1           8 bytes
-    2           varint of a length, and as many bytes
+    2           varint of a length, then that number of bytes
     5           4 bytes
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 MAX_VARINT_BYTES = 10
-"""A longer varint would have more than 64 bits."""
+"""Maximum number of bytes in a varint: at seven bits per byte, enough for 64 bits."""
 
 
 class Field(NamedTuple):
@@ -30,7 +30,7 @@ class Field(NamedTuple):
     number: int
     wire_type: int
     begin: int
-    """Offset of the content: of a number, or of the first byte after a length."""
+    """Offset of the content. With wire type 2, the content begins after the length."""
     end: int
     """Offset after the content."""
 
@@ -71,7 +71,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
 
 
 FIXED_SIZES = {1: 8, 5: 4}
-"""Wire type to the size of its content in bytes."""
+"""Maps a wire type to the size of its content, in bytes."""
 
 
 def encode_varint(number: int) -> bytes:
@@ -94,6 +94,6 @@ def double_field(number: int, value: float) -> bytes:
 
 
 def bytes_field(number: int, content: bytes | str) -> bytes:
-    """Encodes a field of type bytes or string, or one that holds a serialized message."""
+    """Encodes a field whose type is bytes, string or a message, which must be serialized."""
     data = content.encode() if isinstance(content, str) else content
     return encode_varint(number << 3 | 2) + encode_varint(len(data)) + data

@@ -205,15 +205,15 @@ class Collector:
 
 
 def read_all(
-    path: Path, *, blocks: bool, sizes: list[int] | None = None, tuning: Tuning = SMALL
+    path: Path, *, fast: bool, sizes: list[int] | None = None, tuning: Tuning = SMALL
 ) -> Collector:
     """Reads a copy of the file that grows to these sizes one after the other, then to its own."""
     content = path.read_bytes()
-    growing = path.with_name(f"growing-{blocks}.tfevents")
+    growing = path.with_name(f"growing-{fast}.tfevents")
     growing.write_bytes(b"")
     collector, file = (
         Collector(),
-        FileReader(str(growing), 0, Decoder(blocks=blocks, tuning=tuning)),
+        FileReader(str(growing), 0, Decoder(fast=fast, tuning=tuning)),
     )
     for size in [*(sizes or []), len(content)]:
         with growing.open("r+b") as stream:
@@ -229,8 +229,8 @@ def read_all(
 
 def assert_same_as_protobuf(path: Path, sizes: list[int], tuning: Tuning = SMALL) -> None:
     """The rows are the same if the file grows to these sizes, and in small files of each size."""
-    plain = read_all(path, blocks=False, sizes=sizes, tuning=tuning)
-    assert_same([read_all(path, blocks=True, sizes=sizes, tuning=tuning)], [plain])
+    plain = read_all(path, fast=False, sizes=sizes, tuning=tuning)
+    assert_same([read_all(path, fast=True, sizes=sizes, tuning=tuning)], [plain])
     content = path.read_bytes()
     assert_same_in_batches(
         path.parent, [content[:size] for size in [*sizes, len(content)]] * 2, tuning
@@ -316,7 +316,7 @@ def test_same_rows_with_damage(
     content = bytearray(b"".join(map(record_bytes, payloads)))
     path = tmp_path / "a.tfevents"
     path.write_bytes(content)
-    whole = read_all(path, blocks=False, tuning=tuning)
+    whole = read_all(path, fast=False, tuning=tuning)
     for _ in range(data.draw(st.integers(1, 3))):
         if content:
             edge = min(40, len(content))
@@ -328,7 +328,7 @@ def test_same_rows_with_damage(
     path.write_bytes(content)
     sizes = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=2)))
     assert_same_as_protobuf(path, sizes, tuning)
-    damaged = read_all(path, blocks=True, tuning=tuning)
+    damaged = read_all(path, fast=True, tuning=tuning)
     assert set(damaged.rows[:-3]) <= set(whole.rows[:-3])
 
 
@@ -375,7 +375,7 @@ def test_every_flipped_bit_in_a_cycle_of_records(tmp_path: Path, fast: bool) -> 
     starts = np.cumsum([0, *map(len, frames)]).tolist()
     path = tmp_path / "a.tfevents"
     path.write_bytes(content)
-    whole = read_all(path, blocks=fast).rows[:-3]
+    whole = read_all(path, fast=fast).rows[:-3]
     assert len(whole) == 24
     victim = 9
     for offset in range(starts[victim], starts[victim + 1]):
@@ -383,7 +383,7 @@ def test_every_flipped_bit_in_a_cycle_of_records(tmp_path: Path, fast: bool) -> 
             flipped = bytearray(content)
             flipped[offset] ^= 1 << bit
             path.write_bytes(flipped)
-            rows = read_all(path, blocks=fast).rows[:-3]
+            rows = read_all(path, fast=fast).rows[:-3]
             in_header = offset < starts[victim] + 12
             assert rows == (whole[:victim] + ([] if in_header else whole[victim + 1 :]))
 
@@ -400,7 +400,7 @@ def test_cycles_longer_than_the_buffer(tmp_path: Path) -> None:
     path.write_bytes(b"".join(map(record_bytes, payloads)))
     for buffer_bytes in (150, 240, 260, 1000):
         tuning = replace(SMALL, piece_bytes=buffer_bytes)
-        assert len(read_all(path, blocks=True, tuning=tuning).rows) == 5 * 99 + 3
+        assert len(read_all(path, fast=True, tuning=tuning).rows) == 5 * 99 + 3
 
 
 DIM_BEYOND_SHAPE = b"\x2a\x0f\x0a\x0d\x0a\x03tag\x42\x06\x08\x07\x12\x02\x12\x01"
@@ -526,17 +526,17 @@ def assert_same(fast: list[Collector], plain: list[Collector]) -> None:
 def assert_same_files(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
     """Files with these contents have the same rows, read one by one, preloaded or not."""
 
-    def files(*, blocks: bool) -> list[FileReader]:
-        return write_files(tmp_path, contents, Decoder(blocks=blocks, tuning=tuning))
+    def files(*, fast: bool) -> list[FileReader]:
+        return write_files(tmp_path, contents, Decoder(fast=fast, tuning=tuning))
 
-    plain = read_one_by_one(files(blocks=False))
-    assert_same(read_one_by_one(files(blocks=True)), plain)
-    assert_same(read_one_by_one(files(blocks=True), SmallFileReader(tuning=tuning)), plain)
+    plain = read_one_by_one(files(fast=False))
+    assert_same(read_one_by_one(files(fast=True)), plain)
+    assert_same(read_one_by_one(files(fast=True), SmallFileReader(tuning=tuning)), plain)
 
 
 def assert_same_in_batches(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
     """Files with these contents have the same rows if they are preloaded in batches."""
-    plain = read_one_by_one(write_files(tmp_path, contents, Decoder(blocks=False, tuning=tuning)))
+    plain = read_one_by_one(write_files(tmp_path, contents, Decoder(fast=False, tuning=tuning)))
     fast = write_files(tmp_path, contents, Decoder(tuning=tuning))
     assert_same(read_in_batches(fast, tuning), plain)
 

@@ -263,7 +263,7 @@ def test_unusual_files_have_the_same_rows(
     files = readers_of(paths)
     small_files.preload(files)
     assert [file.is_preloaded for file in files] == [True, is_preloaded, True]
-    plain = [FileReader(str(path), 0, Decoder(blocks=False)) for path in paths]
+    plain = [FileReader(str(path), 0, Decoder(fast=False)) for path in paths]
     found = [comparable(file.read()) for file in files]
     assert found == [comparable(file.read()) for file in plain]
 

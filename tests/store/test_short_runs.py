@@ -122,12 +122,12 @@ def write_runs(logdir: Path, write: Write) -> None:
 
 
 class Runs:
-    """Readers of all runs below a directory; with `blocks` false they decode event by event."""
+    """Readers of all runs below a directory; with `fast` false they decode event by event."""
 
-    def __init__(self, logdir: Path, *, blocks: bool, **options: Any) -> None:
+    def __init__(self, logdir: Path, *, fast: bool, **options: Any) -> None:
         self._specs = [LogdirSpec(None, str(logdir))]
-        self._small_files = SmallFileReader() if blocks else None
-        decoder = Decoder(blocks=blocks)
+        self._small_files = SmallFileReader() if fast else None
+        decoder = Decoder(fast=fast)
         names = scan(self._specs).runs
         self._readers = {name: RunReader(decoder, **options) for name in names}
 
@@ -190,14 +190,14 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_a_table_gives_the_same_as_its_rows(tmp_path: Path, tables: list[bool], form: str) -> None:
     """Columns, kinds, order of tags, metadata, non-finite tags and times are equal."""
     write_runs(tmp_path, FORMS[form])
-    fast = Runs(tmp_path, blocks=True).read()
+    fast = Runs(tmp_path, fast=True).read()
     if form == "doubles":
         assert tables == [False] * (NUM_RUNS - 2), (
             "tables from the third run on, none added as a whole"
         )
     else:
         assert tables == TABLES.get(form, [True]) * NUM_RUNS
-    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -206,8 +206,8 @@ def test_runs_that_began_with_a_table_can_grow(
 ) -> None:
     """The runs get more rows, new tags, and a restart in a second file."""
     write_runs(tmp_path, FORMS[form])
-    fast = Runs(tmp_path, blocks=True).read()
-    plain_ones = Runs(tmp_path, blocks=False).read()
+    fast = Runs(tmp_path, fast=True).read()
+    plain_ones = Runs(tmp_path, fast=False).read()
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents") as writer:
             for step in range(STEPS, 3 * STEPS):
@@ -235,10 +235,10 @@ def test_a_restart_drops_rows_of_a_table_that_came_after_restarts(
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=2.0) as writer:
             writer.add_session_log("START", 5)
             plain(writer, run, 5)
-    fast = Runs(tmp_path, blocks=True).read()
+    fast = Runs(tmp_path, fast=True).read()
     assert any(tables)
     assert {len(series) for series in fast.series("loss")} == {6}
-    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
 def test_tables_of_files_without_a_version_are_added_by_column(
@@ -249,17 +249,17 @@ def test_tables_of_files_without_a_version_are_added_by_column(
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", file_version=None) as writer:
             for step in [*range(20), *range(10, 20)]:
                 plain(writer, run, step)
-    fast = Runs(tmp_path, blocks=True).read()
+    fast = Runs(tmp_path, fast=True).read()
     assert tables
     assert not any(tables)
-    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
 def test_max_points_limits_short_runs_too(tmp_path: Path) -> None:
     """The rows are the same as in runs that are decoded event by event."""
     write_runs(tmp_path, plain)
-    fast = Runs(tmp_path, blocks=True, max_points=10).read()
-    assert fast.contents() == Runs(tmp_path, blocks=False, max_points=10).read().contents()
+    fast = Runs(tmp_path, fast=True, max_points=10).read()
+    assert fast.contents() == Runs(tmp_path, fast=False, max_points=10).read().contents()
     assert {len(series) for series in fast.series("loss")} == {10}
 
 
@@ -271,7 +271,7 @@ def test_series_in_one_block_are_aligned_and_have_little_spare_capacity(
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
             for tag in range(20):
                 writer.add_scalar(f"tag{tag}", tag, run)
-    runs = Runs(tmp_path, blocks=True).read()
+    runs = Runs(tmp_path, fast=True).read()
     assert any(tables)
     for series in runs.series("tag7"):
         assert series.is_trimmed
@@ -287,11 +287,11 @@ def test_unused_spare_capacity_is_trimmed(tmp_path: Path, tables: list[bool]) ->
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=200.0) as writer:
             for step in range(4 * STEPS):
                 writer.add_scalar("other", step, step)
-    runs = Runs(tmp_path, blocks=True).read()
+    runs = Runs(tmp_path, fast=True).read()
     assert any(tables)
     views = runs.views()
     assert all(tag.series[0].is_trimmed for view in views for tag in view.tags.values())
-    assert runs.contents() == Runs(tmp_path, blocks=False).read().contents()
+    assert runs.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
 def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
@@ -301,9 +301,9 @@ def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
     for number in range(100):
         with EventFileWriter(tmp_path / f"{number:02}.tfevents", wall_time=1.0) as writer:
             writer.add_scalar(f"of {number}", 1.0, 0)
-    fast = Runs(tmp_path, blocks=True).read()
+    fast = Runs(tmp_path, fast=True).read()
     assert tables == [True] * 65 + [False] * 35
-    assert fast.contents() == Runs(tmp_path, blocks=False).read().contents()
+    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
 def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
@@ -316,7 +316,7 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
 
     scalars, pictures = (Claim("simple_value"),), (Claim(plugin_name="pictures"),)
     write_runs(tmp_path, plain)
-    runs = Runs(tmp_path, blocks=True)
+    runs = Runs(tmp_path, fast=True)
     assert listed() == [([], [])] * NUM_RUNS
     runs.read()
     assert any(tables)
@@ -344,7 +344,7 @@ def test_series_are_created_on_access(
 
     monkeypatch.setattr(SeriesBlock, "series", series)
     write_runs(tmp_path, uneven)
-    runs = Runs(tmp_path, blocks=True).read()
+    runs = Runs(tmp_path, fast=True).read()
     views = runs.views()[2:]
     assert len({id(view.tag_index) for view in views}) == 1, (
         "runs with equal tags do not share a tag index"
@@ -366,7 +366,7 @@ def test_a_series_stays_the_same_object_when_the_run_grows(
     path = tmp_path / "1.tfevents"
     with EventFileWriter(path, wall_time=1.0) as writer:
         plain(writer, 0, 0)
-    runs = Runs(tmp_path, blocks=True).read()
+    runs = Runs(tmp_path, fast=True).read()
     [before] = runs.series("loss")
     with EventFileWriter(tmp_path / "2.tfevents", wall_time=2.0) as writer:
         writer.add_scalar("new", 1.0, 0)
@@ -378,9 +378,9 @@ def test_a_series_stays_the_same_object_when_the_run_grows(
 def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool]) -> None:
     """The view's series may be created after the run has grown, or has dropped orphaned rows."""
     write_runs(tmp_path, plain)
-    runs = Runs(tmp_path, blocks=True).read()
+    runs = Runs(tmp_path, fast=True).read()
     before = runs.views()
-    untouched = Runs(tmp_path, blocks=True).read().views()
+    untouched = Runs(tmp_path, fast=True).read().views()
     with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
         writer.add_scalar("loss", 7.0, STEPS)
     runs.read()
@@ -449,9 +449,9 @@ def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:
             writer.add_text("long", "text" * 2000, 0)
     found = readers(tmp_path, tuning)
     preload_small_files(SmallFileReader(tuning=tuning), found)
-    assert [reader.not_started for reader in found] == [False, False, True, True, False, False]
+    assert [reader.is_unread for reader in found] == [False, False, True, True, False, False]
     preload_small_files(SmallFileReader(tuning=tuning), found[2:])
-    assert [reader.not_started for reader in found] == [False, False, False, True, False, False]
+    assert [reader.is_unread for reader in found] == [False, False, False, True, False, False]
 
 
 def test_a_file_may_change_after_it_was_preloaded(
