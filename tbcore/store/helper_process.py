@@ -3,8 +3,8 @@
     loader  -- files of some runs -->  helper process
             <-- their RunReaders  --   (reads them, as the loader would)
 
-The loader uses a returned reader as if it had read the run itself. The columns are passed in memory
-that both processes map, and the loader does not copy them; only the objects around them are
+The loader continues with a returned reader in place of its own. The columns are passed in memory
+that both processes map, and the loader does not copy the columns; only the objects around them are
 pickled. The helper returns a reader only if it has read the whole run and nothing was wrong. In all
 other cases (damage, a file that changed while it was read, a helper that died) the loader reads the
 run itself. So errors are handled in the loader only.
@@ -47,7 +47,7 @@ _HEADER_BYTES = 8
 _ALIGNMENT_BYTES = 8
 """Each block in a message begins at a multiple of this, so that its columns are aligned."""
 _MAX_PARTS_PER_WRITE = 512
-"""Maximum number of buffers in one system call; systems accept about a thousand."""
+"""Maximum number of parts of a message that one system call writes; systems accept about 1000."""
 _MAX_DESCRIPTOR = 1 << 16
 """No file descriptor that is open when a server starts is higher than this."""
 
@@ -61,7 +61,7 @@ class HelperError(Exception):
 
 
 class HelperProcess:
-    """A running helper process. It returns the batches of runs in the order they were assigned."""
+    """A running helper process. It returns batches of runs in the order of assignment."""
 
     def __init__(self, decoder: Decoder, **options: Any) -> None:
         """Forks the process, which takes a millisecond: all modules are imported already.
@@ -95,7 +95,7 @@ class HelperProcess:
             raise HelperError(str(error)) from None
 
     def has_result(self, timeout: float) -> bool:
-        """Waits at most `timeout` seconds until there is a result, or the helper has ended."""
+        """Waits up to `timeout` seconds; returns whether there is a result, or the helper ended."""
         poll = select.poll()  # Not select(), which knows only the first 1024 descriptors.
         poll.register(self._connection, select.POLLIN)
         return bool(poll.poll(timeout * 1000))
@@ -103,8 +103,8 @@ class HelperProcess:
     def receive_result(self) -> list[RunReader | None]:
         """Waits for the result of the oldest batch that has not been returned.
 
-        This is, for each run, a reader that has read all data, or None if anything was wrong.
-        Raises HelperError.
+        Returns, for each run of the batch, a reader that has read all data, or None if anything was
+        wrong. Raises HelperError.
         """
         try:
             readers: list[RunReader | None] | None = _receive(
@@ -133,7 +133,7 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
         _close_inherited_fds(connection.fileno())
         # The process ends soon, so its garbage need not be collected.
         gc.disable()
-        logging.disable()  # A run with problems is read again by the loader, which logs them.
+        logging.disable()  # The loader reads a run with problems again, and logs the problems.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
         decoder, small_files = Decoder(tuning=tuning), SmallFileReader(tuning=tuning)
         shared_objects = _shared_objects(decoder)
@@ -142,26 +142,26 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
             _send(connection, list(_read_all(readers, small_files)), shared_objects)
     finally:
         # Not sys.exit(): the fork has copies of the exit handlers and output buffers of the
-        # loader's process, which must be run and written in that process only.
+        # loader's process. Only the loader's process must run the handlers and write the buffers.
         os._exit(0)
 
 
-def _close_inherited_fds(connection: int) -> None:
-    """Closes the parent's files and sockets, except for the connection to the parent.
+def _close_inherited_fds(connection_fd: int) -> None:
+    """Closes all files and sockets of the parent but the connection to the parent.
 
-    Otherwise they would stay open after the parent has ended.
+    Otherwise these files would stay open after the parent has ended.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(null, descriptor)
-    os.closerange(3, connection)
-    os.closerange(connection + 1, _MAX_DESCRIPTOR)
+    os.closerange(3, connection_fd)
+    os.closerange(connection_fd + 1, _MAX_DESCRIPTOR)
 
 
 def _exit_when_parent_dies(connection: socket.socket) -> None:
     """Runs in a thread: ends the process as soon as the parent's end of the connection is closed.
 
-    Without it, the main thread might read for minutes after the parent was killed.
+    Without this thread, the main thread might read for minutes after the parent was killed.
     """
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
@@ -180,10 +180,10 @@ def _read_all(
     readers: Sequence[RunReader], small_files: SmallFileReader
 ) -> Iterator[RunReader | None]:
     """Reads each run to its end. Yields its reader, or None if anything was wrong."""
-    for number, reader in enumerate(readers):
+    for index, reader in enumerate(readers):
         try:
             while reader.has_work:
-                preload_small_files(small_files, islice(readers, number, None))
+                preload_small_files(small_files, islice(readers, index, None))
                 reader.read_slice(reader.tuning.time_slice_bytes)
         except Exception:
             yield None
@@ -206,7 +206,7 @@ _SharedObjects = dict[str, Any]
 
 
 def _shared_objects(decoder: Decoder) -> _SharedObjects:
-    """Objects that both processes have, by name. Messages contain the names instead."""
+    """Maps names to objects that both processes have. Messages contain the names only."""
     names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
     layouts = {name: getattr(series, name) for name in names}
     return {"decoder": decoder, "tuning": decoder.tuning, **layouts}
@@ -232,7 +232,7 @@ class _OutOfBandBlocks:
         """Position after the last part, in bytes from the start of the message."""
 
     def reduce(self, array: NDArray[Any]) -> Any:
-        """Reduces an array for pickling; an array of bytes is a block, and becomes its position."""
+        """Reduces an array for pickling. For a block, an array of bytes, pickles its position."""
         if array.dtype != np.uint8 or array.ndim != 1:
             return array.__reduce_ex__(5)
         begin, size = self.end, len(array)
@@ -289,28 +289,28 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _send(connection: socket.socket, message: object, shared_objects: _SharedObjects) -> None:
-    """Writes a message to a memory file, and passes its descriptor through the connection."""
+    """Writes a message to a memory file, and sends the file's descriptor to the other process."""
     blocks = _OutOfBandBlocks()
     pickled = _pickle(message, shared_objects, blocks)
     parts = [blocks.end.to_bytes(_HEADER_BYTES, "little"), *blocks.parts, pickled]
-    memory = os.memfd_create("tbcore-helper", os.MFD_CLOEXEC)
+    descriptor = os.memfd_create("tbcore-helper", os.MFD_CLOEXEC)
     try:
         for first in range(0, len(parts), _MAX_PARTS_PER_WRITE):
-            _write(memory, parts[first : first + _MAX_PARTS_PER_WRITE])
-        socket.send_fds(connection, [b"."], [memory])
+            _write(descriptor, parts[first : first + _MAX_PARTS_PER_WRITE])
+        socket.send_fds(connection, [b"."], [descriptor])
     finally:
-        os.close(memory)
+        os.close(descriptor)
 
 
-def _write(file: int, parts: list[Any]) -> None:
+def _write(descriptor: int, parts: list[Any]) -> None:
     """Writes all parts at the end of the file."""
     num_bytes = sum(memoryview(part).nbytes for part in parts)
-    done = os.writev(file, parts)
+    done = os.writev(descriptor, parts)
     if done < num_bytes:
         # One call writes at most two gigabytes.
         data = memoryview(b"".join(parts))
         while done < num_bytes:
-            done += os.write(file, data[done:])
+            done += os.write(descriptor, data[done:])
 
 
 def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
@@ -327,17 +327,19 @@ def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
     return _Unpickler(memory[begin:], shared_objects, np.frombuffer(memory, np.uint8)).load()
 
 
-def _map_memory(memory: int) -> memoryview:
-    """Maps a memory file as writable bytes. It is unmapped after the last array that uses it.
+def _map_memory(descriptor: int) -> memoryview:
+    """Maps a memory file as writable bytes, until the last array that uses these bytes is gone.
 
     The module mmap is not used, since it would keep a file descriptor open for each mapping.
     """
-    size = os.fstat(memory).st_size
+    size = os.fstat(descriptor).st_size
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, memory, 0)
+    address = libc.mmap(
+        None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0
+    )
     if address == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "cannot map memory")
     array = (ctypes.c_ubyte * size).from_address(address)

@@ -38,7 +38,7 @@ class Item:
     """One element of a tag. Its data stays in the event file until `read` is called."""
 
     ordinal: int
-    """Number of the item among all that were written to its tag, from 0. It never changes."""
+    """Position of the item among all that were written to its tag, from 0. It never changes."""
     step: int
     wall_time: float
     """Seconds since the epoch."""
@@ -55,7 +55,7 @@ class Item:
 
     @property
     def etag(self) -> str:
-        """Identifies the item's bytes: an item with other bytes has another etag. Has no quotes."""
+        """Identifies the item's bytes: an item with other bytes has another etag. Not quoted."""
         file = self._file
         return f"{file.device:x}-{file.inode:x}-{self._offset:x}-{self._crc:08x}-{self.index}"
 
@@ -64,7 +64,7 @@ class Item:
 
         Such a field is a serialized GraphDef, MetaGraphDef or RunMetadata. Nothing is cached.
         Raises NotFoundError if the file is gone, DataLossError if the record's bytes have changed
-        since it was logged, DecodeError if the record is not a valid event with this value.
+        since they were logged, DecodeError if the record is not a valid event with this value.
         """
         try:
             with PayloadFile(self._file.path) as file:
@@ -112,22 +112,23 @@ def decode_items(
 ) -> tuple[list[tuple[Item, T]], list[UnreadableItem]]:
     """Reads items and decodes each with `decode`. Returns the results and the unreadable items.
 
-    The file of consecutive items is opened only once, since on a network file system this takes a
-    round trip. An item is unreadable if reading it or `decode` raises a DataError or NotFoundError.
+    Consecutive items of one file are read without opening the file again, since opening takes a
+    round trip on a network file system. An item is unreadable if reading it or
+    `decode` raises a DataError or NotFoundError.
     """
     values: list[tuple[Item, T]] = []
     unreadable: list[UnreadableItem] = []
-    for ref, items_of_file in groupby(items, lambda item: item._file):
-        in_file = list(items_of_file)
+    for file_ref, consecutive in groupby(items, lambda item: item._file):
+        items_of_file = list(consecutive)
         try:
-            with PayloadFile(ref.path) as file:
-                for item in in_file:
+            with PayloadFile(file_ref.path) as file:
+                for item in items_of_file:
                     try:
                         values.append((item, decode(item._read_from(file))))
                     except (NotFoundError, DataError) as error:
                         unreadable.append(UnreadableItem(item, _one_line_error(error)))
         except NotFoundError as error:
-            unreadable += [UnreadableItem(item, _one_line_error(error)) for item in in_file]
+            unreadable += [UnreadableItem(item, _one_line_error(error)) for item in items_of_file]
     return values, unreadable
 
 
@@ -141,11 +142,11 @@ def items_at(
 ) -> list[Item]:
     """The items in these rows of a series of references.
 
-    `ordinals` are the ordinals of these rows. `files` are those of the run's view.
+    `ordinals` are the ordinals of these rows. `files` are the files of the run's view.
     """
     columns = [
-        series.column(number)[rows].tolist()
-        for number in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
+        series.column(index)[rows].tolist()
+        for index in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
     ]
     return [
         Item(ordinal, step, wall_time, series.kind, index, files[file], offset, length, crc)

@@ -50,10 +50,10 @@ _SIZE_SCAN_SECONDS = 0.02
 that takes longer counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
 """Maximum size of a batch of several runs for the helper. The runs of a batch are published when
-all of them are back."""
+the helper has returned the batch."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
-"""Maximum size of a run that is assigned to the helper. The loader reads larger ones itself, so
-that it can publish them while it reads."""
+"""Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
+that it can publish their data while it reads."""
 _MAX_ASSIGNED_BATCHES = 2
 """Maximum number of batches that are assigned at a time: the one the helper reads, and the next
 one."""
@@ -113,7 +113,7 @@ class Loader:
         self._passes = 0
         """Number of complete passes."""
         self._watch_requested = False
-        """Whether the thread has yet to start watching the files."""
+        """Whether `watch` was called, and the thread has not begun to watch the files."""
         self._publish_early = True
         """Whether to publish while there is more to read."""
         self._published = threading.Event()
@@ -150,7 +150,7 @@ class Loader:
         size_scan.join(self._tuning.scan_timeout_seconds)
         if size_scan.is_alive():
             # A process must not be forked while another thread runs, so there is no helper. The
-            # thread still uses its Logdir, so the loader needs a new one.
+            # thread still uses the Logdir, so the loader needs a new one.
             self._logdir = Logdir(self._specs)
             return False
         return any(results)
@@ -186,8 +186,8 @@ class Loader:
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
 
-        With `publish_early` false, nothing is published before the first pass is complete, unless
-        `publish` is called: publishing takes time, and is of no use before there is a server.
+        With `publish_early` false, the thread publishes only at the end of a pass, until `publish`
+        is called: publishing takes time, and is of no use before there is a server.
         """
         self._publish_early = publish_early
         self._publish_status(loading=True)
@@ -246,8 +246,8 @@ class Loader:
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
                 self._wake.wait(self._reload_interval - min_pause)
-            # Cleared before the next scan, which may miss a change that is made while it runs. The
-            # event that such a change sets then ends the next pause.
+            # Cleared before the next scan, which may miss a change made during the scan. Such a
+            # change sets the event again, so that the next pause ends early.
             self._wake.clear()
 
     def _start_watching(self) -> None:
@@ -337,7 +337,7 @@ class Loader:
     # -- reading -------------------------------------------------------------------------------
 
     def _preload_small_files(self) -> None:
-        """Reads small files of the next runs in the queue together, in one batch."""
+        """Reads small files of the next runs in the queue together."""
         try:
             preload_small_files(self._small_files, (run.active_reader for run in self._queue))
         except Exception as error:
@@ -364,7 +364,7 @@ class Loader:
             self._queue.append(run)
 
     def _promote_successor(self, run: _TrackedRun) -> None:
-        """Replaces the reader of a run by its successor, if that has read everything."""
+        """Replaces the reader of a run by its successor, if the successor has read all data."""
         if run.successor is not None and not run.successor.has_work:
             run.reader, run.successor = run.successor, None
             self._changed[run.name] = run
@@ -387,28 +387,28 @@ class Loader:
         self._assigned.clear()
 
     def _is_current(self, assignment: _Assignment) -> bool:
-        """Whether the result can be used: the run may be gone, or may have got a new reader."""
+        """Whether the run still exists and has the same reader, so that the result can be used."""
         run = assignment.run
         return run.active_reader is assignment.reader and self._runs.get(run.name) is run
 
     def _assign_work(self) -> None:
-        """Sends runs from the end of the queue to the helper, until it has enough batches.
+        """Sends runs from the end of the queue to the helper, until the helper has enough batches.
 
         A batch has at most a quarter of the bytes in the queue, or a single run. So batches become
         smaller towards the end, and loader and helper finish at about the same time. The helper is
-        stopped when it has no batch, and no run is left that can be assigned.
+        stopped when it has no batch, and no run in the queue can be assigned.
         """
         if self._helper is None:
             return
         while len(self._assigned) < _MAX_ASSIGNED_BATCHES and len(self._queue) > 1:
-            space_left = min(self._queued_bytes() // 4, _MAX_BATCH_BYTES)
+            batch_budget = min(self._queued_bytes() // 4, _MAX_BATCH_BYTES)
             batch: list[_Assignment] = []
             for run in reversed(self._queue):
                 size = run.active_reader.bytes_left
-                if not run.active_reader.not_started or size > _MAX_ASSIGNED_RUN_BYTES:
+                if not run.active_reader.is_unread or size > _MAX_ASSIGNED_RUN_BYTES:
                     continue
-                space_left -= size
-                if space_left < 0 and batch:
+                batch_budget -= size
+                if batch_budget < 0 and batch:
                     break
                 batch.append(_Assignment(run, run.active_reader, run.files))
             if not batch:
@@ -427,7 +427,7 @@ class Loader:
     def _collect_results(self) -> None:
         """Receives the batches that the helper has read, and uses their readers.
 
-        If the queue is empty, waits for each batch up to one publication interval.
+        If the queue is empty, waits up to one publication interval for each batch.
         """
         while self._assigned and self._helper is not None:
             timeout = 0 if self._queue else self._tuning.publish_interval_seconds
@@ -447,7 +447,7 @@ class Loader:
                     run.copy_first_event_time()
                     if run.files is not assignment.files:
                         # The helper has read the files as of the assignment. A later scan found
-                        # others.
+                        # different ones.
                         self._update(run, run.files)
                     self._promote_successor(run)
                     self._changed[run.name] = run
@@ -521,7 +521,7 @@ class Loader:
     # -- logging -------------------------------------------------------------------------------
 
     def _log_scan_problems(self, scan: Scan) -> None:
-        """Logs what was wrong in a scan, except for lines that the previous scan had, too."""
+        """Logs what was wrong in a scan, without the lines that the previous scan had as well."""
         missing = [f"logdir {path} does not exist; waiting for it" for path in scan.missing]
         new = [line for line in scan.problems if line not in self._logged_scan_lines]
         self._problems.extend(new)
@@ -538,7 +538,7 @@ class Loader:
             self._log_lines([line])
 
     def _log_lines(self, lines: Sequence[str]) -> None:
-        """Logs lines as warnings: at most _MAX_LINES_PER_REPORT, and the number of the others."""
+        """Logs lines as warnings: at most _MAX_LINES_PER_REPORT, and how many more there are."""
         for line in lines[:_MAX_LINES_PER_REPORT]:
             logger.warning("%s", line)
         if len(lines) > _MAX_LINES_PER_REPORT:
@@ -615,12 +615,12 @@ class _TrackedRun:
                 return
 
     def copy_first_event_time(self) -> None:
-        """Copies `first_event_time`, if it is known, to `reader`. A successor finds its own."""
+        """Copies `first_event_time`, if known, to `reader`. A successor finds its own time."""
         if self.first_event_time != math.inf:
             self.reader.data.set_first_event_time(self.first_event_time)
 
     def sort_key(self) -> tuple[float, str]:
-        """Sorts by first event, then by name. Runs without an event, or with a NaN, come last."""
+        """Sorts by first event, then by name. Runs without a first event, or with NaN, are last."""
         is_number = not math.isnan(self.first_event_time)
         return self.first_event_time if is_number else math.inf, self.name
 

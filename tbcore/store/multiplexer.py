@@ -1,7 +1,7 @@
 """Multiplexer: the index over all runs, and the interface through which plugins read data.
 
-All data is reached through one reference to an immutable state. Each method reads this reference
-once, and needs no lock; a commit replaces it by a reference to a new state.
+All data is reached through the attribute `_state`, whose value is immutable. Each method reads the
+attribute once, and so needs no lock. A commit sets the attribute to a new state.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MAX_NAME_CHARS = 200
 _MAX_WARNED_TAGS = 100
 """Maximum number of tags whose unreadable items are logged; more lines would not help."""
 _MAX_CACHED_CLAIMS = 64
-"""Maximum number of cached results of `tags`. There are about as many as plugins."""
+"""Maximum number of claims for which results of `tags` are cached. Each plugin has about one."""
 _NO_TIMES: Mapping[str, float] = {}
 
 
@@ -84,7 +84,7 @@ class RunDetails(NamedTuple):
 
 
 class TagsByRun(Mapping[str, list[str]]):
-    """The tags of each run, by run name. Shared by all callers; each access returns a new list."""
+    """Maps run names to tags. Shared by all callers; each access returns a new list."""
 
     __slots__ = ("_json", "_shared")
 
@@ -114,10 +114,11 @@ class TagsByRun(Mapping[str, list[str]]):
         return repr(self._shared)
 
 
-class _CachedAnswers:
+class _CachedResults:
     """Cached results that depend only on the runs, their tags and their kinds.
 
-    Each is computed on first use. If two readers do so at the same time, they store equal results.
+    Each result is computed on first use. If two readers compute it at the same time, they store
+    equal results.
     """
 
     __slots__ = ("generation", "kinds", "summaries", "tags")
@@ -126,7 +127,7 @@ class _CachedAnswers:
         self.generation = generation
         """The first generation for which the results are valid; see `runs_generation`."""
         self.tags: dict[ClaimsKey, TagsByRun] = {}
-        """Results of `Multiplexer.tags`, by claims."""
+        """Maps claims to the result of `Multiplexer.tags`."""
         self.kinds: frozenset[Kind] | None = None
         """The kinds of all runs; None before the first call of `Multiplexer.has`."""
         self.summaries: list[KindSummary] | None = None
@@ -144,7 +145,7 @@ class _State:
     runs: dict[str, RunView] = field(default_factory=dict)
     run_generations: dict[str, int] = field(default_factory=dict)
     details: dict[str, RunDetails] = field(default_factory=dict)
-    cached: _CachedAnswers = field(default_factory=lambda: _CachedAnswers(0))
+    cached: _CachedResults = field(default_factory=lambda: _CachedResults(0))
 
 
 class Multiplexer:
@@ -206,9 +207,10 @@ class Multiplexer:
     ) -> ScalarSeries:
         """The points of one tag, sampled to at most `samples` points (0: all).
 
-        The tag's scalar series that one of the claims matches are merged in the order written;
-        without claims, all its scalar series. Raises NotFoundError if the run is unknown, or has no
-        such tag with a series that a claim matches. Without claims, the tag must have scalars.
+        Merges, in the order written, the tag's scalar series that one of the claims matches, or all
+        its scalar series if `claims` is None. Raises NotFoundError if the run or the tag is
+        unknown, or if the tag has no series that a claim matches; if `claims` is None, also for a
+        tag without scalars.
         """
         _, view = self._find(run, tag, claims)
         series = [
@@ -218,14 +220,13 @@ class Multiplexer:
         ]
         if not series and claims is None:
             raise NotFoundError(f"tag {_quoted(tag)} of run {_quoted(run)} has no numbers")
-        numbers = (STEP, WALL_TIME, VALUE)
         if (
             len(series) == 1
             and series[0].ordinal_ranges is None
             and not 0 < samples < len(series[0])
         ):
             return UnsampledSeries(series[0])
-        return ScalarSeries(*_merged(series, samples, numbers))
+        return ScalarSeries(*_merged(series, samples, (STEP, WALL_TIME, VALUE)))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
         """Ordinals, steps and wall times of all items of one tag, without the items themselves.
@@ -238,8 +239,9 @@ class Multiplexer:
     def items_etag(self, run: str, tag: str, claims: Claims) -> str:
         """An identifier of all items of one tag.
 
-        It changes whenever one of them is added, replaced or dropped, and not with other tags.
-        Results that depend on these items alone can be cached under it, and sent with it as ETag.
+        The identifier changes whenever an item of this tag is added, replaced or dropped, and does
+        not depend on other tags. It can be the cache key and the ETag of results that depend on
+        these items alone.
         Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
@@ -249,9 +251,9 @@ class Multiplexer:
             files = series.column(FILE)
             for column in (ordinals, files, *map(series.column, (OFFSET, LENGTH, INDEX, CRC))):
                 digest.update(column.tobytes())
-            for number in np.unique(files).tolist():
-                file = run_view.files[number]
-                digest.update(f"{number} {file.device:x} {file.inode:x} ".encode())
+            for index in np.unique(files).tolist():
+                file = run_view.files[index]
+                digest.update(f"{index} {file.device:x} {file.inode:x} ".encode())
         return digest.hexdigest()
 
     def last_points(self, run: str, claims: Claims) -> LastPoints:
@@ -310,9 +312,9 @@ class Multiplexer:
         """The items of one tag, each with the result of `decode`.
 
         `decode` is called with what `Item.read` returns. This is faster than reading the items one
-        by one. Items that cannot be read, or for which `decode` raises a
-        DataError or NotFoundError, are left out, which is logged once for each tag. If no item is
-        left, the error of the last one is raised. Raises NotFoundError like `scalars`.
+        by one. Items that cannot be read, or for which `decode` raises a DataError or
+        NotFoundError, are omitted; this is logged once for each tag. If all items are omitted,
+        raises the error of the last item. Raises NotFoundError like `scalars`.
         """
         items = self.items(run, tag, claims, samples=samples)
         found, unreadable = decode_items(items, decode)
@@ -391,8 +393,8 @@ class Multiplexer:
         """Replaces the views of changed runs, and drops removed runs. For one thread only.
 
         New runs are appended in the order given. A run that is both removed and changed counts as
-        new. `modified` has the time of the last write to a run's files, by run name, for runs for
-        which it changed; these times alone do not lead to a new generation.
+        new. `modified` maps names of runs to the time of the last write to the run's files, if that
+        time changed. A commit that only changes such times does not begin a new generation.
         """
         old = self._state
         removed = [name for name in removed if name in old.runs]
@@ -418,7 +420,7 @@ class Multiplexer:
             if before is None or before.tag_index is not view.tag_index:
                 tags_or_kinds_changed = True
             run_generations[name] = generation
-        cached = _CachedAnswers(generation) if tags_or_kinds_changed else old.cached
+        cached = _CachedResults(generation) if tags_or_kinds_changed else old.cached
         self._state = _State(generation, runs, run_generations, details, cached)
         self._notify()
 
@@ -464,9 +466,9 @@ class Multiplexer:
         return view
 
     def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
-        """The views of a run and of one of its tags. With claims, one must match a series of it.
+        """The views of a run and of one of its tags.
 
-        Raises NotFoundError.
+        Raises NotFoundError if there is none, or if none of the claims matches a series of the tag.
         """
         run_view = self._run(run)
         view = run_view.tags.get(tag)
@@ -483,7 +485,7 @@ class Multiplexer:
 def _details(
     name: str, view: RunView, before: RunDetails | None, modified: float | None
 ) -> RunDetails:
-    """The details of a run; `modified` is as before if it is None."""
+    """The details of a run. If `modified` is None, the time in `before` is used."""
     if modified is None and before is not None:
         modified = before.modified
     return RunDetails(
@@ -525,27 +527,27 @@ def _last_ordinal(series: Series) -> int:
 
 
 def _references(view: TagView, claims: Claims) -> list[Series]:
-    """The tag's series of items, as opposed to scalars, that one of the claims matches."""
+    """The tag's series of references, not of scalars, that one of the claims matches."""
     return [s for s in view.series if not s.kind.is_scalar and matches(claims, s.kind)]
 
 
 def _merged(
-    all_series: Sequence[Series], samples: int, numbers: Sequence[int]
+    all_series: Sequence[Series], samples: int, column_indexes: Sequence[int]
 ) -> Iterator[NDArray[Any]]:
-    """Samples all series together: the ordinals, and then the columns with these numbers.
+    """Samples all series together. Yields the ordinals, then the columns with these indexes.
 
     Arrays are read-only. Rows are sorted by ordinal.
     """
     if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
         series = all_series[0]
         # Not copied: there may be millions of rows.
-        merged = [series.ordinals_between(0, len(series)), *map(series.column, numbers)]
+        merged = [series.ordinals_between(0, len(series)), *map(series.column, column_indexes)]
     else:
         parts = _sample(all_series, samples)
         merged = [np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])]
-        for number in numbers:
-            empty = np.empty(0, np.int64 if number == STEP else np.float64)
-            columns = [part.series.column_at(number, part.rows) for part in parts]
+        for index in column_indexes:
+            empty = np.empty(0, np.int64 if index == STEP else np.float64)
+            columns = [part.series.column_at(index, part.rows) for part in parts]
             merged.append(np.concatenate(columns or [empty]))
         if len(parts) > 1:
             order = np.argsort(merged[0])
@@ -561,7 +563,7 @@ def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
     examples: dict[Kind, tuple[str, str]] = {}
     num_runs: dict[Kind, int] = {}
     for name, run in runs.items():
-        for tag, kinds in run.kinds_by_tag():
+        for tag, kinds in run.tags_and_kinds():
             for kind in kinds:
                 tags.setdefault(kind, {})[tag] = None
                 examples.setdefault(kind, (name, tag))
@@ -584,7 +586,7 @@ def _close_matches(name: str, candidates: Iterable[str]) -> str:
     if len(name) > _MAX_NAME_CHARS or not likely:
         return ""
     if len(likely) > _MAX_NAMES_COMPARED:
-        # Names are paths, and most mistakes are near the end: compare those that begin alike first.
+        # Names are paths, and most mistakes are near the end: compare similar beginnings first.
         likely.sort(key=lambda c: c[:3] != name[:3])
     close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
     return f"; close: {', '.join(map(_quoted, close))}" if close else ""

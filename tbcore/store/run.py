@@ -2,6 +2,9 @@
 
 Rows are appended in the order of the files. When the training job restarted, the rows that the
 restart orphaned are dropped. Only the loader's thread uses a RunData.
+
+In this module, an item is what a file's decoder returns: a batch, a file version, or the start of a
+session, called a START.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ from tbcore.store.view import (
 Column = ScalarColumn | ReferenceColumn
 
 _EMPTY_TAG = TagView((), 0, None)
+"""Stands for a tag that has no series yet. Never part of a RunView."""
 _EMPTY_RUN = RunView()
 _NO_STEP = -(1 << 63) - 1
 """Lower than any int64 step."""
@@ -83,18 +87,18 @@ class RunData:
         self._nonfinite_in_order: tuple[str, ...] = ()
         """The same tags in order of first appearance, as of the last commit."""
         self._is_changed = False
-        """Whether anything changed since the last commit. If not, the view of that commit shares
-        `_tags`, which must be copied before it is changed."""
+        """Whether anything changed since the last commit. If not, `_tags` is also part of the last
+        view, and must be copied before it is changed."""
         self._untrimmed_tags: set[str] = set()
         """Tags that may have too much spare capacity, or more than `max_points` rows."""
         self._first_path_read: str | None = None
-        """The first in path order of the files that contained an item."""
+        """The lowest of the paths of files that contained an item."""
         self._version: float | None = None
-        """The version of a file that does not state one: the last that was read in any file."""
+        """The last version that any file stated. It applies to files that state no version."""
         self._versions: dict[int, float] = {}
         """The last version that each file states, by file index."""
         self._most_recent_step = -1
-        """The step that the next summary is compared with, in files older than version 2."""
+        """In files older than version 2, the step to compare the next summary's step with."""
         self._has_started = False
         """Whether there was a START."""
         self._highest_step_by_tag: dict[str, int] = {}
@@ -161,10 +165,10 @@ class RunData:
             self._most_recent_step = item.step
 
     def add_session_start(self, item: SessionStart, file_index: int) -> None:
-        """Adds a START, which drops the rows at its step and above, except those of graphs.
+        """Adds a START, which drops the rows at its step and above, except rows of graphs.
 
-        The first START of a run drops nothing if no file before its file, in path order, was read:
-        writers may log values before it.
+        The first START of a run drops nothing if its file is the first, in path order, of the files
+        read so far: writers may log values before their first START.
         """
         is_first_file = self._mark_file_read(file_index)
         self._update_last_event_time(file_index, item.wall_time)
@@ -180,8 +184,8 @@ class RunData:
         """Adds the rows of a batch. Their arrays are copied."""
         # 1. Add a table of new tags as a whole.
         # 2. Otherwise, sort the columns by their first row: new tags are listed in this order.
-        # 3. In a file older than version 2, find the rows that are orphaned now. Drop those added
-        #    before, and leave out those of the batch.
+        # 3. In a file older than version 2, find the rows that are orphaned now. Drop such rows
+        #    of earlier batches, and leave out such rows of this batch.
         # 4. Group the columns by tag, and append them.
         if isinstance(batch, Table) and self._append_table(batch, file_index):  # 1.
             return
@@ -191,10 +195,10 @@ class RunData:
         if scalars and references:
             columns.sort(key=lambda column: column.position[0])
         self._update_last_event_time(file_index, _last_wall_time(columns, bare_events))
-        kept: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)  # 3.
+        kept_masks: Sequence[NDArray[np.bool_] | None] = [None] * len(columns)  # 3.
         if self._purge_orphaned_data and self._finds_restarts_by_step(file_index):
             orphaned = self._find_orphaned_rows(columns, bare_events)
-            kept = orphaned.kept
+            kept_masks = orphaned.kept_masks
             for tag, limit in orphaned.limits.items():
                 self._purge(tag, limit)
         if not columns:
@@ -203,13 +207,13 @@ class RunData:
         spare_share = self._spare_share(
             max(int(columns[0].position[-1]), int(columns[-1].position[-1]))
         )
-        by_tag: dict[str, list[int]] = {}  # 4.
-        for number, column in enumerate(columns):
-            by_tag.setdefault(column.tag, []).append(number)
-        for tag, numbers in by_tag.items():
-            own_columns = [columns[n] for n in numbers]
-            own_kept = [kept[n] for n in numbers]
-            self._append_columns(tag, own_columns, own_kept, file_index, spare_share)
+        indexes_by_tag: dict[str, list[int]] = {}  # 4.
+        for index, column in enumerate(columns):
+            indexes_by_tag.setdefault(column.tag, []).append(index)
+        for tag, indexes in indexes_by_tag.items():
+            tag_columns = [columns[index] for index in indexes]
+            tag_masks = [kept_masks[index] for index in indexes]
+            self._append_columns(tag, tag_columns, tag_masks, file_index, spare_share)
 
     # -- views ---------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class RunData:
                     tag, [self._downsampled(series) for series in self._tags[tag].series]
                 )
         self._is_changed = False
-        # Whether the two differ, found without creating another set.
+        # Compares `_nonfinite_in_order` with `_nonfinite` without creating another set.
         if len(self._nonfinite) != len(self._nonfinite_in_order) or not self._nonfinite.issuperset(
             self._nonfinite_in_order
         ):
@@ -259,7 +263,7 @@ class RunData:
     def _mark_file_read(self, file_index: int) -> bool:
         """Records that the file contained an item.
 
-        Returns True if no file before it, in path order, has contained one yet.
+        Returns whether the file is the first, in path order, that has contained an item so far.
         """
         path = self._files[file_index].path
         if self._first_path_read is None or path < self._first_path_read:
@@ -273,14 +277,14 @@ class RunData:
             self._last_event_times[file_index] = wall_time
 
     def _finds_restarts_by_step(self, file_index: int) -> bool:
-        """Whether restarts are found by steps that go back; a file of version 2 has STARTs."""
+        """Whether the file shows restarts by steps that go back. A file of version 2 has STARTs."""
         version = self._versions.get(file_index, self._version)
         return version is None or not version >= 2
 
     def _find_orphaned_rows(
         self, columns: Sequence[Column], bare_events: Sequence[BareEvent]
     ) -> OrphanedRows:
-        """Finds the rows that become orphaned by a batch, and updates the most recent step."""
+        """Finds the rows that are orphaned by a batch, and updates the most recent step."""
         # A graph is not a summary: its event is in `bare_events`, so its column is passed as empty.
         rows = [
             SummaryRows(c.tag, c.position[:0], c.step[:0])
@@ -316,17 +320,17 @@ class RunData:
         """Drops the rows of a tag whose step is `limit` or above, except graphs."""
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series = list(view.series)
-        for number, series in enumerate(all_series):
+        for index, series in enumerate(all_series):
             if series.kind.field not in GRAPH_FIELDS:
                 num_shared = self._num_shared_rows(tag, series)
-                all_series[number] = series.purged(limit, num_shared=num_shared)
+                all_series[index] = series.purged(limit, num_shared=num_shared)
         if self._replace_series(tag, all_series):
             self._untrimmed_tags.add(tag)
 
     def _num_shared_rows(self, tag: str, series: Series) -> int:
-        """How many rows of the series' block readers may have views of.
+        """The number of rows, in the block of the series, that readers may have views of.
 
-        Only the last view is examined: earlier views have no more rows of the same block.
+        Only the last view of the run is examined: no earlier view has more rows of the same block.
         """
         committed = self._view.tags.get(tag, _EMPTY_TAG).series
         return next((s.length for s in committed if s.block is series.block), 0)
@@ -359,22 +363,22 @@ class RunData:
         return series.downsampled(self._max_points)
 
     def _spare_share(self, position: int) -> float:
-        """Capacity to allocate for rows to come, as a share of the rows present.
+        """Capacity to allocate for rows that follow, as a share of the rows added so far.
 
         `position` is the position of one of the last rows in the file.
         """
         if not self._bytes_total:
             return LIVE_SPARE_SHARE
         done = self._bytes_before + position
-        # Records become longer as steps grow. So this estimate is rather too high than too low.
+        # Records become longer as steps grow, so this estimate tends to be too high.
         expected = self._bytes_total / max(done, 1) - 1
         return min(max(expected + LOADED_SPARE_SHARE / 2, LOADED_SPARE_SHARE), _MAX_SPARE_SHARE)
 
     def _append_table(self, table: Table, file_index: int) -> bool:
         """Adds a table whose tags are all new, as one block per group of columns.
 
-        Returns False and adds nothing if that is not possible. Then the table must be added column
-        by column.
+        Returns False and adds nothing if the table cannot be added as blocks. Then the caller must
+        add it column by column.
         """
         lazy_tags = self._tags if isinstance(self._tags, LazyTagMap) else None
         if (self._tags and not lazy_tags) or self._max_points or table.value.dtype != np.float32:
@@ -387,10 +391,11 @@ class RunData:
             return False
         spare_share = self._spare_share(table.origin + int(table.position[table.layout.last]))
         blocks = []
-        for numbers, is_scalar, rows in table.layout.groups:
+        for column_indexes, is_scalar, rows in table.layout.groups:
             columns = _table_rows(table, is_scalar, rows, file_index)
             layout = FLOAT32 if is_scalar else REFERENCE
-            blocks.append(SeriesBlock.of(layout, len(numbers), columns, spare_share=spare_share))
+            num_series = len(column_indexes)
+            blocks.append(SeriesBlock.of(layout, num_series, columns, spare_share=spare_share))
         self._mark_file_read(file_index)
         self._update_last_event_time(file_index, table.last_wall_time)
         self._begin_change()
@@ -398,8 +403,8 @@ class RunData:
         self._tag_index = schema.tag_index
         for group, block in zip(table.layout.groups, blocks, strict=True):
             self._nonfinite.update(
-                table.layout.columns[group.columns[number]].tag
-                for number in block.nonfinite_series()
+                table.layout.columns[group.columns[series_index]].tag
+                for series_index in block.nonfinite_series_indexes()
             )
         if self._tags_to_remeasure is not None:
             self._tags_to_remeasure.update(table_schema.entries)
@@ -411,18 +416,18 @@ class RunData:
         self,
         tag: str,
         columns: Sequence[Column],
-        kept: Sequence[NDArray[np.bool_] | None],
+        kept_masks: Sequence[NDArray[np.bool_] | None],
         file_index: int,
         spare_share: float,
     ) -> None:
         """Appends columns of one tag, each to the series of its kind.
 
-        `kept` has a mask of the rows to append for each column; None appends all rows.
+        `kept_masks` has, for each column, a mask of the rows to append; None appends all rows.
         """
         view = self._tags.get(tag, _EMPTY_TAG)
         all_series, metadata, num_rows = list(view.series), view.metadata, view.num_rows
         if metadata is None:
-            # The one with the lowest position was written first.
+            # The metadata with the lowest position was written first.
             found = [c.metadata for c in columns if c.metadata is not None]
             metadata = min(found).data if found else None
         if metadata is view.metadata and all_series:
@@ -432,13 +437,13 @@ class RunData:
             if plugin_name and all_series:
                 all_series = [_with_plugin_name(series, plugin_name) for series in all_series]
                 self._tag_index = TagIndex()
-        # The rows of all series of a tag have ordinals in one sequence, in the order written.
+        # All series of a tag together have one sequence of ordinals, in the order written.
         all_ordinals = [num_rows] if len(columns) == 1 else _ordinals(columns, num_rows)
-        for column, mask, ordinals in zip(columns, kept, all_ordinals, strict=True):
+        for column, mask, ordinals in zip(columns, kept_masks, all_ordinals, strict=True):
             num_rows += len(column.step)
             is_scalar = isinstance(column, ScalarColumn)
-            number = _series_index(all_series, column.field, is_scalar)
-            if number == len(all_series):
+            index = _series_index(all_series, column.field, is_scalar)
+            if index == len(all_series):
                 all_series.append(Series.empty(_kind(column.field, plugin_name, is_scalar)))
                 self._tag_index = TagIndex()
             rows: tuple[Any, ...] = column[_FIRST_STORED_FIELD:]
@@ -446,16 +451,16 @@ class RunData:
                 rows, ordinals = _select_masked(rows, ordinals, mask)
             if not is_scalar:
                 rows = (*rows, file_index)
-            series = all_series[number].appended(rows, ordinals, spare_share=spare_share)
+            series = all_series[index].appended(rows, ordinals, spare_share=spare_share)
             if self._max_points and series.length > 2 * self._max_points:
                 series = self._downsampled(series)
-            all_series[number] = series
+            all_series[index] = series
         self._set_tag(tag, TagView(tuple(all_series), num_rows, metadata))
         self._untrimmed_tags.add(tag)
 
 
 def _table_rows(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
-    """Some rows of a table, all scalars or all references, in the order of a series' columns."""
+    """The columns of these rows of a table, which are all scalars or all references."""
     common = table.step[rows], table.wall_time[rows]
     if is_scalar or table.locations is None:
         return *common, table.value[rows]
@@ -477,9 +482,9 @@ def _last_wall_time(columns: Sequence[Column], bare_events: Sequence[BareEvent])
 
 def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> int:
     """Index of a tag's series for this field; the number of series if there is none yet."""
-    for number, series in enumerate(all_series):
+    for index, series in enumerate(all_series):
         if series.kind.field == field and series.kind.is_scalar is is_scalar:
-            return number
+            return index
     return len(all_series)
 
 
@@ -487,19 +492,19 @@ def _series_index(all_series: Sequence[Series], field: str, is_scalar: bool) -> 
 def _schema(layout: TableLayout) -> RunSchema:
     """The schema of runs that consist of one table with this layout."""
     entries: dict[str, SchemaEntry] = {}
-    for block, group in enumerate(layout.groups):
-        for number, index in enumerate(group.columns):
-            tag, field, is_scalar, metadata, _ = layout.columns[index]
+    for block_index, group in enumerate(layout.groups):
+        for series_index, column_index in enumerate(group.columns):
+            tag, field, is_scalar, metadata, _ = layout.columns[column_index]
             data = metadata[1] if metadata else None
             entries[tag] = SchemaEntry(
-                block, number, _kind(field, _plugin_name(data), is_scalar), data
+                block_index, series_index, _kind(field, _plugin_name(data), is_scalar), data
             )
     return _shared_schema(tuple((column.tag, entries[column.tag]) for column in layout.columns))
 
 
 @lru_cache(maxsize=1 << 6)
 def _shared_schema(entries: tuple[tuple[str, SchemaEntry], ...]) -> RunSchema:
-    """The schema with these entries, by tag.
+    """The schema with these entries, which are pairs of a tag and its entry.
 
     Runs of a sweep that stopped at different steps have tables with different layouts, but the same
     entries, so they share one schema.
@@ -509,7 +514,7 @@ def _shared_schema(entries: tuple[tuple[str, SchemaEntry], ...]) -> RunSchema:
 
 @lru_cache(maxsize=1 << 12)
 def _kind(field: str, plugin_name: str, is_scalar: bool) -> Kind:
-    """The same object for equal arguments: there may be a million series."""
+    """Returns the same object for equal arguments: there may be a million series."""
     return Kind(field, plugin_name, is_scalar)
 
 
@@ -530,7 +535,7 @@ def _plugin_name(metadata: bytes | None) -> str:
 
 
 def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.int64]]:
-    """Numbers the rows of all columns from `first` on, in file order; the ordinals by column."""
+    """The ordinals of each column's rows; the first in file order has the ordinal `first`."""
     position = np.concatenate([position_array(column.position) for column in columns])
     ordinal = np.empty(len(position), np.int64)
     ordinal[np.argsort(position, kind="stable")] = np.arange(first, first + len(position))

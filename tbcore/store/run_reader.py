@@ -39,7 +39,7 @@ class RunReader:
         """The decoder's tuning applies to the reader, too. The options are those of RunData."""
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
-        """Whether all data has been read once, so that later data was only just written."""
+        """Whether the run has been read to its end once: data read later was only just written."""
         self.bytes_read = 0
         """Number of bytes that have been read of all files."""
         self.bytes_total = 0
@@ -50,7 +50,7 @@ class RunReader:
         self._pending: list[_RunFile] = []
         """Files with unread data. The last one is read next."""
         self._scanned: Sequence[EventFile] = ()
-        """The files as of the last update."""
+        """The files that the last update was called with."""
         self.is_up_to_date = False
         """Whether the last update found nothing to read."""
         self._read_errors: list[str] = []
@@ -64,8 +64,8 @@ class RunReader:
         return bool(self._pending)
 
     @property
-    def not_started(self) -> bool:
-        """Whether no file has been opened yet."""
+    def is_unread(self) -> bool:
+        """Whether none of the run's files has been opened yet."""
         return all(file.reader.is_unread for file in self._files.values())
 
     @property
@@ -75,13 +75,14 @@ class RunReader:
 
     @property
     def newest_ns(self) -> int:
-        """When a file with unread data was last written to, in nanoseconds since the epoch."""
+        """Time of the last write to any file with unread data, in nanoseconds since the epoch."""
         return max((file.scanned.mtime_ns for file in self._pending), default=0)
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
-        """Compares the files with those that a scan found, and finds those with unread data.
+        """Takes over the files that a scan found, and finds the files with unread data.
 
-        Returns False if a file is gone or was replaced: then a new reader must read the run.
+        Returns False if a file with rows is gone, or if a file was replaced: then a new reader must
+        read the run.
         """
         if scanned == self._scanned and self.is_up_to_date:
             return True
@@ -125,8 +126,8 @@ class RunReader:
     def read_slice(self, max_bytes: int) -> None:
         """Reads about `max_bytes` of unread data. Each file is read to its end before the next.
 
-        Reads less if this takes longer than a time slice. Also ends after the last preloaded file
-        if more small files follow, since the next batch can read these together.
+        Ends early when the time of a time slice is over. Also ends after the last preloaded file if
+        more small files follow: the next call of `preload_small_files` reads these together.
 
         Files that cannot be read are tried again after the next update. Raises FileReplacedError
         when a new reader must read the run.
@@ -155,7 +156,7 @@ class RunReader:
                 self._add_read_error(file, f"cannot be read: {error.strerror or error}")
             except Exception as error:
                 # A bug in tbcore. The other files are still read. The rows of this file are kept.
-                # It is not read again, since that would add these rows a second time.
+                # The file is not read again: this would add its rows a second time.
                 file.has_failed = True
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out because of {reason}")
@@ -197,21 +198,21 @@ class RunReader:
         data.set_first_event_time(reader.first_event_time)
 
     def _add_read_error(self, file: _RunFile, read_error: str) -> None:
-        """Records why a file could not be read. The same error in later passes adds no line."""
+        """Records why a file could not be read. Adds no line if this error is already recorded."""
         if file.read_error != read_error:
             self._read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
 
     def _collect_problems(self, file: _RunFile) -> None:
-        """Adds the problems that the file's reader has found since the last call to `_problems`."""
+        """Adds to `_problems` what the file's reader has found wrong since the last call."""
         problems = file.reader.problems
         if not problems:
             return
         new = problems[file.num_problems_collected :][-MAX_PROBLEMS:]
         self._problems += [one_line(f"{file.reader.path}: {problem}") for problem in new]
         del self._problems[:-MAX_PROBLEMS]
-        # The file's reader logs a problem only if its list is empty. So the first one stays in the
-        # list.
+        # The file's reader logs a problem only if its list is empty. So the first problem
+        # stays in the list.
         del problems[1:]
         file.num_problems_collected = len(problems)
 
@@ -220,19 +221,19 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
     """Reads small files of the next runs in one batch, if the first of these runs has any.
 
     Call this before each time slice. If a run also has large files, its small files are preloaded
-    only when it is the first one. Until then the helper process can read the run, since none of its
-    files was opened.
+    only when the run is the first: as long as none of its files was opened, the helper process can
+    read the run.
     """
     candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
-    first = list(next(candidates).small_unread_files())
-    if first:
-        others = (
+    files_of_first = list(next(candidates).small_unread_files())
+    if files_of_first:
+        files_of_others = (
             file
             for run_reader in candidates
             if run_reader.has_only_small_files
             for file in run_reader.small_unread_files()
         )
-        small_files.preload(chain(first, others))
+        small_files.preload(chain(files_of_first, files_of_others))
 
 
 class _RunFile:
@@ -253,7 +254,7 @@ class _RunFile:
 
     @property
     def is_small(self) -> bool:
-        """Whether the file is small enough to be read in a batch with others."""
+        """Whether the file is small enough to be read in a batch with other files."""
         return self.scanned.size <= self.reader.tuning.small_file_bytes
 
     @property
@@ -263,21 +264,21 @@ class _RunFile:
 
     @property
     def num_bytes_read(self) -> int:
-        """Bytes that need not be read again, including an unfinished record at the end."""
+        """Number of bytes not to be read again, including an unfinished record at the end."""
         if self.reader.caught_up or self.has_failed:
             return max(self.reader.opened.size, self.reader.offset)
         return self.reader.offset
 
     def may_be_same_file(self, scanned: EventFile) -> bool:
-        """Whether this may still be the file that was read, or a longer copy of it."""
+        """Whether `scanned` may still be the file that was read, or a longer copy of that file."""
         opened = self.reader.opened
         if self.has_failed and (scanned.device, scanned.inode) != (opened.device, opened.inode):
-            # For other files, this is found when they are read.
+            # A file that has not failed is read again, which finds whether it was replaced.
             return False
         return scanned.size >= self.reader.offset
 
     def may_have_more(self) -> bool:
-        """Whether the file must be opened to find out if there is unread data."""
+        """Whether the file may have unread data; it must be opened to find out."""
         if self.has_failed:
             return False
         if self.read_error or self.scanned != self.reader.opened:

@@ -1,7 +1,8 @@
-"""Sampling: which rows of a series are shown when it has more than were requested.
+"""Sampling: which rows a response contains if a series has more than were requested.
 
 The rule: every ordinal has a fixed pseudo-random priority. A sample of k of n rows consists of the
-last row, and of the k - 1 other rows with the lowest priorities, in the order of the series.
+last row, and of those k - 1 of the n - 1 earlier rows that have the lowest priorities. The sampled
+rows are in the order of the series.
 
 The rule keeps the promises of TensorBoard's HTTP API documents:
 
@@ -12,9 +13,10 @@ The rule keeps the promises of TensorBoard's HTTP API documents:
   "the most recent individual item is always included": the last row is in every sample.
 
 It has three more properties. A smaller sample is a subset of a larger one, so a series can be
-limited while it is read, and sampled again for a response. A new row replaces at most one row of
-the sample besides the last one, so a chart does not flicker while it grows. And there is no state:
-nothing to lock, and nothing to repair after rows were dropped.
+limited while it is read, and sampled again for a response. A new row takes the place of one sampled
+row, and the other sampled rows stay, so a chart does not flicker while it grows. And a sample
+depends on no state but the ordinals (a `Sampler` has caches alone): there is nothing to lock, and
+nothing to repair after rows were dropped.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 
-_BLOCK_ROWS = 1 << 15
-"""Number of rows that are hashed at once. Temporary arrays of this length fit into the second-level
-cache."""
+_ROWS_HASHED_AT_ONCE = 1 << 15
+"""Maximum number of rows that are hashed at once. Temporary arrays of this length fit into the
+second-level cache."""
 _MAX_CACHED_SAMPLES = 1 << 16
 """Maximum size of a cached sample. A larger one takes longer to send than to compute."""
 _MAX_CACHED_SIZES = 16
@@ -52,7 +54,8 @@ def sampled_rows(n: int, k: int) -> Rows:
 def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
     """A sample of k rows of a series with these ascending ordinals, as ascending row indexes.
 
-    All rows if k is 0 or at least n. Read-only. Raises ValueError for a negative k.
+    All rows if k is 0 or at least the number of rows. Read-only. Raises ValueError for a negative
+    k.
     """
     n = len(ordinals)
     if _keeps_all(n, k):
@@ -64,13 +67,13 @@ def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
 def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Priorities of these ordinals, all different: the outputs of splitmix64 with seed 0.
 
-    Ordinal i has output i of the generator. Source: Steele, Lea, Flood, "Fast splittable
-    pseudorandom number generators", 2014.
+    Ordinal i has output i of the generator, counted from 0. Source: Steele, Lea, Flood, "Fast
+    splittable pseudorandom number generators", 2014.
     """
     mixed = np.empty(len(ordinals), np.uint64)
-    for start in range(0, len(ordinals), _BLOCK_ROWS):
-        z = mixed[start : start + _BLOCK_ROWS]
-        z[:] = ordinals[start : start + _BLOCK_ROWS].view(np.uint64)
+    for start in range(0, len(ordinals), _ROWS_HASHED_AT_ONCE):
+        z = mixed[start : start + _ROWS_HASHED_AT_ONCE]
+        z[:] = ordinals[start : start + _ROWS_HASHED_AT_ONCE].view(np.uint64)
         # Without this, ordinal 0 would have priority 0, and row 0 would be in every sample.
         z += np.uint64(1)
         z *= np.uint64(0x9E3779B97F4A7C15)
@@ -83,9 +86,9 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 class _Candidates(NamedTuple):
-    """The rows of a series that can be in a sample of k, for one k."""
+    """The rows of a series that, for one k, can be in a sample of k rows before the last row."""
 
-    num_rows: int
+    num_examined: int
     """Number of rows, from the start of the series, that were examined to find candidates."""
     rows: Rows
     """Shape (num_candidates,), ascending."""
@@ -101,31 +104,31 @@ class Sampler:
 
     Apart from the last row, a sample of k can only contain rows that have fewer than k - 1 rows
     with a lower priority before them. Rows that are added later do not change this. So the rows
-    that meet the condition, about k * log(n / k) of n, are cached as candidates. They are enough to
-    sample any number of rows up to n.
+    that meet the condition, about k * log(n / k) of n, are cached as candidates. With them, k rows
+    of the first m can be sampled for each m up to n.
 
-    Any thread may call its methods. Two threads that find the same candidates at the same time
-    store equal results.
+    Any thread may call a sampler's methods. Two threads that find the same candidates at the same
+    time store equal results.
     """
 
     __slots__ = ("_candidates",)
 
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidates] = {}
-        """Candidates by k."""
+        """Maps k to the candidates for samples of k rows."""
 
     def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
         """A sample of k of the first n rows, as ascending row indexes; read-only.
 
-        `ordinals_of(start, stop)` returns the ordinals of the rows in `range(start, stop)`, which
-        must never change.
+        `ordinals_of(start, stop)` returns the ordinals of the rows in `range(start, stop)`. The
+        ordinals of these rows must never change.
         """
         if _keeps_all(n, k):
             return _read_only(np.arange(n, dtype=np.int64))
         if k == 1 or k > _MAX_CACHED_SAMPLES:
             return _with_last(_lowest(priorities(ordinals_of(0, n - 1)), k - 1), n)
         candidates = self._candidates.get(k, _NO_CANDIDATES)
-        if candidates.num_rows < n - 1:
+        if candidates.num_examined < n - 1:
             candidates = _extended(candidates, n - 1, k, ordinals_of)
             if len(self._candidates) >= _MAX_CACHED_SIZES:
                 self._candidates = {}
@@ -138,16 +141,16 @@ class Sampler:
 def _extended(
     candidates: _Candidates, num_rows: int, k: int, ordinals_of: Callable[[int, int], Rows]
 ) -> _Candidates:
-    """The candidates among the first `num_rows` rows, for k of at least 2."""
+    """Extends the candidates to those among the first `num_rows` rows. `k` is at least 2."""
     # Examine the rows after the known candidates in chunks. The size of a chunk is an eighth of the
-    # number of rows before it, so that there are few chunks. For each of them:
+    # number of rows before it, so that there are few chunks. For each chunk:
     # 1. Find the (k - 1)th lowest priority of the candidates so far.
     # 2. New candidates are the rows with a lower priority. Rows of one chunk are not compared with
-    #    each other, so a few more are kept than necessary; `sampled_rows` leaves them out.
-    done, parts = candidates.num_rows, [candidates]
+    #    each other, so a few rows too many are kept; `Sampler.sampled_rows` leaves them out.
+    done, parts = candidates.num_examined, [candidates]
     while done < num_rows:
         known_priorities = np.concatenate([part.priorities for part in parts])
-        stop = min(num_rows, done + max(done >> 3, _BLOCK_ROWS))
+        stop = min(num_rows, done + max(done >> 3, _ROWS_HASHED_AT_ONCE))
         new_priorities = priorities(ordinals_of(done, stop))
         if len(known_priorities) >= k - 1:
             bound = np.partition(known_priorities, k - 2)[k - 2]  # 1.
@@ -169,8 +172,8 @@ def _full_series_ordinals(start: int, stop: int) -> Rows:
 
 
 _FULL_SERIES_SAMPLER = Sampler()
-"""Used for all series with the ordinals 0, 1, 2, ... They can share it, because its candidates
-depend on the ordinals only."""
+"""Used for all series with the ordinals 0, 1, 2, ... They can share the sampler, because
+its candidates depend on the ordinals only."""
 
 
 @lru_cache(maxsize=32)

@@ -10,10 +10,10 @@ All columns of a series are in one block of memory, which has spare capacity:
 
 Most series have steps with a constant stride, which need no column: see `ArithmeticSteps`.
 
-A `Series` is immutable: it is a block, and the number of rows in it that belong to the series.
-Appending writes after these rows and returns a new `Series`, which in most cases uses the same
-block. Readers of the old `Series` are not affected. Rows must be appended to each `Series` at most
-once: a second call would overwrite the rows of the first one.
+A `Series` is immutable: it refers to a block, and has a `length`, the number of rows in the block
+that belong to it. Appending writes after these rows and returns a new `Series`, which in most cases
+uses the same block. Readers of the old `Series` are not affected. Rows must be appended to each
+`Series` at most once: a second call would overwrite the rows of the first one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from tbcore.kinds import Kind
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
-"""An int64 array: indexes of rows in a series, or one number per row, such as its ordinal."""
+"""Indexes of rows in a series."""
+PerRow = NDArray[np.int64]
+"""One int64 for each row, such as its step or its ordinal."""
 
 LOADED_SPARE_SHARE = 1 / 64
 """Spare capacity of a series whose run has been read to its end, as a share of its rows."""
@@ -41,8 +43,8 @@ A series with more spare capacity is trimmed."""
 _MIN_SPARE_ROWS = 2
 """Minimum spare capacity of a new block."""
 _MIN_ROWS_TO_CACHE = 1 << 17
-"""Samples, and steps that have no column, are cached if a series has at least this many rows. For
-fewer rows, computing them again takes less than a millisecond."""
+"""Minimum number of rows of a series whose samples, and whose steps without a column, are cached.
+For fewer rows, computing these again takes less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +52,7 @@ class ScalarSeries:
     """Points of one tag, in the order they were written. Arrays are read-only."""
 
     ordinal: NDArray[np.int64]
-    """Shape (n,), ascending: number of the point among all that were written to its tag, from 0.
+    """Shape (n,), ascending: position of the point among all that were written to its tag, from 0.
     It never changes."""
     step: NDArray[np.int64]
     """Shape (n,), not necessarily ascending."""
@@ -87,7 +89,7 @@ class UnsampledSeries(ScalarSeries):
     @cached_property
     def step(self) -> NDArray[np.int64]:
         """Shape (n,), not necessarily ascending."""
-        steps: Rows = self._series.column(STEP)
+        steps: PerRow = self._series.column(STEP)
         return steps
 
 
@@ -109,7 +111,7 @@ class ItemSeries:
     """Steps and times of one tag's items, in the order they were written, without their data."""
 
     ordinal: NDArray[np.int64]
-    """Shape (n,), ascending: number of the item among all that were written to its tag, from 0.
+    """Shape (n,), ascending: position of the item among all that were written to its tag, from 0.
     It never changes."""
     step: NDArray[np.int64]
     """Shape (n,), not necessarily ascending."""
@@ -126,19 +128,19 @@ class BlockLayout:
     __slots__ = ("columns", "row_bytes")
 
     def __init__(self, *types: str, has_steps: bool = True) -> None:
-        """`types` are the dtypes of the columns, of which steps are the first.
+        """`types` are the dtypes of the columns. The first column has the steps.
 
         With `has_steps` false, the block has no column of steps.
         """
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
         """Dtype, bytes per row and start of each column. A column begins at byte `start * capacity`
         of its block, because the columns before it take `start` bytes per row. Columns of 8 bytes
-        come first, so that all columns are aligned. A column that is left out has 0 bytes per
-        row."""
+        come first, so that all columns are aligned. The column of steps has 0 bytes per row if
+        it is left out."""
         self.row_bytes = 0
         """Bytes of one row in all columns."""
-        for number, dtype in enumerate(map(np.dtype, types)):
-            size = dtype.itemsize if number or has_steps else 0
+        for index, dtype in enumerate(map(np.dtype, types)):
+            size = dtype.itemsize if index or has_steps else 0
             self.columns.append((dtype, size, self.row_bytes))
             self.row_bytes += size
 
@@ -150,27 +152,28 @@ class ArithmeticSteps(NamedTuple):
     stride: int
     """At least 0."""
 
-    def at(self, start: int, stop: int) -> Rows:
+    def at(self, start: int, stop: int) -> PerRow:
         """The steps of the rows in `range(start, stop)`."""
         if stop - start >= _MIN_ROWS_TO_CACHE:
             return _cached_steps(self, start, stop)
         return np.arange(start, stop, dtype=np.int64) * self.stride + self.first
 
     @classmethod
-    def of(cls, step: Rows) -> ArithmeticSteps | None:
-        """Describes these steps, at least one; None if they have no constant stride.
+    def of(cls, step: PerRow) -> ArithmeticSteps | None:
+        """Describes `step`, which is not empty; None if it has no constant stride.
 
-        A stride that is negative or at least _MAX_STRIDE counts as not constant.
+        Also returns None if the stride is negative, or at least _MAX_STRIDE.
         """
         return cls(int(step[0]), 0).extended_by(1, step[1:])
 
-    def extended_by(self, length: int, step: Rows) -> ArithmeticSteps | None:
+    def extended_by(self, length: int, step: PerRow) -> ArithmeticSteps | None:
         """The first `length` of these steps followed by `step`; None if the stride varies.
 
         `length` is at least 1.
         """
         # 1. If there is only one step so far, the first new one determines the stride.
-        # 2. Compare the last new step with the expected one: this rules out most other steps.
+        # 2. Compare the last new step with the expected one: this rules out most steps that
+        #    have no constant stride.
         # 3. Compare all new steps with the expected ones.
         count = len(step)
         if not count:
@@ -194,7 +197,7 @@ class ArithmeticSteps(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> Rows:
+def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> PerRow:
     """The steps of the rows in `range(start, stop)`, read-only.
 
     One result is cached: a page requests the same steps again and again, and often all tags of a
@@ -208,16 +211,18 @@ def _cached_steps(arithmetic_steps: ArithmeticSteps, start: int, stop: int) -> R
 
 
 _MAX_STEPS_COMPARED_AS_LIST = 64
-"""Up to this number of steps, comparing lists takes less time than calling numpy."""
+"""Maximum number of steps that are compared as lists. For so few, calling numpy takes longer."""
 _MAX_STRIDE = 1 << 62
-"""Strides are below this bound, so that they fit into an int64; twice this number does not."""
+"""All strides are below this bound, so that they fit into an int64."""
 
-STEP, WALL_TIME = 0, 1
-"""Numbers of the columns that all layouts have."""
+STEP = 0
+"""Index of the column of steps, in all layouts."""
+WALL_TIME = 1
+"""Index of the column of wall times, in all layouts."""
 VALUE = 2
-"""Number of the third column of scalars."""
+"""Index of the column of values, in layouts of scalars."""
 OFFSET, LENGTH, INDEX, CRC, FILE = 2, 3, 4, 5, 6
-"""Numbers of the other columns of references."""
+"""Indexes of the columns that only the layout of references has."""
 
 FLOAT32 = BlockLayout("i8", "f8", "f4")
 """Layout of scalars: step, wall time, value."""
@@ -242,63 +247,67 @@ class OrdinalRanges:
     Immutable. The last range extends to the end of the series, however long the series is.
     """
 
-    __slots__ = ("_firsts", "_rows", "sampler")
+    __slots__ = ("_first_ordinals", "_first_rows", "sampler")
 
-    def __init__(self, rows: Rows, firsts: Rows, sampler: sampling.Sampler) -> None:
-        self._rows = rows
+    def __init__(self, first_rows: Rows, first_ordinals: PerRow, sampler: sampling.Sampler) -> None:
+        self._first_rows = first_rows
         """Shape (num_ranges,): the first row of each range."""
-        self._firsts = firsts
-        """Shape (num_ranges,): the ordinal of that row."""
+        self._first_ordinals = first_ordinals
+        """Shape (num_ranges,): the ordinal of the first row of each range."""
         self.sampler = sampler
-        """Shared with the objects that `extended_by` makes from this one, since the ordinals that
-        both have are the same."""
+        """Shared with the objects that `extended_by` makes from this one, since they only add
+        ordinals."""
 
     @classmethod
-    def of(cls, ordinals: Rows) -> OrdinalRanges:
-        """The ranges of ascending ordinals."""
-        rows = _range_starts(ordinals)
-        return cls(rows, ordinals[rows], sampling.Sampler())
+    def of(cls, ordinals: PerRow) -> OrdinalRanges:
+        """The ranges that these ascending ordinals form."""
+        starts = _range_starts(ordinals)
+        return cls(starts, ordinals[starts], sampling.Sampler())
 
     @property
     def num_ranges(self) -> int:
-        return len(self._rows)
+        return len(self._first_rows)
 
-    def at(self, rows: Rows) -> Rows:
+    def at(self, rows: Rows) -> PerRow:
         """The ordinals of these rows."""
-        ranges = np.searchsorted(self._rows, rows, side="right") - 1
-        return self._firsts[ranges] + (rows - self._rows[ranges])
+        ranges = np.searchsorted(self._first_rows, rows, side="right") - 1
+        return self._first_ordinals[ranges] + (rows - self._first_rows[ranges])
 
     def row_of(self, ordinal: int) -> int:
-        """The row with this ordinal; -1 if the ordinal is lower than all others.
+        """The row with this ordinal; -1 if all ordinals of the series are higher.
 
         If the row with this ordinal was dropped, the result is a later row, or beyond the end of
         the series. The caller must compare the ordinal of that row.
         """
-        number = int(np.searchsorted(self._firsts, ordinal, side="right")) - 1
-        return -1 if number < 0 else int(self._rows[number] + (ordinal - self._firsts[number]))
+        range_index = int(np.searchsorted(self._first_ordinals, ordinal, side="right")) - 1
+        if range_index < 0:
+            return -1
+        return int(self._first_rows[range_index] + (ordinal - self._first_ordinals[range_index]))
 
-    def extended_by(self, length: int, ordinals: Rows) -> OrdinalRanges:
+    def extended_by(self, length: int, ordinals: PerRow) -> OrdinalRanges:
         """The ranges of the first `length` rows followed by rows with these ordinals."""
         if not len(ordinals):
             return self
-        rows = _range_starts(ordinals)
+        starts = _range_starts(ordinals)
         if length and int(self.at(np.array([length]))[0]) == int(ordinals[0]):
-            rows = rows[1:]  # The first new row continues the last range.
-        if not len(rows):
+            starts = starts[1:]  # The first new row continues the last range.
+        if not len(starts):
             return self
         return OrdinalRanges(
-            np.concatenate([self._rows, rows + length]),
-            np.concatenate([self._firsts, ordinals[rows]]),
+            np.concatenate([self._first_rows, starts + length]),
+            np.concatenate([self._first_ordinals, ordinals[starts]]),
             self.sampler,
         )
 
     def truncated(self, length: int) -> OrdinalRanges:
         """The ranges of the first `length` rows.
 
-        The result has a sampler of its own, since other rows may be appended.
+        The result has a sampler of its own, since rows with other ordinals may be appended.
         """
-        num_ranges = int(np.searchsorted(self._rows, length))
-        return OrdinalRanges(self._rows[:num_ranges], self._firsts[:num_ranges], sampling.Sampler())
+        num_ranges = int(np.searchsorted(self._first_rows, length))
+        return OrdinalRanges(
+            self._first_rows[:num_ranges], self._first_ordinals[:num_ranges], sampling.Sampler()
+        )
 
 
 class Series:
@@ -337,7 +346,7 @@ class Series:
         """Number of rows that fit into the block."""
         self.length = length
         self.arithmetic_steps = arithmetic_steps
-        """The steps, if the block has no column of steps."""
+        """The steps if the block has no column of steps; otherwise None."""
         self.ordinal_ranges = ordinal_ranges
         """The ordinals, or None if they are 0, 1, 2, ..."""
         self.num_nonfinite = num_nonfinite
@@ -373,17 +382,17 @@ class Series:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def column(self, number: int) -> NDArray[Any]:
+    def column(self, index: int) -> NDArray[Any]:
         """A column as a read-only view of shape (length,)."""
-        view = self._column(number, 0, self.length)
+        view = self._column(index, 0, self.length)
         view.flags.writeable = False
         return view
 
-    def column_at(self, number: int, rows: Rows) -> NDArray[Any]:
+    def column_at(self, index: int, rows: Rows) -> NDArray[Any]:
         """A copy of these rows of a column."""
-        if number == STEP and self.arithmetic_steps is not None:
+        if index == STEP and self.arithmetic_steps is not None:
             return rows * self.arithmetic_steps.stride + self.arithmetic_steps.first
-        return self._column(number, 0, self.length)[rows]
+        return self._column(index, 0, self.length)[rows]
 
     def sampled_rows(self, samples: int) -> Rows:
         """The rows in a sample of this size, ascending; all rows if `samples` is 0."""
@@ -393,11 +402,11 @@ class Series:
             return sampling.sampled_rows_of(self.ordinals_between(0, self.length), samples)
         return self.ordinal_ranges.sampler.sampled_rows(self.length, samples, self.ordinals_between)
 
-    def ordinals_at(self, rows: Rows) -> Rows:
+    def ordinals_at(self, rows: Rows) -> PerRow:
         """The ordinals of these rows."""
         return rows if self.ordinal_ranges is None else self.ordinal_ranges.at(rows)
 
-    def ordinals_between(self, start: int, stop: int) -> Rows:
+    def ordinals_between(self, start: int, stop: int) -> PerRow:
         """The ordinals of the rows in `range(start, stop)`."""
         return self.ordinals_at(np.arange(start, stop, dtype=np.int64))
 
@@ -440,13 +449,18 @@ class Series:
     # -- growing: each method returns another series; for the loader's thread only -------------
 
     def appended(
-        self, columns: Sequence[Any], ordinals: int | Rows, *, spare_share: float = LIVE_SPARE_SHARE
+        self,
+        columns: Sequence[Any],
+        ordinals: int | PerRow,
+        *,
+        spare_share: float = LIVE_SPARE_SHARE,
     ) -> Series:
         """This series with more rows at its end.
 
         `columns` are copied; one of them may be a single number for all rows. `ordinals` are the
-        ordinals of the new rows, or only the first one if they are consecutive. `spare_share` is
-        the spare capacity of a new block, as a share of its rows, if this block is too small.
+        ordinals of the new rows, or only the first ordinal if they are consecutive. `spare_share`
+        is the spare capacity of the new block, as a share of its rows, if the
+        series' block is too small.
         """
         # 1. Choose the layout: float64 only if a value needs it, no steps if the stride is
         #    constant.
@@ -477,7 +491,7 @@ class Series:
                 np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
         num_nonfinite = self.num_nonfinite  # 4.
         if layout is not REFERENCE:
-            num_nonfinite += _num_nonfinite(
+            num_nonfinite += _count_nonfinite(
                 _column_view(block, layout, capacity, VALUE, length, new_length)
             )
         return Series(
@@ -493,11 +507,11 @@ class Series:
         )
 
     def purged(self, limit: int, *, num_shared: int) -> Series:
-        """This series without the rows whose step is `limit` or above; itself if there are none.
+        """This series without the rows whose step is `limit` or above; itself if it has none.
 
         `num_shared` is the number of rows of the block that readers may have views of. These rows
-        must never be overwritten: if some of them are dropped, the others are copied to a new
-        block.
+        must never be overwritten: if some of them are dropped, the rows that stay are copied to a
+        new block.
         """
         if self.arithmetic_steps is not None:
             num_kept = self.arithmetic_steps.num_below(limit, self.length)
@@ -505,17 +519,20 @@ class Series:
         # A job that restarts goes back from its last step, so the rows to drop are nearly always
         # the last ones, and binary search finds them. This fails only if files of the run were
         # written at the same time: then steps jump back without a restart.
-        # 1. In the rows up to the first lower step, count those to keep by binary search.
-        # 2. In the other rows, compare each step with the limit.
-        # 3. Truncate the series, unless some of the other rows are kept: then copy all kept rows.
+        # 1. Count the rows to keep among the sorted rows (see `_count_sorted`) by binary search.
+        # 2. Among the rows after the sorted ones, compare each step with the limit.
+        # 3. If rows after the sorted ones are kept, copy all kept rows; otherwise truncate the
+        #    series.
         step = self._column(STEP, 0, self.length)
         num_sorted = self._count_sorted(step)
         num_kept = int(np.searchsorted(step[:num_sorted], limit))  # 1.
-        others = np.flatnonzero(step[num_sorted:] < limit) + num_sorted  # 2.
-        if num_kept == num_sorted and len(others) == self.length - num_sorted:
+        kept_later = np.flatnonzero(step[num_sorted:] < limit) + num_sorted  # 2.
+        if num_kept == num_sorted and len(kept_later) == self.length - num_sorted:
             return self
-        if len(others):  # 3.
-            return self.select_rows(np.concatenate([np.arange(num_kept, dtype=np.int64), others]))
+        if len(kept_later):  # 3.
+            return self.select_rows(
+                np.concatenate([np.arange(num_kept, dtype=np.int64), kept_later])
+            )
         return self._truncated(num_kept, num_shared)
 
     def _truncated(self, length: int, num_shared: int) -> Series:
@@ -525,7 +542,7 @@ class Series:
             ordinal_ranges = self.ordinal_ranges.truncated(length)
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
-            num_nonfinite -= _num_nonfinite(self._column(VALUE, length, self.length))
+            num_nonfinite -= _count_nonfinite(self._column(VALUE, length, self.length))
         block, capacity = self.block, self.capacity
         if length < num_shared:
             capacity = _capacity_for(length, LOADED_SPARE_SHARE)
@@ -543,13 +560,13 @@ class Series:
         )
 
     def downsampled(self, max_rows: int) -> Series:
-        """A sample of `max_rows` rows of this series; itself if it has no more rows."""
+        """A sample of `max_rows` rows of this series; itself if it has at most `max_rows`."""
         if self.length <= max_rows:
             return self
         return self.select_rows(self.sampled_rows(max_rows))
 
     def select_rows(self, rows: Rows) -> Series:
-        """A copy of these rows, which must be ascending. They keep their ordinals."""
+        """A copy of these rows, which must be ascending. The rows keep their ordinals."""
         # The selected steps need a column: their stride may not be constant.
         layout = {FLOAT32_NO_STEPS: FLOAT32, FLOAT64_NO_STEPS: FLOAT64}.get(
             self.layout, self.layout
@@ -558,10 +575,10 @@ class Series:
         block = self._copied(layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
         # Ordinals are ascending, so the last one shows whether they are 0, 1, 2, ...
-        are_consecutive = not len(rows) or int(ordinals[-1]) == len(rows) - 1
+        none_is_dropped = not len(rows) or int(ordinals[-1]) == len(rows) - 1
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
-            num_nonfinite = _num_nonfinite(self._column(VALUE, 0, self.length)[rows])
+            num_nonfinite = _count_nonfinite(self._column(VALUE, 0, self.length)[rows])
         return Series(
             self.kind,
             layout,
@@ -569,7 +586,7 @@ class Series:
             capacity,
             len(rows),
             None,
-            None if are_consecutive else OrdinalRanges.of(ordinals),
+            None if none_is_dropped else OrdinalRanges.of(ordinals),
             num_nonfinite=num_nonfinite,
         )
 
@@ -600,23 +617,23 @@ class Series:
         """The same rows under another kind."""
         return Series(kind, *self._fields_after_kind())
 
-    def _column(self, number: int, start: int, stop: int) -> NDArray[Any]:
+    def _column(self, index: int, start: int, stop: int) -> NDArray[Any]:
         """The rows in `range(start, stop)` of a column; may be a writable view of the block."""
-        if number == STEP and self.arithmetic_steps is not None:
+        if index == STEP and self.arithmetic_steps is not None:
             return self.arithmetic_steps.at(start, stop)
-        return _column_view(self.block, self.layout, self.capacity, number, start, stop)
+        return _column_view(self.block, self.layout, self.capacity, index, start, stop)
 
     def _copied(self, layout: BlockLayout, capacity: int, rows: slice | Rows) -> NDArray[np.uint8]:
         """A new block of `capacity` rows that begins with these rows of the series."""
         block = np.empty(capacity * layout.row_bytes, np.uint8)
         if self.length:
-            for number, (_, size, _) in enumerate(layout.columns):
+            for index, (_, size, _) in enumerate(layout.columns):
                 if size:
-                    column = self._column(number, 0, self.length)[rows]
-                    _column_view(block, layout, capacity, number, 0, len(column))[...] = column
+                    column = self._column(index, 0, self.length)[rows]
+                    _column_view(block, layout, capacity, index, 0, len(column))[...] = column
         return block
 
-    def _steps_with(self, step: Rows) -> ArithmeticSteps | None:
+    def _steps_with(self, step: PerRow) -> ArithmeticSteps | None:
         """The steps of the series followed by `step`; None if their stride is not constant."""
         if not self.length:
             return ArithmeticSteps.of(step) if len(step) else None
@@ -624,10 +641,10 @@ class Series:
             return None
         return self.arithmetic_steps.extended_by(self.length, step)
 
-    def _ordinal_ranges_with(self, ordinals: int | Rows, count: int) -> OrdinalRanges | None:
+    def _ordinal_ranges_with(self, ordinals: int | PerRow, count: int) -> OrdinalRanges | None:
         """The ordinals of the series and of `count` more rows; None if they are 0, 1, 2, ...
 
-        `ordinals` are as for `appended`.
+        `ordinals` has one of the forms that `appended` takes.
         """
         if isinstance(ordinals, int):
             if self.ordinal_ranges is None and (ordinals == self.length or not count):
@@ -645,7 +662,7 @@ class Series:
         return known.extended_by(self.length, ordinals)
 
     def _count_sorted(self, step: NDArray[np.int64]) -> int:
-        """The number of rows, from the start, up to the first step lower than the one before it.
+        """The number of rows from the start that come before the first row whose step decreases.
 
         The result is cached, so that each row is compared only once.
         """
@@ -658,10 +675,17 @@ class Series:
 class SeriesBlock:
     """The first rows of several series of equal length, in one block of memory.
 
-    Each series has a slice of the block, whose layout is that of a block with one series.
+    Each series has a slice of the block. The slice has the layout of a block with one series.
     """
 
-    __slots__ = ("_arithmetic_steps", "_block", "_capacity", "_layout", "_length", "_num_nonfinite")
+    __slots__ = (
+        "_arithmetic_steps",
+        "_block",
+        "_capacity",
+        "_layout",
+        "_length",
+        "_nonfinite_counts",
+    )
 
     def __init__(
         self,
@@ -670,46 +694,46 @@ class SeriesBlock:
         capacity: int,
         length: int,
         arithmetic_steps: ArithmeticSteps | None,
-        num_nonfinite: Sequence[int] | None,
+        nonfinite_counts: Sequence[int] | None,
     ) -> None:
         self._layout = layout
         self._block = block
         self._capacity = capacity
         self._length = length
-        """Number of rows of each series. Capacity and steps apply to each series, too."""
+        """Number of rows of each series. Each series has this capacity and these steps."""
         self._arithmetic_steps = arithmetic_steps
-        self._num_nonfinite = num_nonfinite
+        self._nonfinite_counts = nonfinite_counts
         """The number of NaN and infinite values of each series; None if all values are finite."""
 
     @classmethod
     def of(
         cls, layout: BlockLayout, num_series: int, columns: Sequence[Any], *, spare_share: float
     ) -> SeriesBlock:
-        """Copies the rows of `num_series` series. In each column, they follow each other.
+        """Copies the rows of `num_series` series. Each column has one series after another.
 
-        The layout is FLOAT32 or REFERENCE. A column may be a single number for all rows.
+        The layout is FLOAT32 or REFERENCE. A column may be one number for all rows.
         """
         # 1. For scalars, choose the layout without steps if possible, and count non-finite values.
         # 2. Allocate one slice of the block for each series.
         # 3. Write each column of all series through one strided view of the block.
         shape = num_series, len(columns[STEP]) // num_series
         num_rows = shape[1]
-        arithmetic_steps = num_nonfinite = None  # 1.
+        arithmetic_steps = nonfinite_counts = None  # 1.
         if layout is FLOAT32:
             arithmetic_steps = _common_steps(columns[STEP].tobytes(), num_series)
             layout = FLOAT32_NO_STEPS if arithmetic_steps else FLOAT32
             is_finite = np.isfinite(columns[VALUE])
             if not is_finite.all():
                 num_finite = np.count_nonzero(is_finite.reshape(shape), axis=1)
-                num_nonfinite = (num_rows - num_finite).tolist()
+                nonfinite_counts = (num_rows - num_finite).tolist()
         capacity = _capacity_for(num_rows, spare_share)  # 2.
-        size = _slice_bytes(layout, capacity)
-        block = np.empty(num_series * size, np.uint8)
+        slice_bytes = _slice_bytes(layout, capacity)
+        block = np.empty(num_series * slice_bytes, np.uint8)
         for (dtype, width, start), column in zip(layout.columns, columns, strict=True):  # 3.
             if width:
                 rows = column if isinstance(column, int) else column.reshape(shape)
-                np.ndarray(shape, dtype, block, capacity * start, (size, width))[...] = rows
-        return cls(layout, block, capacity, num_rows, arithmetic_steps, num_nonfinite)
+                np.ndarray(shape, dtype, block, capacity * start, (slice_bytes, width))[...] = rows
+        return cls(layout, block, capacity, num_rows, arithmetic_steps, nonfinite_counts)
 
     def __reduce__(self) -> tuple[type[SeriesBlock], tuple[Any, ...]]:
         """Pickles the arguments of the constructor: several times as fast as the default."""
@@ -718,7 +742,7 @@ class SeriesBlock:
             self._capacity,
             self._length,
             self._arithmetic_steps,
-            self._num_nonfinite,
+            self._nonfinite_counts,
         )
         return SeriesBlock, (self._layout, *rest)
 
@@ -727,31 +751,31 @@ class SeriesBlock:
         """Whether the spare capacity is at most that of live series."""
         return _is_trimmed(self._capacity, self._length)
 
-    def nonfinite_series(self) -> list[int]:
-        """The numbers of the series that have NaN or infinite values."""
-        return [number for number, count in enumerate(self._num_nonfinite or ()) if count]
+    def nonfinite_series_indexes(self) -> list[int]:
+        """The indexes of the series that have NaN or infinite values."""
+        return [index for index, count in enumerate(self._nonfinite_counts or ()) if count]
 
-    def series(self, number: int, kind: Kind) -> Series:
-        """The series with this number, as a view of the block."""
-        size = _slice_bytes(self._layout, self._capacity)
+    def series(self, index: int, kind: Kind) -> Series:
+        """The series with this index, as a view of the block."""
+        slice_bytes = _slice_bytes(self._layout, self._capacity)
         return Series(
             kind,
             self._layout,
-            self._block[number * size : (number + 1) * size],
+            self._block[index * slice_bytes : (index + 1) * slice_bytes],
             self._capacity,
             self._length,
             self._arithmetic_steps,
-            num_nonfinite=self._num_nonfinite[number] if self._num_nonfinite else 0,
+            num_nonfinite=self._nonfinite_counts[index] if self._nonfinite_counts else 0,
         )
 
 
 @lru_cache(maxsize=16)
-def _common_steps(steps: bytes, num_series: int) -> ArithmeticSteps | None:
-    """The steps that are the same in all series; None if they differ or have no constant stride.
+def _common_steps(step_bytes: bytes, num_series: int) -> ArithmeticSteps | None:
+    """The steps of each series; None if the series differ, or the steps have no constant stride.
 
-    `steps` are the int64 steps of all series. Cached: the runs of a sweep log at the same steps.
+    `step_bytes` has the int64 steps of all series. Cached: runs of a sweep log at the same steps.
     """
-    rows = np.frombuffer(steps, np.int64).reshape(num_series, -1)
+    rows = np.frombuffer(step_bytes, np.int64).reshape(num_series, -1)
     first = ArithmeticSteps.of(rows[0])
     return first if first is not None and (rows == rows[0]).all() else None
 
@@ -762,14 +786,14 @@ def _slice_bytes(layout: BlockLayout, capacity: int) -> int:
 
 
 def _column_view(
-    block: NDArray[np.uint8], layout: BlockLayout, capacity: int, number: int, start: int, stop: int
+    block: NDArray[np.uint8], layout: BlockLayout, capacity: int, index: int, start: int, stop: int
 ) -> NDArray[Any]:
     """The rows in `range(start, stop)` of a column, as a writable view of the block."""
-    dtype, size, column_start = layout.columns[number]
+    dtype, size, column_start = layout.columns[index]
     return np.ndarray((stop - start,), dtype, block, capacity * column_start + start * size)
 
 
-def _num_nonfinite(values: NDArray[np.floating[Any]]) -> int:
+def _count_nonfinite(values: NDArray[np.floating[Any]]) -> int:
     """How many of the values are NaN or infinite."""
     return len(values) - int(np.count_nonzero(np.isfinite(values)))
 
@@ -785,7 +809,7 @@ def _capacity_for(length: int, spare_share: float) -> int:
 
 
 def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
-    """The values as float32; None if one of them needs float64."""
+    """The values as float32; None if a value needs float64."""
     if value.dtype.itemsize <= 4:
         return value
     with np.errstate(over="ignore", invalid="ignore"):
@@ -794,7 +818,7 @@ def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
     return narrowed if is_exact.all() else None
 
 
-def _range_starts(ordinals: Rows) -> Rows:
+def _range_starts(ordinals: PerRow) -> Rows:
     """The indexes at which ranges of consecutive ordinals begin, including 0."""
     if not len(ordinals):
         return np.empty(0, np.int64)

@@ -1,4 +1,7 @@
-"""Views: runs as readers see them. They are immutable, so that no reader needs a lock."""
+"""Views: immutable snapshots of runs. Requests read views only, and so need no lock.
+
+A block is a `SeriesBlock`: several series of equal length in one stretch of memory.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from tbcore.store.series import Series, SeriesBlock
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Maximum number of results that a TagIndex caches. There are about as many as plugins."""
+"""Maximum number of claims for which a TagIndex caches the tags. Each plugin has about one."""
 _MAX_CACHED_EXTENSIONS = 64
-"""Maximum number of results that a RunSchema caches."""
+"""Maximum number of extended schemas that a RunSchema caches."""
 _MAX_BLOCKS = 64
-"""A LazyTagMap with more blocks than this is not extended; most maps have a few."""
+"""Maximum number of blocks of a LazyTagMap that is extended; most maps have a few blocks."""
 
 
 class FileRef(NamedTuple):
@@ -38,7 +41,7 @@ class TagView:
         self.series = series
         """At least one series, in order of first appearance. No two have the same kind."""
         self.num_rows = num_rows
-        """Number of rows written so far, including dropped ones. The next row has this ordinal."""
+        """Number of rows written so far, including dropped ones: the ordinal of the next row."""
         self.metadata = metadata
         """The first SummaryMetadata of the tag, serialized; None if there is none."""
 
@@ -48,7 +51,7 @@ class TagView:
 
 
 class LazyTagMap(Mapping[str, TagView]):
-    """The tags of a run as a mapping that creates a tag's series when it is first accessed.
+    """The tags of a run, as a mapping that creates the series of a tag on first access to the tag.
 
     Used for runs that consist of a few tables. A sweep has thousands of such runs, and a page
     shows a few of them.
@@ -66,8 +69,8 @@ class LazyTagMap(Mapping[str, TagView]):
         self._blocks = blocks
         """The blocks that the entries of the schema refer to."""
         self._materialized = [*materialized, *({} for _ in blocks[len(materialized) :])]
-        """The views created so far, by tag, for each block. Extended maps share these dictionaries:
-        appending relies on the identity of a series, so there must be only one for each tag."""
+        """For each block, a dictionary of the views created so far, by tag. Extended maps share the
+        dictionaries: appending relies on the identity of a series, so none is created twice."""
 
     def __reduce__(self) -> tuple[type[LazyTagMap], tuple[object, ...]]:
         """Pickles the blocks alone. Views are created again on access."""
@@ -75,11 +78,11 @@ class LazyTagMap(Mapping[str, TagView]):
 
     def __getitem__(self, tag: str) -> TagView:
         entry = self._schema.entries[tag]
-        materialized = self._materialized[entry.block]
+        materialized = self._materialized[entry.block_index]
         view = materialized.get(tag)
         if view is None:
-            series = self._blocks[entry.block].series(entry.number, entry.kind)
-            # If two threads create the view at the same time, both use the one stored first.
+            series = self._blocks[entry.block_index].series(entry.series_index, entry.kind)
+            # If two threads create the view at the same time, both use the view stored first.
             view = materialized.setdefault(tag, TagView((series,), len(series), entry.metadata))
         return view
 
@@ -89,23 +92,23 @@ class LazyTagMap(Mapping[str, TagView]):
     def __len__(self) -> int:
         return len(self._schema.entries)
 
-    def kinds_by_tag(self) -> Iterator[tuple[str, tuple[Kind]]]:
-        """Each tag with the kind of its series. Creates no series."""
+    def tags_and_kinds(self) -> Iterator[tuple[str, tuple[Kind]]]:
+        """Yields each tag with the kind of its series. Creates no series."""
         for tag, entry in self._schema.entries.items():
             yield tag, (entry.kind,)
 
-    def extended_schema(self, schema: RunSchema) -> RunSchema | None:
-        """The schema of these tags and those of `schema`.
+    def extended_schema(self, added: RunSchema) -> RunSchema | None:
+        """The schema of this map's tags, followed by the tags of `added`.
 
-        None if a tag is in both, or if this map has more than _MAX_BLOCKS blocks: then creating a
-        schema costs more than it saves.
+        Returns None if a tag is in both. Also returns None if this map has more than _MAX_BLOCKS
+        blocks: then creating a schema costs more than it saves.
         """
         if len(self._blocks) > _MAX_BLOCKS:
             return None
-        return self._schema.extended_by(schema, len(self._blocks))
+        return self._schema.extended_by(added, len(self._blocks))
 
     def extended(self, schema: RunSchema, blocks: Sequence[SeriesBlock]) -> LazyTagMap:
-        """A map of these tags and new ones.
+        """A map of this map's tags, followed by new tags.
 
         `schema` is the result of `extended_schema`. `blocks` have the rows of the new tags.
         """
@@ -113,12 +116,12 @@ class LazyTagMap(Mapping[str, TagView]):
 
 
 class SchemaEntry(NamedTuple):
-    """Where the series of a tag is, and its kind."""
+    """The kind of a tag's series, and where the series is."""
 
-    block: int
+    block_index: int
     """Index of the block in the run's list of blocks."""
-    number: int
-    """Number of the series in the block."""
+    series_index: int
+    """Index of the series in the block."""
     kind: Kind
     metadata: bytes | None
     """The first SummaryMetadata of the tag, serialized; None if there is none."""
@@ -133,9 +136,9 @@ class RunSchema:
         self.entries = entries
         """Entries by tag, in order of first appearance."""
         self.tag_index = TagIndex()
-        """The tag index of all runs with this schema, until they get other tags."""
+        """Shared by the views of all runs that have exactly the tags of this schema."""
         self._extensions: dict[RunSchema, RunSchema | None] = {}
-        """Results of `extended_by`, by the other schema."""
+        """Maps each schema that was passed to `extended_by` to the result."""
 
     def __reduce__(self) -> tuple[type[RunSchema], tuple[object, ...]]:
         """Pickles the entries alone. Cached results are computed again."""
@@ -145,13 +148,14 @@ class RunSchema:
         """The schema of runs that have the tags of this schema, followed by those of `other`.
 
         `num_blocks` is the number of blocks that this schema describes, so it is the same in every
-        call; the blocks of `other` come after them. Returns None if a tag is in both schemas.
+        call; the blocks of `other` come after these blocks. Returns None if a tag is in both
+        schemas.
         """
         if other not in self._extensions:
             extended = None
             if self.entries.keys().isdisjoint(other.entries):
                 other_entries = {
-                    tag: entry._replace(block=num_blocks + entry.block)
+                    tag: entry._replace(block_index=num_blocks + entry.block_index)
                     for tag, entry in other.entries.items()
                 }
                 extended = RunSchema({**self.entries, **other_entries})
@@ -164,16 +168,16 @@ class RunSchema:
 class TagIndex:
     """Cached results that depend only on a run's tags and their kinds.
 
-    Views of runs with the same tags and kinds may share one. A run gets a new one when a tag or a
-    kind is added, and keeps it when only rows are added. So if two views of a run have the same
-    object, their tags and kinds are the same.
+    Views of runs with the same tags and kinds may share a TagIndex. A run gets a new TagIndex when
+    a tag or a kind is added, and keeps the old one when only rows are added. So if two views of a
+    run have the same TagIndex, their tags and kinds are the same.
     """
 
-    __slots__ = ("kinds", "tags")
+    __slots__ = ("kinds", "tags_by_claims")
 
     def __init__(self) -> None:
-        self.tags: dict[ClaimsKey, list[str]] = {}
-        """Results of `RunView.tags_matching`, by claims."""
+        self.tags_by_claims: dict[ClaimsKey, list[str]] = {}
+        """Maps claims to the result of `RunView.tags_matching`."""
         self.kinds: frozenset[Kind] | None = None
         """The result of `RunView.kinds`; None before the first call."""
 
@@ -183,9 +187,9 @@ class RunView:
     """One run as it was at a commit."""
 
     tags: Mapping[str, TagView] = field(default_factory=dict)
-    """Tags in order of first appearance."""
+    """Maps each tag to its view, in order of first appearance."""
     files: tuple[FileRef, ...] = ()
-    """The run's files. A reference has the index of its file in this tuple."""
+    """The run's files. A row of references has the index of its file in this tuple."""
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
@@ -201,33 +205,33 @@ class RunView:
 
         The list is shared, and must not be changed.
         """
-        tags = self.tag_index.tags.get(claims)
+        tags = self.tag_index.tags_by_claims.get(claims)
         if tags is None:
             claimed = {kind for kind in self.kinds() if matches(claims, kind)}
             tags = []
             if claimed:
                 tags = [
                     tag
-                    for tag, kinds in self.kinds_by_tag()
+                    for tag, kinds in self.tags_and_kinds()
                     if any(kind in claimed for kind in kinds)
                 ]
-            if len(self.tag_index.tags) >= _MAX_CACHED_CLAIMS:
-                self.tag_index.tags = {}
-            self.tag_index.tags[claims] = tags
+            if len(self.tag_index.tags_by_claims) >= _MAX_CACHED_CLAIMS:
+                self.tag_index.tags_by_claims = {}
+            self.tag_index.tags_by_claims[claims] = tags
         return tags
 
     def kinds(self) -> frozenset[Kind]:
         """The kinds of all series."""
         kinds = self.tag_index.kinds
         if kinds is None:
-            kinds = frozenset(kind for _, kinds in self.kinds_by_tag() for kind in kinds)
+            kinds = frozenset(kind for _, kinds in self.tags_and_kinds() for kind in kinds)
             self.tag_index.kinds = kinds
         return kinds
 
-    def kinds_by_tag(self) -> Iterator[tuple[str, tuple[Kind, ...]]]:
-        """Each tag with the kinds of its series, in order of first appearance."""
+    def tags_and_kinds(self) -> Iterator[tuple[str, tuple[Kind, ...]]]:
+        """Yields each tag with the kinds of its series, in order of first appearance."""
         if isinstance(self.tags, LazyTagMap):
-            yield from self.tags.kinds_by_tag()
+            yield from self.tags.tags_and_kinds()
             return
         for tag, view in self.tags.items():
             yield tag, tuple(series.kind for series in view.series)

@@ -1,7 +1,7 @@
 """Watching: wakes the loader when a file changes, where the system reports changes.
 
 A reported change only makes the next scan start earlier. The loader also scans at fixed intervals,
-since some file systems report no changes, and links are not followed.
+since some file systems report no changes, and watching does not follow links.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from tbcore.eventfiles.logdir import one_line
 logger = logging.getLogger(__name__)
 
 _QUIET_MS = 50
-"""Changes are reported when no further one has followed for this long."""
+"""Changes are reported once this time has passed without a further change."""
 _MAX_DELAY_MS = 100
-"""Changes are reported after this long, even if more of them follow."""
+"""Changes are reported at the latest after this time, even if more changes follow."""
 
 
 def watch(
-    paths: Sequence[str], wake: threading.Event, stopping: threading.Event
+    directories: Sequence[str], wake: threading.Event, stopping: threading.Event
 ) -> threading.Thread | None:
     """Sets `wake` whenever a file below the directories changes, until `stopping` is set.
 
-    Returns the daemon thread that does this; None if no directory exists. If the system
+    Returns the daemon thread that watches; None if none of the directories exists. If the system
     refuses to watch, the thread logs the reason and ends.
     """
-    existing = [path for path in paths if os.path.isdir(path)]
+    existing = [path for path in directories if os.path.isdir(path)]
     if not existing:
         return None
 
     def run() -> None:
         try:
-            # Not imported at the top, since the server starts before files need to be watched.
+            # Not imported at the top: this would delay the start of the server.
             import watchfiles
 
             for _ in watchfiles.watch(
@@ -49,8 +49,8 @@ def watch(
             ):
                 wake.set()
         except Exception as error:
-            # The most frequent cause: all programs together watch as many directories as the system
-            # allows.
+            # The most frequent cause is the system's limit on the number of directories that all
+            # programs together can watch.
             logger.info("%s", one_line(f"files are not watched for changes: {error}"))
 
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)

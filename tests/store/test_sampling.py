@@ -90,7 +90,7 @@ def test_a_sampler_of_growing_rows_gives_what_the_rule_gives(
     """Lengths may be in any order, and ordinals may be others than 0, 1, 2, ..."""
     sampler = Sampler()
     # Blocks are made so small that a few hundred rows are many blocks.
-    with mock.patch.object(sampling, "_BLOCK_ROWS", 16):
+    with mock.patch.object(sampling, "_ROWS_HASHED_AT_ONCE", 16):
         for n in sizes:
             n = min(n, len(ordinals))
             found = sampler.sampled_rows(n, k, lambda start, stop: ordinals[start:stop])
