@@ -20,9 +20,9 @@ import { SIZES } from "./scene.js";
  * @property {(box: Box | null, at: { left: number, top: number }) => void} onHover
  */
 
-/** Smallest scale at which a whole graph is shown; below it, nothing could be recognized. */
+/** Minimum scale at which a whole graph is shown. Nothing could be recognized at smaller scales. */
 const MIN_FIT_SCALE = 0.08;
-/** Smallest scale at which texts are readable. */
+/** Minimum scale at which texts are readable. */
 const READABLE_SCALE = 0.5;
 const ANIMATION_MS = 260;
 /**
@@ -30,7 +30,7 @@ const ANIMATION_MS = 260;
  * @type {Record<string, [number, number]>}
  */
 const ARROWS = { ArrowUp: [0, -0.15], ArrowDown: [0, 0.15], ArrowLeft: [-0.15, 0], ArrowRight: [0.15, 0] };
-/** A shorter movement of the pointer is a click. */
+/** Minimum movement of the pointer in a drag; a shorter one is a click. */
 const DRAG_THRESHOLD_PX = 4;
 
 export class GraphView {
@@ -42,10 +42,10 @@ export class GraphView {
   /** @type {Appearance | null} */ #appearance = null;
   /** @type {Camera} */ #camera = { scale: 1, x: 0, y: 0 };
   #screen = { width: 0, height: 0 };
-  /** The requested animation frame; 0 if none is. */
+  /** Id of the requested animation frame; 0 if none is requested. */
   #frame = 0;
   /**
-   * The transition that is running; `boxes` are those of the previous scene.
+   * The transition that is running; `boxes` are the boxes of the previous scene.
    * @type {{ start: number, from: Camera, to: Camera, boxes: Map<string, Box> } | null}
    */
   #animation = null;

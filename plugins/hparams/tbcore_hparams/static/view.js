@@ -25,12 +25,12 @@ export const PANELS = ["parallel", "scatter", "table"];
 export const AGGREGATIONS = ["avg", "min", "max", "median"];
 /** @type {readonly Values[]} */
 export const VALUE_CHOICES = ["last", "best"];
-/** Most hyperparameters that are axes by default; the names of more would be hard to read. */
+/** Maximum number of hyperparameters that are axes by default, so that their names are readable. */
 const MAX_DEFAULT_AXES = 9;
 
 /**
  * @typedef {object} View
- * @property {Column | null} metric  the one being optimised
+ * @property {Column | null} metric  the metric being optimised
  * @property {Goal} goal
  * @property {ReadonlySet<Panel>} panels
  * @property {readonly Column[]} columns  of the table, in order

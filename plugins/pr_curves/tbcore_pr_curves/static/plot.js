@@ -19,8 +19,8 @@ import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
  */
 
 /**
- * How far beyond the plot curves are drawn if not zoomed, so that circles at the edges are not cut
- * off.
+ * Distance beyond the edges of the plot up to which curves are drawn without zoom, so that circles
+ * at the edges are not cut off.
  */
 const CLIP_MARGIN_PX = 5;
 
