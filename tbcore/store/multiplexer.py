@@ -586,7 +586,8 @@ def _close_matches(name: str, candidates: Iterable[str]) -> str:
     if len(name) > _MAX_NAME_CHARS or not likely:
         return ""
     if len(likely) > _MAX_NAMES_COMPARED:
-        # Names are paths, and most mistakes are near the end: compare similar beginnings first.
+        # Names are paths, and most mistakes are near the end. So compare names
+        # that begin like the unknown name first.
         likely.sort(key=lambda c: c[:3] != name[:3])
     close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
     return f"; close: {', '.join(map(_quoted, close))}" if close else ""
