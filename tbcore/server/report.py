@@ -88,14 +88,18 @@ class Reporter:
     """Prints the result of the first scan and the progress of loading, from a thread of its own."""
 
     def __init__(
-        self, multiplexer: Multiplexer, logdir: str, plugins: str, out: TextIO | None = sys.stdout
+        self,
+        multiplexer: Multiplexer,
+        logdir: str,
+        plugins_line: str,
+        out: TextIO | None = sys.stdout,
     ) -> None:
-        """`plugins` is what `plugins_summary` returned."""
+        """`plugins_line` is what `plugins_summary` returned."""
         self._multiplexer = multiplexer
         self._logdir = logdir
-        self._plugins = plugins
+        self._plugins_line = plugins_line
         self._out = out
-        self._on_terminal = out is not None and out.isatty()
+        self._is_on_terminal = out is not None and out.isatty()
         self._ended = threading.Event()
         self._has_progress = False
         """Whether the current line of the terminal is the progress line."""
@@ -138,7 +142,9 @@ class Reporter:
         while not self._has_scanned():
             if self._ended.wait(0.02):
                 return
-        self.print_line(f"{scan_summary(self._multiplexer.status, self._logdir)}; {self._plugins}")
+        self.print_line(
+            f"{scan_summary(self._multiplexer.status, self._logdir)}; {self._plugins_line}"
+        )
         while not self._multiplexer.status.passes:
             self._show_progress(self._multiplexer.status)
             if self._ended.wait(PROGRESS_INTERVAL_SECONDS):
@@ -153,7 +159,7 @@ class Reporter:
         return bool(status.passes or status.num_directories or status.missing)
 
     def _show_progress(self, status: LoadStatus) -> None:
-        if not self._on_terminal or not status.bytes_total:
+        if not self._is_on_terminal or not status.bytes_total:
             return
         percent = min(100, 100 * status.bytes_read // status.bytes_total)
         line = f"reading: {percent} % of {size(status.bytes_total)}"
@@ -189,8 +195,8 @@ class LogHandler(logging.StreamHandler[TextIO]):
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
         self.stats_by_package: Mapping[str, PluginStats] = {}
-        """Package of a plugin to its stats. Threads that a plugin started itself lack the context
-        variable. Their log lines are attributed to the plugin by the name of the logger."""
+        """Maps the package of a plugin to the plugin's stats. Threads that a plugin started itself
+        lack the context variable. Their log lines are attributed by the name of the logger."""
         self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -199,7 +205,7 @@ class LogHandler(logging.StreamHandler[TextIO]):
             if not stats.may_log():
                 return
             if record.name.partition(".")[0] != "tbcore":
-                # The plugin's own log line. Those of the core have its name in their text.
+                # A log line of the plugin. Log lines of the core name the plugin in their text.
                 record.tbcore_plugin = stats.name
         if self.reporter is not None:
             self.reporter.clear()
@@ -218,4 +224,6 @@ def set_up_logging(*, dev: bool) -> LogHandler:
     # send something other than HTTP.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.WARNING if dev else logging.ERROR)
+    # With `dev`, watchfiles would log every write to an event file.
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
     return handler

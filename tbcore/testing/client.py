@@ -16,8 +16,8 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
 with warnings.catch_warnings():
-    # Starlette warns that httpx will be replaced. Both work here, and the choice between them is
-    # none of a plugin's tests.
+    # Starlette warns that httpx will be replaced. Both work here, and the tests of a plugin need
+    # not choose between them.
     warnings.simplefilter("ignore")
     try:
         from starlette.testclient import TestClient
@@ -33,7 +33,7 @@ class TbcoreClient(TestClient):
     """An HTTP client of one server, with the methods of `httpx.Client`: `get`, `post` and so on.
 
     Addresses are relative to the server's path prefix, as in `client.get("data/runs")`. Responses
-    are those of httpx.
+    are `httpx.Response` objects.
     """
 
     multiplexer: Multiplexer
@@ -61,13 +61,13 @@ def make_client(
 ) -> TbcoreClient:
     """A client of a new server that has read the log directory once.
 
-    `plugins` are the plugins to load: names of installed ones, and modules or objects with hooks. A
-    module's name, without packages and `tbcore_`, is the name of the plugin; a mapping sets the
-    names explicitly. None loads all installed plugins.
+    `plugins` are the plugins to load: names of installed plugins, and modules or objects with
+    hooks. A module gets its own name without packages and `tbcore_`, and an object the name of its
+    class in lower case; a mapping sets the names explicitly. None loads all installed plugins.
 
     With `dev` an exception of a plugin is raised where it happens, and there is no timeout for
-    `is_active`; without, the server behaves as it does for users. If `logdir_spec` is set, it is
-    read instead of `logdir`. Other options are fields of `tbcore.config.Config`, such as
+    `is_active`; without `dev`, the server behaves as it does for users. If `logdir_spec` is set, it
+    is read instead of `logdir`. Other options are fields of `tbcore.config.Config`, such as
     `path_prefix` or `samples_per_plugin`; `plugins_dirs` are folders with more plugins to load.
     """
     only, extra = _split(plugins)
@@ -79,7 +79,11 @@ def make_client(
     settings = Config(logdir=logdir_spec or os.fspath(logdir), dev=dev, **config)
     multiplexer = Multiplexer()
     loader = Loader(
-        multiplexer, specs, purge_orphaned_data=purge_orphaned_data, max_points=max_points
+        multiplexer,
+        specs,
+        purge_orphaned_data=purge_orphaned_data,
+        max_points=max_points,
+        tuning=settings.tuning,
     )
     loaded = load_plugins(
         only=only,
@@ -97,7 +101,7 @@ def make_client(
 
 
 def _split(plugins: Plugins) -> tuple[Sequence[str] | None, dict[str, Any]]:
-    """Splits plugins into names of installed ones (None for all), and objects by name."""
+    """Names of installed plugins (None for all), and a dict that maps names to other plugins."""
     if plugins is None:
         return None, {}
     if isinstance(plugins, Mapping):

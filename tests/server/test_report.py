@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -149,3 +151,15 @@ def test_control_characters_of_log_lines_are_escaped() -> None:
     assert out.getvalue() == (
         "tbcore: error: tag \\x9b31m\nValueError: a\\x1b[2Jb\\r\\u202ec\n\td\n"
     )
+
+
+def test_writes_to_event_files_are_not_logged() -> None:
+    """With `dev` the infos of other packages are logged, but not that of each change of a file."""
+    code = (
+        "import logging; from tbcore.server.report import set_up_logging; set_up_logging(dev=True);"
+        "logging.getLogger('watchfiles.main').info('1 change detected');"
+        "logging.getLogger('other').info('shown')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "shown" in done.stderr
+    assert "change" not in done.stderr
