@@ -40,13 +40,13 @@ IGNORED_OPTIONS = {
     "--reuse_port": r"(?i)true|false",
     "--verbosity": r"-?\d+",
 }
-"""TensorBoard's options that are accepted without effect, with a pattern for the argument after
-each that is its value; None if there is never one."""
+"""Maps each option of TensorBoard that has no effect here to a pattern: if the next argument
+matches it, that argument is the option's value. None for an option without a value."""
 
 UNSUPPORTED_OPTIONS = {
     "--inspect": "use `tbcore check LOGDIR` to find damage, and the page to look at the data",
 }
-"""TensorBoard's options that are rejected, and what to do instead."""
+"""Maps each option of TensorBoard that is rejected to what the user can do instead."""
 
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_error(str(error))
         return 1
     except OSError as error:
-        # Mostly a full disk. Errors that are expected became a TbcoreError with a better message.
+        # Mostly a full disk. Expected errors have been converted to a TbcoreError where they occur.
         with contextlib.suppress(OSError):
             _print_error(str(error))
         return 1
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _flush()
     new_threads = set(threading.enumerate()).difference(threads_before)
     if any(not thread.daemon for thread in new_threads):
-        # Python would wait for all threads that plugins or their libraries left running.
+        # A normal exit would wait for the threads that plugins or their libraries left running.
         os._exit(status)
     return status
 
@@ -93,13 +93,13 @@ def _run(arguments: list[str]) -> int:
 
 
 def _print_error(message: str, context: click.Context | None = None) -> None:
-    """Prints a message as one line; with a context it ends with the command that prints help."""
+    """Prints a message as one line. With a context, the line ends with how to get help."""
     from tbcore.eventfiles.logdir import one_line
 
     line = one_line(" ".join(message.split())).rstrip(".")
     if context is not None:
         if line[1:2].islower():
-            # click's own messages begin with a capital letter, all others do not.
+            # Only messages of click itself begin with a capital letter.
             line = line[0].lower() + line[1:]
         line += f"{' See' if line.endswith('?') else '; see'} `{context.command_path} --help`"
     click.echo(f"tbcore: {line}", err=True)
@@ -148,7 +148,7 @@ class _Command(click.Command):
                 ctx,
             ) from None
         except click.BadOptionUsage as error:
-            # A value that is missing, or one for an option that takes none.
+            # An option has no value but needs one, or it has a value but takes none.
             option = error.option_name
             message = error.format_message().replace(option, _as_typed(ctx, option))
             raise click.UsageError(message, ctx) from None
@@ -169,7 +169,7 @@ class _Group(_Command, click.Group):
 
 
 class _CommandOrLogdir(_Group):
-    """Accepts a directory or an option of `serve` in place of a command, and `help` as `--help`."""
+    """Runs `serve` if there is no command, only its arguments. Accepts `help` for `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
@@ -218,8 +218,8 @@ class _ServeCommand(_Command):
             if option not in IGNORED_OPTIONS:
                 kept.append(argument)
                 continue
-            values = IGNORED_OPTIONS[option]
-            if values and not has_value and queue and re.fullmatch(values, queue[0]):
+            value_pattern = IGNORED_OPTIONS[option]
+            if value_pattern and not has_value and queue and re.fullmatch(value_pattern, queue[0]):
                 queue.pop(0)
             _warn(f"{typed} has no effect in tbcore and is ignored")
         return super().parse_args(ctx, kept)
@@ -383,10 +383,10 @@ def serve(
             f"to serve several, use --logdir_spec {','.join(directories)}",
             context,
         )
-    sources = [text for text in (*directories, logdir, logdir_spec) if text is not None]
-    if not "".join(sources):
+    logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
+    if not "".join(logdirs):
         raise click.UsageError("no log directory given; try `tbcore runs/`", context)
-    if len(sources) > 1:
+    if len(logdirs) > 1:
         raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
     if bind_all and host:
         raise click.UsageError(
@@ -396,10 +396,10 @@ def serve(
         raise click.UsageError(
             f"--token and {_as_typed(context, '--no_token')} cannot be combined", context
         )
-    text = os.path.expanduser(sources[0])
+    text = os.path.expanduser(logdirs[0])
     specs = _logdir_specs(text, context, is_spec=logdir_spec is not None)
 
-    with _collector_off():
+    with _collector_disabled():
         _import_numpy()
         from tbcore.config import Config
         from tbcore.server.serve import ServeOptions
@@ -453,7 +453,7 @@ def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
     if not logdir:
         raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
     specs = _logdir_specs(logdir, context, is_spec=False)
-    with _log_off():
+    with _logs_discarded():
         report = check_logdir(specs, load_plugins())
     if as_json:
         _print_json(report.as_json())
@@ -479,7 +479,7 @@ def plugins(
     from tbcore.plugins import check_settings, load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
-    with _log_off():
+    with _logs_discarded():
         multiplexer, config = Multiplexer(), Config(logdir="")
         loaded = load_plugins(folders=plugins_dirs)
         check_settings(loaded, config)
@@ -496,7 +496,7 @@ def plugins(
     if as_json:
         _print_json(listing)
         return 0
-    if not any(m.plugin.off is None for m in mounted):
+    if not any(m.plugin.disabled_by is None for m in mounted):
         from tbcore.server.report import no_plugins_hint
 
         click.echo(no_plugins_hint())
@@ -558,7 +558,8 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
 def _import_numpy() -> None:
     """Imports numpy with one thread for linear algebra, unless the environment sets the number.
 
-    By default OpenBLAS starts a thread for each processor, and these spin for a while at the start.
+    By default OpenBLAS starts a thread for each processor, and these threads use CPU time at the
+    start.
     """
     variable = "OPENBLAS_NUM_THREADS"
     is_set = variable in os.environ
@@ -570,8 +571,8 @@ def _import_numpy() -> None:
 
 
 @contextlib.contextmanager
-def _collector_off() -> Iterator[None]:
-    """Disables the garbage collector while a server starts: what it allocates then is permanent.
+def _collector_disabled() -> Iterator[None]:
+    """Disables the garbage collector while a server starts: objects created then are permanent.
 
     Afterwards the collector is as it was before, for programs that call `main` and continue.
     """
@@ -586,7 +587,7 @@ def _collector_off() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _log_off() -> Iterator[None]:
+def _logs_discarded() -> Iterator[None]:
     """Discards log lines, for commands that print the same facts themselves.
 
     Text that plugins print while they are imported goes to stderr, so that stdout has nothing but
@@ -629,8 +630,8 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "description": plugin.info.description if plugin.info else "",
         "distribution": distribution,
         "version": version,
-        "state": "off" if plugin.off else "failed" if mounted.error else "ok",
-        "reason": plugin.off or mounted.error,
+        "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
+        "reason": plugin.disabled_by or mounted.error,
         "options": listed_options(mounted),
         "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
@@ -747,29 +748,29 @@ def _token(token: str | None) -> str | None:
 
 
 def _samples_per_plugin(text: str) -> dict[str, int]:
-    """Plugin name to number of samples, from `name=N,name=N`; the last one of a name wins."""
+    """Maps plugin names to numbers of samples, from `name=N,name=N`; a name's last N counts."""
     samples = {}
     for pair in text.split(","):
-        name, separator, number = (part.strip() for part in pair.partition("="))
+        name, separator, digits = (part.strip() for part in pair.partition("="))
         if not pair.strip():
             continue
-        if not separator or not name or not re.fullmatch(r"\d{1,18}", number, re.ASCII):
+        if not separator or not name or not re.fullmatch(r"\d{1,18}", digits, re.ASCII):
             raise click.BadParameter(
                 f"{pair.strip()!r} is not valid; expected NAME=N, as in images=20"
             )
-        samples[name] = int(number)
+        samples[name] = int(digits)
     return samples
 
 
 def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Plugin name to key to text, from `name.key=value`; the last one of a key wins.
+    """Maps plugin names to maps of keys to values, from `name.key=value`; the last value counts.
 
-    The last dot separates name and key, because names may have dots.
+    The last dot before `=` separates name and key, because names may have dots.
     """
     values: dict[str, dict[str, str]] = {}
     for text in texts:
-        left, separator, value = text.partition("=")
-        name, dot, key = (part.strip() for part in left.rpartition("."))
+        target, separator, value = text.partition("=")
+        name, dot, key = (part.strip() for part in target.rpartition("."))
         if not separator or not dot or not name or not key:
             raise click.BadParameter(
                 f"{text!r} is not valid; expected NAME.KEY=VALUE, with a key that "

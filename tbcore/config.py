@@ -1,4 +1,4 @@
-"""Config: the settings of one server. PluginOptions: those of the settings that one plugin gets."""
+"""Config: the settings of one server. PluginOptions: the settings that one plugin gets."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class PluginOptions:
     samples: int = 0
     """Maximum number of items of one (run, tag) in a response; 0 for all."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """The name of each option that the plugin declares, to the value that the user set, or else to
-    the default. Each value has the type of the default."""
+    """Maps the name of each option that the plugin declares to the value that the user set, or else
+    to the default. Each value has the type of the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,13 @@ class Config:
     """The secret that every request must contain. If it is None, the Host header is checked
     instead."""
     api: Literal["plugin", "legacy"] = "plugin"
-    """Whether `data/runs` is the list of runs, or the index of the API before plugins."""
+    """Whether `data/runs` is the list of runs, or the index of the older API; see `LegacyApi`."""
     window_title: str = ""
     samples_per_plugin: Mapping[str, int] = field(default_factory=dict)
-    """Name of plugin to its `PluginOptions.samples`, for plugins for which the user set it."""
+    """Maps a plugin's name to `PluginOptions.samples`, if the user set `samples` for the plugin."""
     plugin_values: Mapping[str, Mapping[str, str | OptionValue]] = field(default_factory=dict)
-    """Name of plugin to the options that the user set, by name. A value is a string as typed, or
-    has the type of the option."""
+    """Maps a plugin's name to its options that the user set, by the option's name. A value is a
+    string as typed, or has the type of the option."""
     without_plugins: tuple[str, ...] = ()
     """Names of installed plugins that are not imported."""
     plugins_dirs: tuple[str, ...] = ()

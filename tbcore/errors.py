@@ -58,7 +58,7 @@ class PluginError(TbcoreError):
 
 
 class OptionError(TbcoreError):
-    """An option that a user set does not exist, its plugin does not, or its value is not valid."""
+    """A user set an option that does not exist, or of an unknown plugin, or to an invalid value."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

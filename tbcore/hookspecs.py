@@ -24,7 +24,7 @@ A complete plugin:
     def routes(multiplexer):
         return [Route("/tags", lambda request: json_response(multiplexer.tags(CLAIMS)))]
 
-Arguments are passed by name, and a hook may leave out those that it does not need. So new arguments
+Arguments are passed by name, and a hook may leave out arguments that it does not need. So new ones
 break no plugin. An unknown hook, or an unknown argument of a hook, makes the plugin fail before any
 of its other hooks is called. `tbcore plugins`, the page and the log list a failed plugin with the
 reason; its addresses respond with status 503, and everything else works. With `tbcore serve --dev`
@@ -72,7 +72,7 @@ hookimpl = pluggy.HookimplMarker("tbcore")
 
 @dataclass(frozen=True, kw_only=True)
 class PluginInfo:
-    """How a plugin describes itself. Pass fields by name: others may be added between them."""
+    """How a plugin describes itself. Pass fields by name: new fields may be added anywhere."""
 
     title: str
     """Text on the tab."""
@@ -93,8 +93,8 @@ class PluginInfo:
     description: str = ""
     """One line for lists of the installed plugins."""
     how_to_log: Mapping[str, str] = field(default_factory=dict)
-    """Name of a framework to a few lines of code that log data for this plugin. The tab shows them
-    while there is no such data."""
+    """Maps the name of a framework to a few lines of code that log data for this plugin. The tab
+    shows these lines while there is no such data."""
     options: Sequence[Option] = ()
     """Settings that users change with `--set NAME.key=value`. They are checked when the server
     starts, and passed to hooks in `PluginOptions.values`, converted to their types."""
@@ -107,9 +107,9 @@ class LegacyApi:
     routes: Sequence[Route] = ()
     """Routes that are served below `data/` and `legacy/data/`."""
     tag_types: Mapping[str, Callable[[str], list[str] | bool]] = field(default_factory=dict)
-    """Name of a tag type in `legacy/data/runs` to a function that gets the name of a run and
-    returns its tags, or whether it has any. The function is called for each run in each request, on
-    one of the plugin's own threads."""
+    """Maps the name of a tag type in `legacy/data/runs` to a function. The function gets the name
+    of a run, and returns the run's tags of the type, or whether the run has such data. It is called
+    for each run in each request, on one of the plugin's own threads."""
     bare_routes: Sequence[Route] = ()
     """Routes that are served at the root and below `legacy/`, for old addresses without `data/`."""
 
@@ -146,10 +146,10 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
 
     Handlers are plain `def` functions. They run on threads of the plugin's own, at most 16 at a
     time, and may read files and compute with numpy. Handlers may also be `async def`. These run on
-    an event loop of the plugin's own, where one that blocks delays all others.
+    an event loop of the plugin's own, where a handler that blocks delays the other async handlers.
 
     A route accepts GET (and HEAD), and the other methods that its `methods` name. The body of a
-    POST, at most 1 MB, is read before the handler is called; get it by
+    POST, at most 1 MB, is read before the handler is called; get it with
     `tbcore.http.request_body(request)`. A handler may raise the errors of tbcore, which become
     responses with their status and one line of text, or Starlette's HTTPException. Any other
     exception becomes a response with status 500 that names plugin and route, and its traceback is
@@ -163,5 +163,5 @@ def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  
 
     Only plugins for data that TensorBoard 1.0 could show need it. When: once, right after `routes`.
     Thread: the one that starts the server. If it raises or returns anything else: the plugin has
-    failed. An address that the core or an earlier plugin also has is served by those.
+    failed. If the core or an earlier plugin has the same address, that one serves it.
     """

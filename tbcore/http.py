@@ -120,7 +120,7 @@ BODY_KEY = "tbcore.body"
 _QUERY_KEY = "tbcore.query"
 """Key in the ASGI scope under which `query_of` caches the parameters."""
 MAX_UNPACKED_BYTES = 16 << 20
-"""Length of the longest compressed body after it is decompressed."""
+"""Maximum number of bytes of a body after its decompression."""
 
 
 def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
@@ -157,11 +157,12 @@ def series_response(
     *,
     samples: int,
 ) -> Response:
-    """A response with rows of a sampled series of items, and the number of all its steps.
+    """A response with `rows` for samples of a series of items, and `num_steps` of the whole series.
 
-    The request has the parameters `run` and `tag`, and may have `samples` to override the argument
-    of this name. `read(run, tag, samples)` returns a row for each item that can be read, of at most
-    `samples` items (0: all). It is not called if the client has the current response.
+    The request has the parameters `run` and `tag`. It may have a parameter `samples`, which is used
+    in place of the argument `samples`. `read(run, tag, samples)` chooses at most `samples` items
+    (0: all), and returns a row for each of them that can be read. `read` is not called if the
+    client has the current response already.
     """
     run, tag = required(request, "run", "tag")
     num_samples = optional_int(request, "samples", samples, minimum=0)
@@ -170,7 +171,7 @@ def series_response(
         return not_modified
     num_steps = len(multiplexer.item_series(run, tag, claims))
     rows = read(run, tag, num_samples)
-    # Without an etag if rows are missing: their items may be readable the next time.
+    # If rows are missing, there is no etag, since their items may be readable the next time.
     is_complete = len(rows) >= min(num_samples or num_steps, num_steps)
     return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_complete else None)
 
@@ -178,8 +179,9 @@ def series_response(
 def _entity_tag(etag: str) -> str:
     """The value of an ETag header for any text.
 
-    It is a hash, because headers allow few characters. The hash includes when the running plugin
-    was loaded: after an edit, an upgrade or new options its response may differ for the same data.
+    The value is a hash, because headers allow few characters. One input of the hash is the time at
+    which the running plugin was loaded: after an edit, an upgrade or new options, the plugin's
+    response may differ for the same data.
     """
     plugin = CURRENT_PLUGIN.get()
     text = f"{plugin.since if plugin else ''} {etag}"
@@ -192,9 +194,9 @@ def to_json(data: Any) -> bytes:
         encoded = orjson.dumps(
             data, default=_plain_if_repeatable, option=orjson.OPT_PASSTHROUGH_DATACLASS
         )
-        # orjson writes null for a non-finite number, so without a null this is the result. If a
-        # None is in the data, the slow way below is used needlessly. The search for "n" comes
-        # first because it is ten times faster, and numbers alone have none.
+        # orjson writes null for a non-finite number, so an output without null is right. If the
+        # data has a None, the slow way below is used needlessly. The search for "n" comes first
+        # because it is ten times faster, and the JSON of finite numbers has no "n".
         if b"n" not in encoded or b"null" not in encoded:
             return encoded
     except TypeError:
@@ -238,14 +240,14 @@ def _plain(value: Any) -> Any:
 
 def _strict(value: Any) -> Any:
     """The data with strings for non-finite numbers, and without lone surrogates."""
-    kind = type(value)
-    if kind is float:
+    exact_type = type(value)
+    if exact_type is float:
         return value if math.isfinite(value) else _name_of(value)
-    if kind is int or kind is bool or value is None:
+    if exact_type is int or exact_type is bool or value is None:
         return value
-    if kind is str:
+    if exact_type is str:
         return printable(value)
-    if isinstance(value, list) or kind is tuple:
+    if isinstance(value, list) or exact_type is tuple:
         return _strict_sequence(value)
     if isinstance(value, Mapping):
         return {
@@ -253,10 +255,10 @@ def _strict(value: Any) -> Any:
             for key, element in value.items()
         }
     if isinstance(value, np.ndarray):
-        finite = value.dtype.kind in "iub" or (
+        is_finite = value.dtype.kind in "iub" or (
             value.dtype.kind == "f" and bool(np.isfinite(value).all())
         )
-        return value.tolist() if finite else _strict(value.tolist())
+        return value.tolist() if is_finite else _strict(value.tolist())
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, float):
@@ -359,9 +361,10 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
 def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
     """A response whose body is generated while it is sent, to keep a long one out of memory.
 
-    The first megabyte is generated before the response starts, and for HEAD nothing more. If that
-    is the whole body, the response has a length, like any other. An exception in the first megabyte
-    becomes an error response; a later one aborts the response, since its status has been sent.
+    The first megabyte is generated before the response starts; for HEAD, the rest is not generated.
+    A body that ends within the first megabyte is sent with its length, and not streamed. An
+    exception in the first megabyte becomes an error response. A later exception aborts the
+    response, since the status has been sent.
     """
     remaining = iter(pieces)
     first, size = [], 0
@@ -384,15 +387,16 @@ def bytes_response(
 ) -> Response:
     """A response with bytes as they are, such as an image or a sound.
 
-    A content type in which a browser could run scripts, and any unknown one, is replaced by
+    A content type in which a browser could run scripts, or that is unknown, is replaced by
     application/octet-stream. With an `etag` the client keeps the response and validates it the next
-    time. Validation, and Range headers such as audio players send, need the `request`.
+    time. Pass the `request`, too, to support this validation, and the Range headers of audio
+    players.
     """
-    kind = safe_content_type(content_type)
-    if kind.startswith("text/"):
-        kind += "; charset=utf-8"
+    sent_type = safe_content_type(content_type)
+    if sent_type.startswith("text/"):
+        sent_type += "; charset=utf-8"
     headers = {
-        "content-type": kind,
+        "content-type": sent_type,
         "cache-control": "no-cache",
         "accept-ranges": "bytes",
     }
@@ -405,12 +409,12 @@ def bytes_response(
     if tag is not None and etag_matches(request.headers.get("if-none-match"), tag):
         del headers["content-type"]
         return Response(status_code=304, headers=headers)
-    part = None
+    byte_range = None
     if request.method in ("GET", "HEAD") and request.headers.get("if-range", tag) == tag:
-        part = _byte_range(request.headers.get("range", ""), len(data))
-    if part is None:
+        byte_range = _byte_range(request.headers.get("range", ""), len(data))
+    if byte_range is None:
         return Response(data, headers=headers)
-    start, end = part
+    start, end = byte_range
     if start >= end:
         error = text_error(416, f"the range is outside of the content, which has {len(data)} bytes")
         error.headers["content-range"] = f"bytes */{len(data)}"
@@ -422,11 +426,11 @@ def bytes_response(
 def safe_content_type(content_type: str) -> str:
     """The content type that `bytes_response` sends: in lower case, without parameters.
 
-    It is application/octet-stream for a type in which a browser could run scripts, and for any
-    unknown one. Use it where a listing names the types of its items, too.
+    A type in which a browser could run scripts, or that is unknown, becomes
+    application/octet-stream. Use this function, too, where a listing names the types of its items.
     """
-    kind = content_type.partition(";")[0].strip().lower()
-    return kind if kind in SAFE_CONTENT_TYPES else "application/octet-stream"
+    bare_type = content_type.partition(";")[0].strip().lower()
+    return bare_type if bare_type in SAFE_CONTENT_TYPES else "application/octet-stream"
 
 
 def etag_matches(header: str | None, etag: str) -> bool:
@@ -443,8 +447,8 @@ def etag_matches(header: str | None, etag: str) -> bool:
 def _byte_range(header: str, size: int) -> tuple[int, int] | None:
     """Start and end (exclusive) of the range that a Range header requests, cut to the size.
 
-    None for a header that is not one range of bytes, which a server may ignore. An empty range if
-    the requested one is outside of the content.
+    None if the header is to be ignored, because it is not a single range of bytes. If the requested
+    range is outside of the content, the result is an empty range.
     """
     match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
     if match is None:
@@ -480,7 +484,7 @@ def required(request: Request, name: str, /, *names: str) -> str | tuple[str, ..
     """The value of a query parameter, or a tuple with the values of several.
 
     A blank value is an empty string. If a parameter occurs more than once, its first value is used.
-    Raises BadRequestError for a missing one.
+    Raises BadRequestError if a parameter is missing.
     """
     query = query_of(request)
     for parameter in (name, *names):
@@ -488,7 +492,7 @@ def required(request: Request, name: str, /, *names: str) -> str | tuple[str, ..
             raise BadRequestError(f'query parameter "{parameter}" is required')
     if not names:
         return query[name]
-    return (query[name], *(query[other] for other in names))
+    return (query[name], *(query[parameter] for parameter in names))
 
 
 @overload
@@ -576,7 +580,7 @@ def item_address(request: Request) -> ItemAddress:
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """The first value of each query parameter, by name; bytes that are not UTF-8 become U+FFFD."""
+    """Maps each query parameter to its first value; bytes that are not UTF-8 become U+FFFD."""
     query: dict[str, str] | None = request.scope.get(_QUERY_KEY)
     if query is None:
         query = {}

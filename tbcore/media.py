@@ -51,7 +51,7 @@ class Sample(NamedTuple):
     """One picture, clip or the like; several may be logged in one value."""
 
     encoded: bytes = b""
-    """The bytes as logged; b"" if the fields have everything."""
+    """The bytes as logged; b"" if the sample consists of its `fields` alone."""
     content_type: str = "application/octet-stream"
     """The content type of the bytes; responses have it if `safe_content_type` allows it."""
     fields: Mapping[str, Any] = MappingProxyType({})
@@ -59,7 +59,7 @@ class Sample(NamedTuple):
 
 
 Metadata = SummaryMetadata
-"""The metadata of a tag, which is in its first value."""
+"""The metadata of a tag. It is logged in the first value of the tag."""
 
 Decode = Callable[[Value, Metadata], Sequence[Sample]]
 """A function from one value, and the metadata of its tag, to the samples in the value."""
@@ -139,25 +139,25 @@ class Media:
                     continue  # deleted since the tags were listed
 
     def _step(self, request: Request) -> Response:
-        """The samples of the item at a step, or of the last one before it."""
+        """The samples of the item at the requested step, or else of the last item before it."""
         run, tag = required(request, "run", "tag")
         step = optional_int(request, "step")
         duplicate_index = optional_int(request, "nth", 0)
         series = self._multiplexer.item_series(run, tag, self._claims)
         order, sorted_steps, duplicate_indices = sort_by_step(series.step)
         position = index_at_or_before(sorted_steps, step, duplicate_index)
-        first = int(series.step[order[0]]) if len(order) else None
+        first_step = int(series.step[order[0]]) if len(order) else None
         if position < 0:
-            return json_response({"first_step": first, "index": None, "samples": []})
+            return json_response({"first_step": first_step, "index": None, "samples": []})
         ordinal = int(series.ordinal[order[position]])
         item = self._multiplexer.item(run, tag, self._claims, ordinal)
-        etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first}"
+        etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first_step}"
         if not_modified := unchanged(request, etag):
             return not_modified
         address = ItemAddress(run, tag, ordinal)
         return json_response(
             {
-                "first_step": first,
+                "first_step": first_step,
                 "index": ordinal,
                 "step": item.step,
                 "nth": duplicate_indices[position],
@@ -221,10 +221,10 @@ def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate
 
 
 def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Steps]:
-    """All steps of several series together, in ascending order, and the number of items of each.
+    """All steps of several series together, in ascending order, and for each a number of items.
 
-    The number of items is that of the series with the most items of the step. Steps that are equal
-    as doubles count as one. Both arrays have one element for each step.
+    This number is the largest number of items that any one of the series has at the step. Steps
+    that are equal as doubles count as one. Both arrays have one element for each step.
     """
     # 1. Drop series with equal steps: tags that are written together have the same ones.
     distinct = {step.tobytes(): np.sort(step) for step in series}

@@ -11,8 +11,8 @@ from typing import Any
 OptionValue = bool | int | float | str
 
 OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What an option's name must match. In `--set NAME.key=value` the last dot is before the key, so
-the key has none."""
+"""What an option's name must match. In `--set NAME.key=value` the key begins after the last
+dot, so it has no dot itself."""
 TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "an int",
@@ -58,7 +58,7 @@ class Option:
         return f"{TYPE_NAMES[self.type]}{bound}"
 
     def value(self, given: str | OptionValue) -> OptionValue:
-        """Converts a text to a value of the option; returns a value that has its type already.
+        """Converts a text to a value of the option. Any other value is checked, and returned.
 
         An int is also a valid value of a float option. Raises ValueError or OverflowError if the
         value is not valid.

@@ -29,11 +29,11 @@ except ModuleNotFoundError as error:
 __all__ = ["InvalidPatternError", "Matcher"]
 
 MAX_PATTERN_CHARACTERS = 10_000
-"""Length of the longest expression that is accepted."""
+"""Maximum number of characters of an expression."""
 MAX_PATTERN_BYTES = 1 << 20
-"""Memory that one compiled expression may use, with its cache of states."""
+"""Maximum memory of one compiled expression and its cache of states."""
 MAX_WORK = 30_000_000
-"""Bound for the instructions of the compiled expression times the bytes of one text. RE2's slowest
+"""Maximum product of the compiled expression's instructions and one text's bytes. RE2's slowest
 algorithm executes each instruction about once per byte, in some 15 ns."""
 CPU_LIMIT_SECONDS = 0.5
 """CPU time for all expressions and texts of one request together."""
@@ -45,7 +45,7 @@ class InvalidPatternError(BadRequestError):
     def __init__(self, pattern: str, reason: str) -> None:
         super().__init__(f"invalid regular expression {_shown(pattern)}: {reason}")
         self.reason = reason
-        """The reason without the expression, for a response that lists several."""
+        """The reason without the expression, for a response that lists several errors."""
 
 
 class Matcher:

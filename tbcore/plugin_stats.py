@@ -24,13 +24,14 @@ import numpy as np
 logger = logging.getLogger(__name__)
 
 MAX_RECENT_DURATIONS = 100
-"""The median is that of at most this many durations, the newest of one kind of call."""
+"""Maximum number of durations that are kept for one kind of call: the newest ones. The median is
+computed from them."""
 MAX_FAULTS = 100
 """Maximum number of different faults that are kept for one plugin. If there are more, the fault
 that occurred longest ago is dropped."""
 MAX_LINES_PER_WINDOW = 20
 """Maximum number of one plugin's log lines that are written within one time window. If there are
-more, one line at the end of the window has their number."""
+more, one line at the end of the window says how many were left out."""
 
 
 @dataclass
@@ -111,19 +112,19 @@ class PluginStats:
         self._num_lines = 0
         """Number of log lines in this window, including those left out."""
         self._num_unreported_lines = 0
-        """Number of lines that were left out since the last log line about such lines."""
+        """Number of lines that were left out, and that `_log_num_left_out` has not counted yet."""
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Call]:
         """Attributes the code inside to the plugin, and records it as one call of `what`."""
-        before = CURRENT_PLUGIN.set(self)
+        reset_token = CURRENT_PLUGIN.set(self)
         call = Call(what, time.monotonic())
         with self._lock:
             self._running[id(call)] = call
         try:
             yield call
         finally:
-            CURRENT_PLUGIN.reset(before)
+            CURRENT_PLUGIN.reset(reset_token)
             call.seconds = time.monotonic() - call.started
             with self._lock:
                 del self._running[id(call)]

@@ -1,8 +1,8 @@
 """Plugins: finds, imports, checks and calls them, and isolates their errors.
 
-`find` lists the sources of plugins, `load` imports each and calls its `plugin_info`, and `mount`
-calls `routes` for one server. `load` and `mount` return failed plugins along with the good ones;
-the reason is one line in `error`. They raise no exception of a plugin, unless `strict` is set or
+`find` lists the sources of plugins, `load` imports each plugin and calls its `plugin_info`, and
+`mount` calls its `routes` for one server. `load` and `mount` return failed plugins, too, with the
+reason as one line in `error`. They raise a plugin's exception only if the plugin is `strict`, or if
 the exception is Ctrl-C.
 """
 
@@ -53,7 +53,9 @@ RESERVED_NAME = "plugins"
 
 CORE_FOLDER = str(Path(__file__).parent) + os.sep
 ONLY_VARIABLE = "TBCORE_PLUGINS"
+"""Environment variable with the names of the only installed plugins to import."""
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
+"""Environment variable that makes each call of a hook print its result to stderr."""
 _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """Part of Python's message about a field that this version of `PluginInfo` does not have."""
 VERSION_MARK = "~"
@@ -68,7 +70,7 @@ FIELDS = frozenset(
 
 MAX_TITLE_CHARACTERS = 100
 MAX_REASON_CHARACTERS = 500
-"""Length at which the message of a plugin's exception is cut when a message of ours quotes it."""
+"""Maximum number of characters of an exception's text that a message of tbcore quotes."""
 
 
 class Outcome(NamedTuple):
@@ -150,7 +152,7 @@ def _shortened(line: str, length: int = MAX_REASON_CHARACTERS) -> str:
 
 @dataclass(eq=False)
 class LoadedPlugin:
-    """One plugin after its import, whether it works or failed."""
+    """One plugin that was found: a working, a failed or a disabled one."""
 
     name: str
     distribution: str
@@ -160,22 +162,22 @@ class LoadedPlugin:
     """The result of `plugin_info`; None if the plugin failed before or in that hook."""
     error: str | None = None
     """Why the plugin failed, in one line that names it; None if it works."""
-    off: str | None = None
-    """The setting that disabled the plugin, such as `--no_plugin`; None if it is enabled."""
+    disabled_by: str | None = None
+    """What disabled the plugin, such as the option `--no_plugin`; None if it is enabled."""
     traceback: str = ""
-    """The traceback of the error, starting in the plugin's own code, for its author."""
+    """The traceback of the error, starting in the plugin's own code, for the plugin's author."""
     package: str = ""
     """Name of the plugin's top-level package or module."""
     folder: Path | None = None
     """The folder of the plugin's package; None if the plugin is not on disk."""
     source: Source | None = field(default=None, repr=False)
     version: str = ""
-    """Version of the plugin's files in their addresses, if they may change while a page is open;
-    else ""."""
+    """With `--dev`, a version that changes when the plugin's files do, and that is part of their
+    addresses; else ""."""
     dev: bool = False
     """Whether the server runs with `--dev`, which shows tracebacks to the plugin's author."""
     strict: bool = False
-    """Whether its exceptions are raised instead of recorded, as in tests."""
+    """Whether the plugin's exceptions are raised instead of recorded, for tests."""
     tuning: Tuning = field(default_factory=default_tuning, repr=False)
     stats: PluginStats = field(init=False, repr=False)
     _hooks: pluggy.HookRelay | None = field(default=None, repr=False)
@@ -197,8 +199,8 @@ class LoadedPlugin:
     def source_label(self, *, whole_path: bool) -> tuple[str, str]:
         """Where the plugin comes from, as a pair of strings.
 
-        For an installed plugin these are distribution and version; for any other its path, or the
-        last part of it, and "".
+        For an installed plugin, the pair is the name and the version of its distribution. For a
+        plugin in a folder, it is the plugin's path (or else the last part of that path) and "".
         """
         if self.source is None or self.source.is_installed:
             distribution, _, version = self.distribution.rpartition(" ")
@@ -206,7 +208,7 @@ class LoadedPlugin:
         return self.distribution if whole_path else Path(self.distribution).name, ""
 
     def redact_paths(self, line: str) -> str:
-        """The line without folders of paths, which only `--dev` shows in the page."""
+        """The line with each path shortened to its last part; with `--dev`, the line as it is."""
         return line if self.dev else without_paths(line)
 
     @property
@@ -219,7 +221,7 @@ class LoadedPlugin:
 
     @property
     def module(self) -> PurePosixPath | None:
-        """Path of the ES module relative to the plugin's folder; None if it has no tab."""
+        """Path of the ES module relative to the plugin's folder; None if the plugin has no tab."""
         if self.info is None or self.info.module is None:
             return None
         if self._is_one_file:
@@ -234,7 +236,7 @@ class LoadedPlugin:
 
     @property
     def static_folder(self) -> Path | None:
-        """The folder of the ES module, whose files are all served; None without a module."""
+        """The folder with the ES module and the other files to serve; None without a module."""
         if self.module is None or self.folder is None:
             return None
         return self.folder / self.module.parent
@@ -251,8 +253,8 @@ class LoadedPlugin:
     def serves(self, path: str) -> bool:
         """Whether a path below the static folder belongs to this plugin.
 
-        A plugin that is a single file shares its folder with others: only files that are named
-        after it are its own.
+        A plugin that is a single file `name.py` shares its folder with other plugins: only files
+        such as `name.js` and `name.css` belong to it.
         """
         if not self._is_one_file or self.module is None:
             return True
@@ -284,8 +286,8 @@ class LoadedPlugin:
 
 
 Plugins = list[LoadedPlugin]
-"""All plugins, sorted by name: working, failed and disabled ones. If several have the same name,
-only the first is used."""
+"""All plugins, sorted by name: working, failed and disabled ones. If several enabled plugins have
+the same name, only the first of them is used."""
 
 
 @dataclass(frozen=True)
@@ -314,13 +316,15 @@ def load_plugins(
 ) -> Plugins:
     """Imports and checks the installed plugins in `only`, and all plugins in `folders`.
 
-    If `only` is None, the environment variable TBCORE_PLUGINS names the installed plugins; if it is
-    not set, all are imported. `extra` maps names to further plugins, which are modules or objects.
+    If `only` is None, the environment variable TBCORE_PLUGINS names the installed plugins; if the
+    variable is not set, all are imported. `extra` maps names to further plugins, which are modules
+    or objects.
 
-    These plugins are not imported, but returned with the reason in `off`: those in `without`, those
-    that TBCORE_PLUGINS leaves out, and installed ones that have the name of a plugin in a folder.
+    Disabled plugins are returned without being imported, and `disabled_by` says why. A plugin is
+    disabled if it is in `without`, if it is installed and TBCORE_PLUGINS does not name it, or if it
+    is installed and a plugin in `folders` has the same name.
 
-    With `strict` the first error is raised instead of recorded, also in later calls of hooks.
+    With `strict`, errors are raised instead of recorded, now and in later calls of hooks.
     """
     sources = find(only=only, without=without, extra=extra, folders=folders, strict=strict)
     return load(sources, dev=dev, strict=strict, tuning=tuning)
@@ -335,7 +339,7 @@ def find(
     strict: bool = False,
 ) -> list[Source]:
     """Sources of the plugins that `load_plugins` returns for these arguments; imports nothing."""
-    names_in_call = only
+    only_argument = only
     if only is None and ONLY_VARIABLE in os.environ:
         only = [name.strip() for name in os.environ[ONLY_VARIABLE].split(",") if name.strip()]
     found: list[Source] = [
@@ -344,20 +348,23 @@ def find(
     # TBCORE_PLUGINS limits installed plugins only: what is in a given folder is always loaded.
     from_folders = [source for folder in folders for source in in_folder(Path(folder))]
     found += from_folders
-    if names_in_call is None or names_in_call:
-        owners = {source.name: source for source in reversed(from_folders)}
+    # An empty `only` means no installed plugins, not even disabled ones.
+    if only_argument is None or only_argument:
+        replacements = {source.name: source for source in reversed(from_folders)}
         all_installed = installed(strict=strict)
         for source in all_installed:
-            owner = owners.get(source.name)
-            if owner is not None:
-                off = f"replaced by {owner}, which has the same name and is in --plugins_dir"
-                found.append(source._replace(off=off))
+            replacement = replacements.get(source.name)
+            if replacement is not None:
+                reason = (
+                    f"replaced by {replacement}, which has the same name and is in --plugins_dir"
+                )
+                found.append(source._replace(disabled_by=reason))
             elif only is None or source.name in only:
                 found.append(source)
-            elif names_in_call is None:
-                found.append(source._replace(off=f"not listed in {ONLY_VARIABLE}"))
+            elif only_argument is None:
+                found.append(source._replace(disabled_by=f"not listed in {ONLY_VARIABLE}"))
         found += _not_installed(only or (), [*from_folders, *all_installed])
-    return [source._replace(off="--no_plugin") if source.name in without else source
+    return [source._replace(disabled_by="--no_plugin") if source.name in without else source
             for source in found]  # fmt: skip
 
 
@@ -371,25 +378,25 @@ def load(
 ) -> Plugins:
     """Imports and checks the plugins of all sources.
 
-    A plugin in `keep` was loaded before, and is returned as it is instead of imported again.
+    A plugin in `keep` was loaded before. It is not imported again, but returned as it is.
     """
-    loaded = {plugin.source.key: plugin for plugin in keep if plugin.source}
-    owners: dict[str, Source] = {}
+    kept = {plugin.source.key: plugin for plugin in keep if plugin.source}
+    first_of_name: dict[str, Source] = {}
     plugins: Plugins = []
     for source in sources:
-        first = source if source.off else owners.setdefault(source.name, source)
-        plugin = loaded.get(source.key)
+        first = source if source.disabled_by else first_of_name.setdefault(source.name, source)
+        plugin = kept.get(source.key)
         if plugin is None:
             plugin = LoadedPlugin(
                 source.name,
                 source.distribution,
-                off=source.off or None,
+                disabled_by=source.disabled_by or None,
                 source=source,
                 dev=dev,
                 strict=strict,
                 tuning=tuning or default_tuning(),
             )
-        if source.key not in loaded and not source.off:
+        if source.key not in kept and not source.disabled_by:
             try:
                 if first is not source:
                     raise PluginError(
@@ -433,8 +440,8 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
                     plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
                 )
     except BaseException as error:
-        line, where = _record_failure(plugin, error, f" in {hook}")
-        return MountedPlugin(plugin, options, error=line, traceback=where)
+        line, text = _record_failure(plugin, error, f" in {hook}")
+        return MountedPlugin(plugin, options, error=line, traceback=text)
     return MountedPlugin(plugin, options, routes, legacy)
 
 
@@ -447,14 +454,14 @@ def mount_all(
 ) -> list[MountedPlugin]:
     """Mounts all enabled plugins and returns them, sorted by name.
 
-    Plugins in `keep` were mounted before, and are returned as they are. If there are any, an option
-    that is not valid makes its plugin fail; otherwise OptionError is raised.
+    Plugins in `keep` were mounted before, and are returned as they are. An option that is not valid
+    makes its plugin fail; but if `keep` is empty, as when a server starts, OptionError is raised.
     """
-    in_use = {plugin.name: plugin for plugin in reversed(plugins) if plugin.off is None}
+    enabled = {plugin.name: plugin for plugin in reversed(plugins) if plugin.disabled_by is None}
     kept = {m.plugin.name: m for m in keep}
     mounted = []
-    for name in sorted(in_use):
-        plugin, mounted_before = in_use[name], kept.get(name)
+    for name in sorted(enabled):
+        plugin, mounted_before = enabled[name], kept.get(name)
         if mounted_before is not None and mounted_before.plugin is plugin:
             mounted.append(mounted_before)
             continue
@@ -572,18 +579,19 @@ def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> t
 def traceback_of(error: BaseException) -> str:
     """The traceback as text, without the core's frames that called the plugin."""
     frames = error.__traceback__
-    while frames is not None and _calls_plugins(frames.tb_frame.f_code.co_filename):
+    while frames is not None and _is_caller_of_plugins(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
-    shown = traceback.TracebackException(type(error), error, frames)
-    return "".join(attempt(shown.format).value or ()).rstrip()
+    formatter = traceback.TracebackException(type(error), error, frames)
+    return "".join(attempt(formatter.format).value or ()).rstrip()
 
 
-def _calls_plugins(file: str) -> bool:
+def _is_caller_of_plugins(file: str) -> bool:
+    """Whether a file belongs to what calls plugins: tbcore, Python's import system or pluggy."""
     return file.startswith((CORE_FOLDER, "<frozen importlib")) or f"{os.sep}pluggy{os.sep}" in file
 
 
 def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:
-    """Yields a source that fails to load for each name in `only` that is not available."""
+    """Yields, for each name in `only` that is not available, a source that fails when loaded."""
     names = sorted({source.name for source in available})
     for name in dict.fromkeys(only):
         if name not in names:
@@ -628,9 +636,9 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     if described.error is not None:
         raise described.error
     plugin.info = _checked_info(plugin, described.value)
-    module = _module_name(subject, source.module)
-    plugin.package = module.partition(".")[0]
-    plugin.folder = _folder(subject, module)
+    module_name = _module_name(subject, source.module)
+    plugin.package = module_name.partition(".")[0]
+    plugin.folder = _folder(subject, module_name)
     if plugin.static_folder and not plugin.has_module_file():
         logger.warning(
             "plugin %r: the module %r does not exist, so the plugin's tab will show an error",
@@ -644,7 +652,7 @@ def _identity(subject: object) -> object:
 
 
 def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> Iterator[str]:
-    """Yields the hooks that a plugin implements; raises PluginError for one that cannot be called.
+    """The hooks that a plugin implements; raises PluginError for a hook that cannot be called.
 
     pluggy checks this as well. But it finds unknown hooks only after all plugins are registered,
     and its messages do not list what is allowed.
@@ -661,7 +669,7 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
                 f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
             )
         if inspect.iscoroutinefunction(getattr(subject, attribute)):
-            # The coroutine would be taken for the result, which makes is_active always true.
+            # The coroutine itself would be the result, so is_active would always be true.
             raise PluginError(
                 f"plugin {name!r}: hook {hook!r} is async; hooks must be plain functions, only "
                 f"handlers of routes may be async"
@@ -670,13 +678,14 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
         for parameter in inspect.signature(getattr(subject, attribute)).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
-            known, has_default = parameter.name in allowed, parameter.default is not parameter.empty
-            if known and has_default:
+            is_known = parameter.name in allowed
+            has_default = parameter.default is not parameter.empty
+            if is_known and has_default:
                 raise PluginError(
                     f"plugin {name!r}: argument {parameter.name!r} of hook {hook!r} must not have "
                     f"a default, which would replace the value that tbcore passes"
                 )
-            if not known and not has_default:
+            if not is_known and not has_default:
                 close = did_you_mean(parameter.name, allowed)
                 raise PluginError(
                     f"plugin {name!r}: hook {hook!r} has no argument {parameter.name!r}; its "
@@ -692,7 +701,7 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
 
 
 def _api_error(plugin: LoadedPlugin, info: object) -> PluginError | None:
-    """The error for a plugin that needs another version of the API; None if it needs this one."""
+    """The error for a plugin that needs another version of the plugin API; None if it does not."""
     if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
         return None
     if type(info.api) is not int:
@@ -779,7 +788,8 @@ def _are_texts(texts: object) -> bool:
 def _is_module_path(module: object) -> bool:
     """Whether it is a path of a file in a folder below the package.
 
-    A file next to `__init__.py` is not valid: its folder is served, with the plugin's Python code.
+    A file next to `__init__.py` is not valid: all files in the folder of the ES module are served,
+    and the plugin's Python code must not be.
     """
     if not isinstance(module, str) or "\\" in module:
         return False
@@ -804,25 +814,25 @@ def _folder(subject: object, module_name: str) -> Path | None:
     return Path(paths[0]).absolute() if paths else None
 
 
-def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
+def _checked_routes(name: str, hook: str, routes: Any) -> list[Route]:
     """The routes that a hook returned; raises PluginError for one that cannot be served."""
     from starlette.routing import Route
 
     if isinstance(routes, str) or not isinstance(routes, Iterable):
         raise PluginError(
-            f"plugin {name!r}: {where} returned {type(routes).__name__}, not a sequence of Route"
+            f"plugin {name!r}: {hook} returned {type(routes).__name__}, not a sequence of Route"
         )
     checked: list[Route] = []
     for route in routes:
         if not isinstance(route, Route):
             raise PluginError(
-                f"plugin {name!r}: {where} returned {type(route).__name__} among its routes; "
+                f"plugin {name!r}: {hook} returned {type(route).__name__} among its routes; "
                 f"expected starlette.routing.Route only"
             )
         path = route.path
         if not path.startswith("/") or "//" in path or (path.endswith("/") and path != "/"):
             raise PluginError(
-                f"plugin {name!r}: {where} has the path {path!r}, which is not valid; expected "
+                f"plugin {name!r}: {hook} has the path {path!r}, which is not valid; expected "
                 f"'/' at the start, none at the end, and no two in a row"
             )
         # `app` is a function only if the endpoint is one and no middleware is around it.
@@ -834,7 +844,7 @@ def _checked_routes(name: str, where: str, routes: Any) -> list[Route]:
         for earlier in checked:
             if route.path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
                 raise PluginError(
-                    f"plugin {name!r}: {where} has the route {path!r} twice; the second would "
+                    f"plugin {name!r}: {hook} has the route {path!r} twice; the second would "
                     f"never be called"
                 )
         checked.append(route)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tbcore.plugins"
 MODULE_PREFIX = "tbcore_"
-"""Usual start of the names of plugins' modules, which is not part of the plugins' names."""
+"""Usual prefix of the names of Python modules of plugins. A plugin's name is without it."""
 SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
 """Folders that are not watched for changes: they are large, and no author edits them."""
 NOT_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
@@ -39,7 +39,8 @@ class Source(NamedTuple):
 
     name: str
     distribution: str
-    """Name and version of an installed distribution, or the path of a plugin in a folder."""
+    """Name and version of an installed distribution; the path of a plugin in a folder; "" for an
+    object that was passed in."""
     load: Callable[[], object]
     """Imports the plugin and returns the module or object that has its hooks."""
     module: str = ""
@@ -48,8 +49,8 @@ class Source(NamedTuple):
     """File name of the ES module of a single-file plugin, in the same folder; "" for any other."""
     code: tuple[Path, ...] = ()
     """Files and folders with the code of a plugin in a folder; empty for any other."""
-    off: str = ""
-    """The reason for not importing the plugin, shown to users; "" if it is imported."""
+    disabled_by: str = ""
+    """What disabled the plugin, such as the option `--no_plugin`; "" if it is to be imported."""
 
     def __str__(self) -> str:
         return self.distribution or "this process"
@@ -57,7 +58,7 @@ class Source(NamedTuple):
     @property
     def key(self) -> tuple[str, str, str]:
         """An identifier that is the same each time this source is found."""
-        return (self.name, self.distribution, self.off)
+        return (self.name, self.distribution, self.disabled_by)
 
     @property
     def is_installed(self) -> bool:
@@ -84,8 +85,8 @@ class Source(NamedTuple):
                 folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS and f[0] != "."]
                 yield from (os.path.join(folder, name) for name in names)
         if self.front_end:
-            script, front_end = self.code[0], self.code[0].with_suffix("")
-            yield from (str(path) for path in script.parent.glob(f"{front_end.name}.*")
+            script = self.code[0]
+            yield from (str(path) for path in script.parent.glob(f"{script.stem}.*")
                         if path != script)  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def installed(*, strict: bool = False) -> list[Source]:
                 raise
             logger.debug("entry points of %s cannot be read: %r", distribution, error)
             continue
-        # Python imports from the first copy of a distribution on its path, so the others are
+        # Python imports from the first copy of a distribution on its path, so further copies are
         # ignored.
         sources.setdefault(
             canonical_name(name),
@@ -133,7 +134,7 @@ def in_folder(folder: Path) -> list[Source]:
 
     Each file `name.py`, each package and each folder of a distribution in it may be a plugin. The
     folder may also be a package or a distribution itself. A distribution whose pyproject.toml
-    cannot be read is a source that raises PluginError when it is loaded.
+    cannot be read becomes a source that raises PluginError when it is loaded.
     """
     found = _at_path(folder)
     if not found:

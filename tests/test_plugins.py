@@ -349,10 +349,10 @@ def test_only_the_named_plugins_are_loaded(
     assert [plugin.name for plugin in load_plugins(only=["good"])] == ["good"]
     assert load_plugins(only=()) == []
     monkeypatch.setenv("TBCORE_PLUGINS", "")
-    assert [plugin.off for plugin in load_plugins()] == ["not listed in TBCORE_PLUGINS"] * 2
+    assert [plugin.disabled_by for plugin in load_plugins()] == ["not listed in TBCORE_PLUGINS"] * 2
     monkeypatch.setenv("TBCORE_PLUGINS", " good , goof")
     plugins = by_name(load_plugins())
-    assert {name: plugin.off is None for name, plugin in plugins.items()} == {
+    assert {name: plugin.disabled_by is None for name, plugin in plugins.items()} == {
         "bad": False, "good": True, "goof": True,
     }  # fmt: skip
     assert plugins["good"].error is None
@@ -371,7 +371,7 @@ def test_a_disabled_plugin_is_not_imported(distributions: Distributions) -> None
     app = create_app(Config(logdir=""), multiplexer=Multiplexer(), plugins=plugins)
 
     assert "bad_plugin" not in sys.modules
-    assert [(p.name, p.off, p.error) for p in plugins] == [
+    assert [(p.name, p.disabled_by, p.error) for p in plugins] == [
         ("bad", "--no_plugin", None),
         ("good", None, None),
     ]

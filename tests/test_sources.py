@@ -177,10 +177,10 @@ def test_a_folder_takes_precedence_over_installed_plugins(tmp_path: Path) -> Non
         pytest.skip("no plugin is installed")
     folder = write(tmp_path / "more", {f"{installed[0]}.py": PLUGIN})
     both = [p for p in load_plugins(folders=[str(folder)]) if p.name == installed[0]]
-    [used] = [p for p in both if not p.off]
-    [other] = [p for p in both if p.off]
+    [used] = [p for p in both if not p.disabled_by]
+    [other] = [p for p in both if p.disabled_by]
     assert (used.title, used.error) == ("Mine", None)
-    assert other.off == (
+    assert other.disabled_by == (
         f"replaced by {folder}/{installed[0]}.py, which has the same name and is in --plugins_dir"
     )
 

@@ -32,8 +32,8 @@ class Activity:
         tuning: Tuning,
         on_change: Callable[[], None],
     ) -> None:
-        """`on_change` is called, in a thread of the pool, when the hook returns after its timeout
-        and its result differs from the previous one, which was used in the meantime."""
+        """`on_change` is called, in a thread of the pool, if a call of the hook returns after its
+        timeout with another result than the call before. Until then that older result is used."""
         self._plugin = plugin
         self._multiplexer = multiplexer
         self._pool = pool
@@ -141,14 +141,14 @@ class Activity:
             )  # fmt: skip
 
     def _warn_timeout(self, running: Future[Outcome]) -> None:
-        """Logs the first timeout, and has `on_change` called if the result of this call differs."""
+        """Logs the first timeout. Has `on_change` called if `running` returns another result."""
         if self._is_timed_out:
             return
         self._is_timed_out = True
-        used = self._active
+        used_result = self._active
 
         def compare(finished: Future[Outcome]) -> None:
-            if _is_active(finished.result()) != used:
+            if _is_active(finished.result()) != used_result:
                 self._on_change()
 
         running.add_done_callback(compare)
@@ -161,7 +161,7 @@ class Activity:
             logger.warning(
                 "plugin %r: is_active has not returned within %.1f s, so the plugin counts as %s "
                 "until it does; further timeouts are not logged",
-                self._plugin.name, self._timeout_seconds, "active" if used else "inactive",
+                self._plugin.name, self._timeout_seconds, "active" if used_result else "inactive",
             )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) ->
     """
     check_settings(plugins, config)
     mounted = mount_all(plugins, multiplexer, config)
-    return App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.off])
+    return App(config, multiplexer, mounted, [plugin for plugin in plugins if plugin.disabled_by])
 
 
 class App:
@@ -69,16 +69,15 @@ class App:
         config: Config,
         multiplexer: Multiplexer,
         mounted: Sequence[MountedPlugin],
-        off: Sequence[LoadedPlugin] = (),
+        disabled_plugins: Sequence[LoadedPlugin] = (),
     ) -> None:
-        """`off` are plugins that are installed, but not loaded."""
         self._config = config
         self._prefix = config.path_prefix
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
         self._files = StaticFiles(dev=config.dev)
-        self._served = self._build_served(mounted, off)
+        self._served = self._build_served(mounted, disabled_plugins)
         self._policy = b""
         self._update_policy()
         # A pool of its own, since a plugin's response may take seconds to compress, and the page
@@ -105,13 +104,15 @@ class App:
         """The plugins, sorted by name."""
         return self._served.mounted
 
-    def replace(self, mounted: Sequence[MountedPlugin], off: Sequence[LoadedPlugin] = ()) -> None:
+    def replace(
+        self, mounted: Sequence[MountedPlugin], disabled_plugins: Sequence[LoadedPlugin] = ()
+    ) -> None:
         """Serves other plugins from the next request on, and notifies open pages.
 
         May be called in any thread. Requests in progress are finished by the previous plugins.
         """
         # A single assignment: a request uses either all of the old plugins or all of the new ones.
-        self._served = self._build_served(mounted, off, self._served)
+        self._served = self._build_served(mounted, disabled_plugins, self._served)
         self._updates.plugins_changed()
 
     def close_streams(self) -> None:
@@ -124,10 +125,10 @@ class App:
     def _build_served(
         self,
         mounted: Sequence[MountedPlugin],
-        off: Sequence[LoadedPlugin],
+        disabled_plugins: Sequence[LoadedPlugin],
         previous: _ServedPlugins | None = None,
     ) -> _ServedPlugins:
-        """Creates the objects that serve these plugins, or takes those that `previous` has."""
+        """Creates the objects that serve the plugins. Plugins of `previous` keep their objects."""
         multiplexer = self._multiplexer
         tuning = self._config.tuning
         by_name = {m.plugin.name: m for m in mounted}
@@ -146,7 +147,9 @@ class App:
             activities[name] = Activity(
                 m.plugin, multiplexer, pools[name], tuning, self._updates.plugins_changed
             )
-        core = CoreRoutes(self._config, multiplexer, mounted, activities, self._pool, off)
+        core = CoreRoutes(
+            self._config, multiplexer, mounted, activities, self._pool, disabled_plugins
+        )
         legacy_index = LegacyIndex(multiplexer, mounted, pools, tuning)
         data_handlers: dict[str, DataHandler] = {
             "/data/logdir": core.logdir,
@@ -177,8 +180,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One trailing slash is ignored, except for `//`: if it were the address of the page, the
-        # page's relative addresses would be wrong.
+        # One trailing slash is ignored. But `//` must not become the address of the page, whose
+        # relative addresses would then be wrong.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -207,13 +210,13 @@ class App:
                                          separator + rest, scope, receive, send):  # fmt: skip
                 return _not_found(path)
             return None
-        # Whether the core responds to this address (those with a data handler are done above).
-        is_own = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
-        # In the API before plugins, the address of a page with a run and a tag requested data.
-        may_be_legacy = not is_own or (path in PAGES and _has_run_and_tag(scope))
+        # Whether this is an address of the core; addresses with a data handler do not get here.
+        is_core = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
+        # In the older API, an address of the page with a run and a tag in its query returned data.
+        may_be_legacy = not is_core or (path in PAGES and _has_run_and_tag(scope))
         if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
             return None
-        if not is_own:
+        if not is_core:
             return _not_found(path)
         if scope["method"] not in SAFE_METHODS:
             return method_not_allowed(scope, set(SAFE_METHODS))
@@ -247,9 +250,9 @@ class App:
     async def _to_legacy(
         self, served: _ServedPlugins, path: str, scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Passes a request to the first plugin with this address in the API before plugins.
+        """Passes a request to the first plugin that has the address in its `LegacyApi`.
 
-        Returns False if there is none.
+        Returns False if no plugin has it.
         """
         for base in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{base}/"):
@@ -306,7 +309,7 @@ class App:
 
 
 class _ServedPlugins(NamedTuple):
-    """The plugins of a server, and the objects that serve them, by the name of the plugin."""
+    """The plugins of a server and the objects that serve them. Most fields map plugin names."""
 
     mounted: Sequence[MountedPlugin]
     """The plugins, sorted by name. If two have the same name, only the first is served."""
@@ -315,7 +318,7 @@ class _ServedPlugins(NamedTuple):
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]
     data_handlers: Mapping[str, DataHandler]
-    """Each of the core's own addresses to the function that returns its data."""
+    """Maps each of the core's data addresses to the function that returns the data."""
 
 
 def _not_found(path: str) -> Response:

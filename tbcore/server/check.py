@@ -49,8 +49,8 @@ class CheckReport(NamedTuple):
     num_files: int
     num_bytes: int
     findings: list[Finding]
-    """Findings about directories, then those about files in the order of runs and files, sorted by
-    offset within a file."""
+    """First the findings about directories; then the findings about files, in the order of the runs
+    and files, and by offset within a file."""
     unclaimed: list[Unclaimed]
     """Kinds of data that no installed plugin shows."""
 
@@ -100,7 +100,8 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
         Finding("missing", path, None, None, "does not exist", True) for path in found.missing
     ]
     findings += [
-        # A problem is a line with both the directory and the reason.
+        # The scan describes each problem in a line that names the directory and the reason. The
+        # line is in place of the path.
         Finding("unreadable", problem, None, None, "its contents were skipped", True)
         for problem in found.problems
     ]
@@ -113,7 +114,7 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
             findings += _read(run, file, data, decoder)
         multiplexer.commit({run: data.commit()})
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
-    loaded = {plugin.distribution_name for plugin in plugins if plugin.off is None}
+    loaded = {plugin.distribution_name for plugin in plugins if plugin.disabled_by is None}
     return CheckReport(
         len(found.runs),
         found.num_files,
@@ -149,7 +150,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     for damage in reader.problems:
         yield finding("corrupt", str(damage), offset=damage.offset)
     num_bytes_left = reader.opened.size - reader.offset
-    # If the last problem is at this offset, the rest cannot be read because of it.
+    # If the last damage is at this offset, it is the reason why the rest cannot be read.
     is_explained = bool(reader.problems) and reader.problems[-1].offset == reader.offset
     if num_bytes_left > 0 and not is_explained:
         line = (

@@ -27,8 +27,8 @@ def accepts_gzip(headers: Headers) -> bool:
     for name, value in headers:
         if name != b"accept-encoding":
             continue
-        for item in value.decode("latin-1").lower().split(","):
-            coding, *parameters = (part.strip() for part in item.split(";"))
+        for element in value.decode("latin-1").lower().split(","):
+            coding, *parameters = (part.strip() for part in element.split(";"))
             is_accepted[coding] = not any(_is_zero_weight(parameter) for parameter in parameters)
     for coding in ("gzip", "x-gzip", "*"):
         if coding in is_accepted:
@@ -52,7 +52,7 @@ def is_textual(content_type: str) -> bool:
 
 
 class Compress:
-    """Compresses the text that the application inside responds with."""
+    """The layer: compresses the textual responses of the application inside of it."""
 
     def __init__(self, app: ASGIApp, pool: ThreadPool) -> None:
         self._app = app
@@ -62,7 +62,7 @@ class Compress:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        accepted = accepts_gzip(scope["headers"])
+        is_gzip_accepted = accepts_gzip(scope["headers"])
         # If the response is compressed, its start message is held until the first part of the body
         # arrives. If more parts follow, one compressor is used for all of them.
         held_start: Message | None = None
@@ -77,7 +77,7 @@ class Compress:
                     return
                 message["headers"] = _vary(message["headers"])
                 if (
-                    not accepted
+                    not is_gzip_accepted
                     or b"content-encoding" in headers
                     or message["status"] in (204, 206, 304)
                 ):
@@ -89,9 +89,9 @@ class Compress:
             if compressor is None and held_start is None:
                 await send(message)
                 return
-            body, more = message.get("body", b""), message.get("more_body", False)
+            body, has_more = message.get("body", b""), message.get("more_body", False)
             if held_start is not None:
-                if not more:
+                if not has_more:
                     if body:
                         body = await self._run(body, compressed, body)
                         held_start["headers"] = _encoded(held_start["headers"], len(body))
@@ -105,8 +105,8 @@ class Compress:
                 await send(held_start)
                 held_start = None
             assert compressor is not None
-            body = await self._run(body, _next_part, compressor, body, more)
-            await send({"type": "http.response.body", "body": body, "more_body": more})
+            body = await self._run(body, _next_part, compressor, body, has_more)
+            await send({"type": "http.response.body", "body": body, "more_body": has_more})
 
         await self._app(scope, receive, compress)
 
@@ -122,8 +122,8 @@ def compressed(body: bytes, level: int = LEVEL) -> bytes:
     return gzip.compress(body, level, mtime=0)
 
 
-def _next_part(compressor: zlib._Compress, body: bytes, more: bool) -> bytes:
-    mode = zlib.Z_SYNC_FLUSH if more else zlib.Z_FINISH
+def _next_part(compressor: zlib._Compress, body: bytes, has_more: bool) -> bytes:
+    mode = zlib.Z_SYNC_FLUSH if has_more else zlib.Z_FINISH
     return compressor.compress(body) + compressor.flush(mode)
 
 

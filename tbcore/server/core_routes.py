@@ -31,21 +31,20 @@ class CoreRoutes:
         mounted: Sequence[MountedPlugin],
         activities: Mapping[str, Activity],
         pool: ThreadPool,
-        off: Sequence[LoadedPlugin] = (),
+        disabled_plugins: Sequence[LoadedPlugin] = (),
     ) -> None:
-        """`off` are plugins that are installed, but not loaded. The keys of `activities` are the
-        names of plugins."""
+        """The keys of `activities` are the names of the plugins in `mounted`."""
         self._config = config
         self._multiplexer = multiplexer
         self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
         self._activities = activities
         self._pool = pool
         self._nonfinite = NonfiniteSummaries(multiplexer)
-        self._states = PluginStates(config, mounted, off, activities, self._is_active)
+        self._states = PluginStates(config, mounted, disabled_plugins, activities, self._is_active)
         infos = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        # Plugins that the user left out on purpose are not recommended for installation.
+        # Plugins that are served, or that the user left out on purpose, are not recommended.
         not_recommended = [m.plugin for m in mounted]
-        not_recommended += [plugin for plugin in off if plugin.name in config.without_plugins]
+        not_recommended += [p for p in disabled_plugins if p.name in config.without_plugins]
         self._find_unclaimed = partial(
             find_unclaimed,
             multiplexer,
@@ -67,7 +66,7 @@ class CoreRoutes:
         return await self._pool.run(self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
-        """The name of each plugin, including failed ones, to whether the plugin is active."""
+        """Maps the name of each plugin, failed ones included, to whether the plugin is active."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             m.plugin.name: is_active for m, is_active in zip(self._mounted, active, strict=True)
@@ -112,9 +111,9 @@ class CoreRoutes:
         }
 
     def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
-        """An entry with the traceback of the plugin's error, which has paths of files.
+        """An entry with the traceback of the plugin's error; none without `--dev`.
 
-        Without `--dev` there is no entry.
+        A traceback has paths of files, which are for the plugin's author only.
         """
         if not self._config.dev:
             return {}
@@ -123,7 +122,7 @@ class CoreRoutes:
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
         """Whether a plugin is active; False if it has failed or is not loaded."""
-        if mounted.error is not None or mounted.plugin.off is not None:
+        if mounted.error is not None or mounted.plugin.disabled_by is not None:
             return False
         return await self._activities[mounted.plugin.name].is_active()
 

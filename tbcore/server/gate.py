@@ -1,9 +1,9 @@
 """Gate: access control, decided from the raw headers before anything else is done.
 
-A page on any web site can make a browser send requests to this machine. With DNS rebinding it can
-even make the browser believe that they go to its own site. So a server on loopback accepts only
-host names that such a page cannot have. A server that other machines can reach requires a token in
-every request. Host names do not matter then, and proxies work.
+A page on any web site can make a browser send requests to this machine. With DNS rebinding the page
+can even make the browser believe that the requests go to the page's own site. So a server on
+loopback accepts only host names that such a page cannot have. A server that other machines can
+reach requires a token in every request. Host names do not matter then, and proxies work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 def cookie_name(port: int) -> str:
-    """The cookie's name, with the port: browsers send a cookie to all ports of a machine."""
+    """The cookie's name. It includes the port: browsers send a cookie to all ports of a host."""
     return f"tbcore_{port}"
 
 
@@ -43,7 +43,7 @@ class Gate:
         self._cookie = cookie_name(config.port)
         self._cookie_path = f"{config.path_prefix}/"
         self._allowed = {host.lower() for host in config.allowed_hosts}
-        self._names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
+        self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -76,7 +76,7 @@ class Gate:
 
     def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:
         """Refuses host names that are neither this machine's nor allowed by an option."""
-        if name in self._names or name in self._allowed or host in self._allowed:
+        if name in self._own_names or name in self._allowed or host in self._allowed:
             return None
         if name == _local_address(scope):
             return None
@@ -211,7 +211,7 @@ def _decoded_name(part: bytes) -> str:
 
 
 def _cookies(scope: Scope, name: str) -> Iterable[str]:
-    """The values of all cookies with this name: browsers send those of several paths."""
+    """The values of all cookies with this name: there may be one for each of several paths."""
     for header in _header_values(scope, b"cookie"):
         for pair in header.split(";"):
             key, separator, value = pair.strip().partition("=")

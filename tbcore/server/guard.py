@@ -63,11 +63,13 @@ class Guard:
         self._stats = mounted.plugin.stats
         self._loop = PluginLoop(self._stats, tuning)
         self._slowest: dict[str, float] = {}
-        """Route to the duration, in seconds, of its slowest call that was logged. Another call is
-        logged only if it takes more than twice as long."""
+        """Maps a kind of call, such as `route /tags`, to the seconds of its slowest logged call.
+        Another call of the kind is logged only if it takes more than twice as long."""
         self._logged_running: set[str] = set()
-        """Routes with a call that was logged because it ran longer than `queue_timeout_seconds`."""
+        """Kinds of calls of which one was logged because it ran longer than
+        `queue_timeout_seconds`."""
         self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
+        """Why the plugin could not be loaded or mounted; None if it works."""
         self._raises_faults = mounted.plugin.strict
         """Whether faults are raised after their error response was sent, for tests of a plugin."""
         self._shows_tracebacks = mounted.plugin.dev
@@ -77,16 +79,16 @@ class Guard:
     async def handle(
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Sends the response of the first route that matches; returns False if there is none.
+        """Sends the response of the first route that matches; returns False if no route does.
 
-        Routes are matched with the part of the scope's `path` that follows its `root_path`. If a
-        route has this address, but not this method, the response is a 405.
+        Routes are matched with the part of the scope's `path` that follows its `root_path`. If
+        routes match the path, but none of them accepts the method, the response is a 405.
         """
-        before = CURRENT_PLUGIN.set(self._stats)
+        reset_token = CURRENT_PLUGIN.set(self._stats)
         try:
             return await self._handle(routes, scope, receive, send)
         finally:
-            CURRENT_PLUGIN.reset(before)
+            CURRENT_PLUGIN.reset(reset_token)
 
     async def _handle(
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
@@ -141,14 +143,15 @@ class Guard:
         await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, route: Route, request: Request) -> Outcome | None:
-        """The outcome of the handler; None if it was not started before the queue's timeout."""
+        """The outcome of the handler; None if it was not started in time, see `_outcome_of`."""
         what = f"route {route.path}"
         if _is_async(route.endpoint):
-            started = attempt(route.endpoint, request)
-            return started if started.error else await self._await(what, started.value)
+            called = attempt(route.endpoint, request)
+            return called if called.error else await self._await(what, called.value)
         outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
         if outcome is not None and inspect.isawaitable(outcome.value):
-            # A plain function returned the coroutine of an async one, as wrappers of decorators do.
+            # The handler is a plain function that returns a coroutine, such as the wrapper that a
+            # decorator puts around an async function.
             return await self._await(f"{what}, awaited", outcome.value)
         return outcome
 
@@ -160,7 +163,7 @@ class Guard:
         return outcome
 
     async def _await(self, what: str, awaitable: Awaitable[Any]) -> Outcome | None:
-        """The outcome of async code on the plugin's event loop; None if the loop is blocked."""
+        """The outcome of async code on the plugin's loop; None if it was not started in time."""
         with self._stats.measure(what) as call:
             loop_task = self._loop.submit(awaitable, what)
             try:
@@ -174,13 +177,13 @@ class Guard:
     async def _in_thread(
         self, what: str, function: Callable[..., Outcome], *arguments: Any
     ) -> Outcome | None:
-        """The outcome of a call in one of the plugin's threads; None if no thread is free."""
+        """The outcome of a call in a thread of the plugin; None if no thread was free in time."""
         return await self._outcome_of(what, self._pool.submit(function, *arguments))
 
     async def _outcome_of(self, what: str, future: Future[Outcome]) -> Outcome | None:
-        """The outcome of submitted code; None if it was not started before the queue's timeout.
+        """The outcome of submitted code; None if it was not started in `queue_timeout_seconds`.
 
-        Code that has been started is waited for, however long it takes.
+        If the code was started, this method waits for its end, however long that takes.
         """
         timeout = self._tuning.queue_timeout_seconds
         seconds_left = timeout
@@ -219,14 +222,14 @@ class Guard:
     async def _try_send(
         self, route: Route, response: Any, sender: _CheckedSender, scope: Scope, receive: Receive
     ) -> BaseException | None:
-        """Sends a response and runs its background task; returns what was raised."""
+        """Sends a response and runs its background task; returns the exception of either."""
         what = f"response of route {route.path}"
         try:
             if not isinstance(response, Response):
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
             sender.check(response)
             if type(response).__call__.__module__ != Response.__module__:
-                # A class of the plugin, which may do anything, such as run the background task.
+                # The class is the plugin's own, and runs the background task itself if it has one.
                 sending = response(scope, on_server_loop(receive), on_server_loop(sender.send))
                 _unwrap(what, await self._await(what, sending))
                 return None
@@ -242,8 +245,8 @@ class Guard:
             else:
                 await response(scope, receive, sender.send)
             if background is not None:
-                task = f"background task of route {route.path}"
-                _unwrap(task, await self._await(task, background()))
+                what = f"background task of route {route.path}"
+                _unwrap(what, await self._await(what, background()))
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -293,7 +296,7 @@ class Guard:
                 attempt(self._loop.submit, parts.aclose(), what)
 
     def _log_slow(self, call: Call) -> None:
-        """Logs a finished call that was slow, and much slower than those that were logged."""
+        """Logs a finished call that was slow, and much slower than the logged calls of its kind."""
         threshold = self._tuning.slow_call_seconds
         if call.what in self._slowest:
             threshold = 2 * self._slowest[call.what]
@@ -306,17 +309,17 @@ class Guard:
     ) -> None:
         """Logs the failure of a route and sends the error response."""
         self._log_failure(route, error)
-        failed = f"plugin {self.name!r} failed in its route {route.path!r}"
+        summary = f"plugin {self.name!r} failed in its route {route.path!r}"
         if self._shows_tracebacks:
-            response = _traceback_response(failed, error)
+            response = _traceback_response(summary, error)
         else:
-            response = text_error(500, f"{failed}; the log has the details")
+            response = text_error(500, f"{summary}; the log has the details")
         await response(scope, receive, send)
         if self._raises_faults:
             raise error
 
     def _log_failure(self, route: Route, error: BaseException) -> None:
-        """Records a failure, and logs it unless the caller raises it."""
+        """Records a failure. Logs it, too, except in tests: there the caller raises the error."""
         self._stats.record_failure(f"route {route.path}", describe(error), error)
         if self._raises_faults:
             error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
@@ -325,7 +328,7 @@ class Guard:
 
 
 class _CheckedSender:
-    """Sends a plugin's response, and raises before it would send anything that is not valid HTTP.
+    """Sends a plugin's response; raises instead of sending anything that is not valid HTTP.
 
     The server would find the same faults, but too late for an error response. For example, if a
     body is shorter than its Content-Length, the client would wait for the rest.
@@ -338,11 +341,11 @@ class _CheckedSender:
         self._send = send
         self._is_checked = False
         """Whether `check` has compared the whole body with the headers."""
-        self._missing: int | None = None
-        """Number of bytes of the body that are still to be sent; None if any number is valid."""
+        self._num_bytes_left: int | None = None
+        """How many bytes of the body must still be sent; None if any number of bytes is valid."""
 
     def check(self, response: Response) -> None:
-        """Raises if the whole body is known, and its length is not that in the headers."""
+        """Raises ValueError if the response holds its body, and the headers have another length."""
         if type(response).__call__ is not Response.__call__:
             # The body is produced while it is sent.
             return
@@ -357,15 +360,17 @@ class _CheckedSender:
         """Sends an ASGI message; raises ValueError if the body gets too long or ends too early."""
         if message["type"] == "http.response.start":
             if not self._is_checked:
-                self._missing = _body_size(message["status"], message["headers"], self._method)
+                self._num_bytes_left = _body_size(
+                    message["status"], message["headers"], self._method
+                )
             await self._send(message)
             self.is_started = True
             return
-        if self._missing is not None:
-            self._missing -= len(message.get("body", b""))
+        if self._num_bytes_left is not None:
+            self._num_bytes_left -= len(message.get("body", b""))
             is_last = not message.get("more_body", False)
-            if self._missing < 0 or (is_last and self._missing > 0):
-                what = "longer" if self._missing < 0 else "shorter"
+            if self._num_bytes_left < 0 or (is_last and self._num_bytes_left > 0):
+                what = "longer" if self._num_bytes_left < 0 else "shorter"
                 raise ValueError(f"the body is {what} than the headers say")
         await self._send(message)
 
@@ -385,7 +390,7 @@ def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> 
 
 
 def _unwrap(what: str, outcome: Outcome | None) -> Any:
-    """What the code of a plugin returned. Raises what it raised, or TimeoutError for None."""
+    """What the code of a plugin returned. Raises what it raised; TimeoutError if not started."""
     if outcome is None:
         raise TimeoutError(f"{what} was not started: {BUSY}")
     if outcome.error is not None:
@@ -394,7 +399,7 @@ def _unwrap(what: str, outcome: Outcome | None) -> Any:
 
 
 def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
-    """Starlette's match of a route, except that a newline at the end of the path is not ignored."""
+    """Starlette's match of a route, but a newline at the end of the path is not ignored here."""
     if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
         return Match.NONE, {}
     return route.matches(scope)
@@ -418,9 +423,9 @@ def _error_response(error: BaseException) -> Response | None:
     return None
 
 
-def _traceback_response(failed: str, error: BaseException) -> Response:
+def _traceback_response(summary: str, error: BaseException) -> Response:
     """The error response for the author of a plugin: the reason in one line, and the traceback."""
-    line = text_error(500, f"{failed}: {describe(error)}")
+    line = text_error(500, f"{summary}: {describe(error)}")
     text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
     return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})
 

@@ -68,15 +68,15 @@ class SafeHeaders:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        started = False
-        no_body = scope["method"] == "HEAD"
+        is_started = False
+        is_head = scope["method"] == "HEAD"
 
         async def send_safely(message: Message) -> None:
-            nonlocal started
+            nonlocal is_started
             if message["type"] == "http.response.start":
-                started = True
+                is_started = True
                 message["headers"] = self._complete(message["headers"])
-            elif no_body:
+            elif is_head:
                 message["body"] = b""
             await send(message)
 
@@ -84,24 +84,24 @@ class SafeHeaders:
             await self._app(scope, receive, send_safely)
         except NoThreadError as error:
             logger.warning("request for %r got no response: %s", scope["path"], error)
-            if not started:
+            if not is_started:
                 response = text_error(503, str(error), headers={"retry-after": "5"})
                 await response(scope, receive, send_safely)
         except Exception as error:
-            if self._dev and started:
+            if self._dev and is_started:
                 raise
             logger.error("request for %r failed", scope["path"], exc_info=error)
-            if not started:
+            if not is_started:
                 await _failure_response()(scope, receive, send_safely)
             if self._dev:
                 raise
         else:
-            # A plugin's response failed before its first byte, which has been logged.
-            if not started:
+            # A plugin's response failed before its first byte. The guard has logged the failure.
+            if not is_started:
                 await _failure_response()(scope, receive, send_safely)
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """The headers of a response, with the safety headers in place of any of the same names."""
+        """The headers of a response and the safety headers, which replace any of the same names."""
         safety = safety_headers(self._policy())
         names = {name for name, _ in safety}
         complete = [(name, value) for name, value in headers if name not in names] + safety

@@ -1,4 +1,4 @@
-"""LegacyIndex: the index of runs and tags in the API before plugins had their own addresses.
+"""LegacyIndex: the index of runs and tags in the older API, from before TensorBoard had plugins.
 
 Plugins provide the other addresses of that API as routes; see `LegacyApi`.
 """
@@ -31,8 +31,9 @@ TAG_TYPES: Mapping[str, list[str] | bool] = {
     "meta_graph": False,
     "run_metadata": [],
 }
-"""Tag type to its value if no plugin provides it. Old pages need every key. TensorBoard's
-documentation of the API lists all keys except `meta_graph`, which its servers also sent."""
+"""Maps each tag type to its value if no plugin provides the type. Old pages need every key.
+TensorBoard's documentation of the API lists all keys except `meta_graph`, which its servers also
+sent."""
 
 PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
 """Addresses of the old page, one for each of its tabs."""
@@ -41,7 +42,8 @@ STATS_NAME = "legacy tag types"
 """The name of the calls of a plugin's `tag_types` functions in its stats."""
 
 TagsByType = dict[str, dict[str, Any]]
-"""Name of run to tag type, to the run's tags of this type or to whether it has such data."""
+"""Maps the name of a run to a map from tag type to the run's tags of this type. For some tag types
+the value is only whether the run has such data."""
 
 TagsFunction = Callable[[str], Any]
 """A plugin's function for one tag type. It gets the name of a run, and returns the run's tags of
@@ -62,13 +64,13 @@ class LegacyIndex:
         self._tuning = tuning
         self._pools = pools
         self._functions: dict[str, dict[str, TagsFunction]] = {}
-        """Name of plugin to its functions by tag type. If two plugins have the same type, the first
-        plugin's is used."""
+        """Maps the name of a plugin to its functions by tag type. If two plugins have one for
+        the same type, the first plugin's function is used."""
         self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
         self._logged: set[str] = set()
         self._blocked: dict[str, Future[TagsByType]] = {}
-        """Name of plugin to a call that has timed out. The plugin is not called again while this
-        call runs."""
+        """Maps the name of a plugin to a call that has timed out. The plugin is not called again
+        while this call runs."""
         taken: set[str] = set()
         for m in mounted:
             functions = {
@@ -153,7 +155,7 @@ class LegacyIndex:
 
 
 def _tags(function: TagsFunction, run: str) -> list[str] | bool:
-    """What a plugin's function returns for a run; raises TypeError if it is neither form."""
+    """What a plugin's function returns for a run; raises TypeError for neither tags nor a bool."""
     value = function(run)
     if isinstance(value, bool):
         return value

@@ -109,9 +109,9 @@ def _bind_first(
     """Listens on the given port, or on the first of the default ports that is free."""
     if port is not None:
         return _bind(addresses, port)
-    for number in default_ports:
+    for candidate in default_ports:
         try:
-            return _bind(addresses, number)
+            return _bind(addresses, candidate)
         except _PortTakenError:
             continue
     raise TbcoreError(

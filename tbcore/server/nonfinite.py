@@ -15,8 +15,9 @@ from tbcore.store.multiplexer import Multiplexer, RunDetails
 
 _MAX_TAGS = 5
 """Maximum number of tags in the summary of a run."""
-_PIECE_ROWS = 1 << 16
-"""Rows that are checked at once: a series may have millions of rows after the first such value."""
+_ROWS_AT_ONCE = 1 << 16
+"""Maximum number of rows that are checked at once. The search ends at the first nonfinite value,
+and millions of rows may follow it."""
 
 
 class NonfiniteSummaries:
@@ -27,10 +28,10 @@ class NonfiniteSummaries:
         self._cache: dict[str, tuple[RunDetails, dict[str, Any]]] = {}
 
     def summary(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
-        """Name of run to summary, for the runs with nonfinite values.
+        """Maps the name of each run with nonfinite values to the summary of the run.
 
-        In a summary, `num_tags` counts all tags with such values, `tags` are the first few, and
-        `first_steps` has the first step of each of these with such a value.
+        In a summary, `num_tags` counts all tags with nonfinite values, `tags` has the first few of
+        these tags, and `first_steps` has the step of the first such value of each tag in `tags`.
         """
         old_cache = self._cache
         cache = {}
@@ -56,8 +57,8 @@ class NonfiniteSummaries:
             series = self._multiplexer.scalars(run, tag)
         except NotFoundError:
             return None
-        for start in range(0, len(series), _PIECE_ROWS):
-            is_nonfinite = ~np.isfinite(series.value[start : start + _PIECE_ROWS])
+        for start in range(0, len(series), _ROWS_AT_ONCE):
+            is_nonfinite = ~np.isfinite(series.value[start : start + _ROWS_AT_ONCE])
             if is_nonfinite.any():
                 return int(series.step[start + is_nonfinite.argmax()])
         return None

@@ -18,7 +18,7 @@ from tbcore.server.guard import method_not_allowed, read_body
 logger = logging.getLogger(__name__)
 
 MAX_LINES = 50
-"""Lines of the stack that are logged."""
+"""Maximum number of lines of the stack that are logged."""
 MAX_LINE_LENGTH = 500
 """Maximum number of characters of a line of the stack, and of the plugin's name."""
 

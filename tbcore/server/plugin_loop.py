@@ -1,8 +1,8 @@
 """PluginLoop: the asyncio event loop of one plugin, in a thread of its own.
 
 Code that blocks the loop delays only the async code of the same plugin. A wrapper resumes each
-coroutine after each await, so it is always known which coroutine is running, and for how long it
-has blocked the others.
+coroutine after each await, so it is always known which coroutine is running, and for how long that
+one has blocked all other coroutines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class LoopTask(Future[Outcome]):
     """A future for the outcome of an awaitable on the plugin's loop.
 
-    `cancel` has an effect only until the awaitable is started, as with futures of threads.
+    `cancel` has an effect only until the awaitable is started, like that of a thread's future.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -43,13 +43,13 @@ class LoopTask(Future[Outcome]):
             self._loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
 
 
-class _TimeSlice(NamedTuple):
-    """The time from one await of a coroutine to the next. Nothing else runs on the loop then."""
+class _Segment(NamedTuple):
+    """What a coroutine runs from one await to the next. The loop runs nothing else in that time."""
 
     what: str
     """The code that runs, such as `route /tags`."""
     started: float
-    """When the time slice began, in seconds of the monotonic clock."""
+    """When the segment was begun, in seconds of the monotonic clock."""
 
 
 class PluginLoop:
@@ -58,8 +58,8 @@ class PluginLoop:
     def __init__(self, stats: PluginStats, tuning: Tuning) -> None:
         self._stats = stats
         self._tuning = tuning
-        self._time_slice: _TimeSlice | None = None
-        """The time slice that is running; None while the loop waits."""
+        self._segment: _Segment | None = None
+        """The segment that is running; None while the loop waits."""
         self._logged_blocking: set[str] = set()
         """The code that has been logged because it blocked the loop."""
         self._lock = threading.Lock()
@@ -92,10 +92,10 @@ class PluginLoop:
 
     def check_blocked(self) -> None:
         """Logs the code that is blocking the loop, if it has done so for too long."""
-        time_slice = self._time_slice
-        if time_slice is None:
+        segment = self._segment
+        if segment is None:
             return
-        seconds = time.monotonic() - time_slice.started
+        seconds = time.monotonic() - segment.started
         if seconds < self._tuning.blocked_loop_seconds:
             return
         stack = ""
@@ -105,7 +105,7 @@ class PluginLoop:
             core_indices = [i for i, frame in enumerate(frames) if frame.filename == __file__]
             plugin_frames = frames[core_indices[-1] + 1 if core_indices else 0 :]
             stack = "\n" + "".join(traceback.format_list(plugin_frames)).rstrip()
-        self._warn_blocked(time_slice, seconds, stack)
+        self._warn_blocked(segment, seconds, stack)
 
     def _started_loop(self) -> asyncio.AbstractEventLoop:
         """The loop, whose thread is started by the first call."""
@@ -140,18 +140,18 @@ class PluginLoop:
 
     @types.coroutine
     def _drive(self, coroutine: Coroutine[Any, Any, Any], what: str) -> Generator[Any, Any, Any]:
-        """Runs a coroutine as `await coroutine` does, and measures each of its time slices."""
+        """Runs a coroutine in the way that `await coroutine` does, and measures each segment."""
         resume: Any = coroutine.send
         argument: Any = None
         while True:
-            self._time_slice = time_slice = _TimeSlice(what, time.monotonic())
+            self._segment = segment = _Segment(what, time.monotonic())
             try:
                 awaited = resume(argument)
             except StopIteration as end:
                 return end.value
             finally:
-                self._time_slice = None
-                self._record_blocking(time_slice)
+                self._segment = None
+                self._record_blocking(segment)
             try:
                 resume, argument = coroutine.send, (yield awaited)
             except GeneratorExit:
@@ -160,25 +160,25 @@ class PluginLoop:
             except BaseException as error:
                 resume, argument = coroutine.throw, error
 
-    def _record_blocking(self, time_slice: _TimeSlice) -> None:
-        """Records and logs a finished time slice if it blocked the loop for too long."""
-        what = time_slice.what
-        seconds = time.monotonic() - time_slice.started
+    def _record_blocking(self, segment: _Segment) -> None:
+        """Records and logs a finished segment if it blocked the loop for too long."""
+        what = segment.what
+        seconds = time.monotonic() - segment.started
         if seconds >= self._tuning.blocked_loop_seconds:
             self._stats.record_failure(what, "it is async, and blocked the plugin's event loop")
             self._stats.record_duration(f"{what}, blocking the plugin's event loop", seconds)
-            self._warn_blocked(time_slice, seconds, "")
+            self._warn_blocked(segment, seconds, "")
 
-    def _warn_blocked(self, time_slice: _TimeSlice, seconds: float, stack: str) -> None:
-        """Logs, once for each `what`, that it blocked the loop. `stack` may be empty."""
+    def _warn_blocked(self, segment: _Segment, seconds: float, stack: str) -> None:
+        """Logs, once for each `segment.what`, that it blocked the loop. `stack` may be empty."""
         with self._lock:
-            if time_slice.what in self._logged_blocking:
+            if segment.what in self._logged_blocking:
                 return
-            self._logged_blocking.add(time_slice.what)
+            self._logged_blocking.add(segment.what)
         logger.warning(
             "plugin %r: %s is async, and has blocked the plugin's event loop for %.1f s; "
             "a plain def function runs on a thread of its own%s",
-            self._stats.name, time_slice.what, seconds, stack,
+            self._stats.name, segment.what, seconds, stack,
         )  # fmt: skip
 
 

@@ -22,14 +22,13 @@ class PluginStates:
         self,
         config: Config,
         mounted: Sequence[MountedPlugin],
-        off: Sequence[LoadedPlugin],
+        disabled_plugins: Sequence[LoadedPlugin],
         activities: Mapping[str, Activity],
         is_active: Callable[[MountedPlugin], Awaitable[bool]],
     ) -> None:
-        """`off` are plugins that are installed, but not loaded. The keys of `activities` are the
-        names of plugins."""
+        """The keys of `activities` are the names of the plugins in `mounted`."""
         self._dev = config.dev
-        plugins = [*mounted, *(MountedPlugin(plugin) for plugin in off)]
+        plugins = [*mounted, *(MountedPlugin(plugin) for plugin in disabled_plugins)]
         self._mounted = sorted(plugins, key=lambda m: m.plugin.name)
         self._activities = activities
         self._is_active = is_active
@@ -67,8 +66,8 @@ class PluginStates:
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
         """The state of a plugin, and the reason for it. There may be no reason if it is active."""
         plugin = mounted.plugin
-        if plugin.off:
-            return "off", plugin.off
+        if plugin.disabled_by:
+            return "off", plugin.disabled_by
         if mounted.error:
             return "failed", mounted.error
         activity = self._activities[plugin.name]

@@ -66,7 +66,7 @@ class ThreadPool:
         return future
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Calls the function in one of the threads; returns or raises what it does."""
+        """Calls the function in one of the threads; returns or raises what the function does."""
         future = self.submit(function, *arguments)
         await wait_for(future)
         return future.result()
@@ -86,7 +86,7 @@ class ThreadPool:
         self.num_threads += 1
 
     def _work(self) -> None:
-        """Runs jobs, and ends after the idle timeout without one. Runs in each thread."""
+        """Runs jobs, and ends if there was no job for the idle timeout. Runs in each thread."""
         while True:
             with self._lock:
                 self._num_idle += 1
@@ -98,7 +98,7 @@ class ThreadPool:
                 if job is not None:
                     self._num_queued -= 1
                 elif not self._num_queued:
-                    # Otherwise a job was queued just after the timeout.
+                    # There is no job that was queued just after the timeout, so the thread can end.
                     self.num_threads -= 1
                     return
             if job is not None:

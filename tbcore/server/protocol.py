@@ -1,8 +1,9 @@
-"""Protocol: uvicorn's HTTP/1.1 with timeouts, a connection limit, and headers on its own errors.
+"""Protocol: uvicorn's HTTP/1.1 with timeouts, a connection limit, and safe error responses.
 
 uvicorn alone would wait forever for the rest of a request, or for a client that does not read its
-response. If there are too many connections, the protocol closes an old one for each new one:
-preferably the one that has waited longest for a request, else the one whose response takes longest.
+response. If there are too many connections, each new connection makes the protocol close an old
+one: preferably the connection that has waited longest for a request, else the connection with the
+oldest response in progress.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from tbcore.tuning import Tuning
 
 MAX_UNSENT_BYTES = 1 << 17
 """Maximum number of unsent bytes that the system buffers for a socket. The system's default is
-megabytes, and a socket becomes writable again only when a third of them have been sent. A slow
+megabytes, and a socket becomes writable again only when a third of its buffer has been sent. A slow
 client would then seem to read nothing for minutes."""
 MAX_CONNECTIONS = 500
-"""Maximum number of open connections. If the process may not have twice as many file descriptors,
-half of their limit is the maximum."""
+"""Maximum number of open connections. It is lower, half of the process's limit of file descriptors,
+if that limit is less than twice this number."""
 ACCEPT_BATCH_DIVISOR = 16
-"""asyncio accepts connections in batches of at most the connection limit divided by this number. It
-may accept two or three batches before an evicted connection is really closed. If larger batches
-used up the process's descriptors, asyncio would accept no connection for a second."""
+"""asyncio accepts connections in batches, of at most the connection limit divided by this number.
+Two or three batches may be accepted before an evicted connection is really closed. Larger batches
+could use up the process's descriptors, and asyncio would then accept no connection for a second."""
 MIN_AGE_TO_EVICT_SECONDS = 1.0
-"""A connection that has been waiting, or responding, for less than this is evicted only if there is
-no older one."""
+"""A connection that has been waiting, or responding, for less than this is evicted only if no
+connection is older."""
 LINGER_SECONDS = 2.0
 """How long a connection stays open after a malformed request: the client may still be sending, and
 must get the response."""
@@ -40,16 +41,16 @@ MAX_HEADER_BYTES = 1 << 16
 """Maximum size of the request line and the headers together. Some requests have long URLs."""
 
 MAX_TINY_CHUNKS = 1000
+"""Number of chunks of a request body that may be tiny. A chunk takes as long to parse as a small
+request, and a body of one megabyte could arrive as a million chunks."""
 MIN_CHUNK_BYTES = 64
-"""After the first MAX_TINY_CHUNKS chunks of a request body, chunks must have at least this many
-bytes on average. A chunk takes as long to parse as a small request, and a body of one megabyte
-could arrive as a million chunks."""
+"""Number of bytes that all further chunks of the body must have on average."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def protocol_with(error_headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
-    """The protocol class of one server. Its own error responses have `error_headers`."""
+    """The protocol class of one server. Errors that it sends have what `error_headers` returns."""
 
     class Protocol(_TimeoutProtocol):
         waiting: ClassVar[dict[_TimeoutProtocol, float]] = {}
@@ -85,11 +86,12 @@ class _TimeoutProtocol(H11Protocol):
 
     tuning: ClassVar[Tuning]
     waiting: ClassVar[dict[_TimeoutProtocol, float]]
-    """Connections of the server that wait for a complete request, to the time on the loop's clock
-    at which the wait began. The longest wait comes first."""
+    """Maps each connection of the server that waits for a complete request to the time on the
+    loop's clock at which the wait began. The longest wait comes first."""
     responding: ClassVar[dict[_TimeoutProtocol, float]]
-    """Connections of the server with a response in progress, to the time on the loop's clock at
-    which it began, oldest first. A stream of updates is a response that may take days."""
+    """Maps each connection of the server with a response in progress to the time on the loop's
+    clock at which that response began. The oldest response comes first. A stream of updates is a
+    response that may take days."""
     max_connections: int
 
     # uvicorn and asyncio call the public methods, on the event loop.
@@ -161,12 +163,12 @@ class _TimeoutProtocol(H11Protocol):
                     return
 
     def _forget(self) -> None:
-        """Removes the connection from those that can be evicted."""
+        """Removes this connection from `waiting` and `responding`, so that it is not evicted."""
         self.waiting.pop(self, None)
         self.responding.pop(self, None)
 
     def _watch_request(self) -> None:
-        """Starts the timeout of the request if it is incomplete, and cancels it otherwise."""
+        """Starts the timeout of an incomplete request; cancels the timeout of a complete one."""
         if self._update_state():
             if self._request_timer is None and not self.transport.is_closing():
                 seconds = self.tuning.request_timeout_seconds
@@ -202,13 +204,13 @@ class _TimeoutProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Responds to malformed HTTP, or closes the connection if a response has begun."""
-        in_application = self.cycle is not None and not self.cycle.response_complete
-        if in_application:
+        is_in_application = self.cycle is not None and not self.cycle.response_complete
+        if is_in_application:
             # The headers were valid, so the application is handling the request. It is notified as
             # if the client had disconnected.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        if in_application and self.cycle.response_started:
+        if is_in_application and self.cycle.response_started:
             self.transport.close()
             return
         body = msg.encode("ascii", "replace")

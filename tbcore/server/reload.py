@@ -27,7 +27,7 @@ SCAN_INTERVAL_SECONDS = 0.4
 """Time between two scans of the files of plugins."""
 
 Stamps = dict[tuple[str, str], dict[str, int]]
-"""Name and distribution of a plugin to the modification time, in ns, of each of its files."""
+"""Maps the name and distribution of a plugin to what `_stamp` returns for the plugin."""
 
 
 class Reloader:
@@ -93,15 +93,19 @@ class Reloader:
     def _reload(self, app: App, names_to_import: set[str], names_to_refresh: set[str]) -> None:
         """Imports the plugins in `names_to_import` again, and has the application use them.
 
-        The plugins in either set get a new version, which is part of the addresses of their tabs,
-        so that open pages load the tabs again.
+        The plugins in either set get a new version. It is part of the addresses of their tabs, so
+        open pages load these tabs again.
         """
         config = self._config
         old_sources = [p.source for p in self._plugins if p.source and p.name in names_to_import]
         _forget_modules(old_sources)
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
         _forget_modules(
-            [source for source in sources if source.name in names_to_import and not source.off]
+            [
+                source
+                for source in sources
+                if source.name in names_to_import and not source.disabled_by
+            ]
         )
         keep = [plugin for plugin in self._plugins if plugin.name not in names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
@@ -113,7 +117,7 @@ class Reloader:
                 # A plugin that fails keeps the title and the position of its tab.
                 plugin.info = infos.get(plugin.name)
         mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
-        app.replace(mounted, [plugin for plugin in self._plugins if plugin.off])
+        app.replace(mounted, [plugin for plugin in self._plugins if plugin.disabled_by])
         self._log_reloaded(names_to_import | names_to_refresh, mounted)
 
     def _log_reloaded(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:
@@ -127,10 +131,10 @@ class Reloader:
 
 
 def _changed_plugins(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]:
-    """Names of plugins to import again, and of those to refresh.
+    """The names of plugins to import again, and the names of plugins to refresh.
 
-    Plugins are imported if they are new or removed, or if a Python file has changed. They are
-    refreshed if only other files have changed.
+    A plugin is imported again if it is new or removed, or if one of its Python files has changed.
+    It is refreshed, which means that pages load its tab again, if only other files have changed.
     """
     names_to_import: set[str] = set()
     names_to_refresh: set[str] = set()
@@ -148,7 +152,7 @@ def _changed_plugins(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]
 
 
 def _stamp(source: Source) -> dict[str, int]:
-    """The path of each file of a plugin, to the file's modification time in ns."""
+    """Maps the path of each file of a plugin to the file's modification time in ns."""
     times = {}
     for path in source.files():
         if path.endswith((".pyc", "~")):
@@ -174,5 +178,5 @@ def _forget_modules(sources: Sequence[Source]) -> None:
 
 
 def _new_version() -> str:
-    """A name for the current files of a plugin, which no earlier version has had."""
+    """A version for the current files of a plugin; no earlier version is equal."""
     return f"{time.time_ns() // 1_000_000:x}"

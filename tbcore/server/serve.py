@@ -61,7 +61,7 @@ class ServeOptions:
     reload_interval: float = 5.0
     """Seconds between two scans of the logdir; 0 loads once."""
     purge_orphaned_data: bool = True
-    """Whether to drop rows that a restart of the training job superseded."""
+    """Whether to drop the orphaned rows of a training job that was restarted."""
     max_points: int = 0
     """Maximum number of points of each scalar series in memory; 0 keeps all."""
     open_browser: bool = False
@@ -178,7 +178,7 @@ def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:
                 folder, ENTRY_POINT_GROUP,
             )  # fmt: skip
     known = [plugin.name for plugin in plugins]
-    loaded = [plugin.name for plugin in plugins if plugin.off is None]
+    loaded = [plugin.name for plugin in plugins if plugin.disabled_by is None]
     for option, given in (
         ("--samples_per_plugin", config.samples_per_plugin),
         ("--no_plugin", config.without_plugins),

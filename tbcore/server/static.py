@@ -42,17 +42,17 @@ CONTENT_TYPES = {
     ".woff2": "font/woff2",
     "": "text/plain; charset=utf-8",
 }
-"""Suffix to Content-Type. The module `mimetypes` is not used: on some systems its type for .js is
-text/plain, and browsers do not run a module of that type."""
+"""Maps a suffix to a Content-Type. The module `mimetypes` is not used: on some systems its type for
+.js is text/plain, and browsers do not run a module of that type."""
 
 
 COMMENTS = {
     ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
     ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
 }
-"""Suffix to a pattern of comments that are alone on their lines, as they are in formatted files.
-Used only for the core's own files: it would also match lines in a template literal that look like a
-comment."""
+"""Maps a suffix to a pattern of comments that are alone on their lines, which all comments of
+formatted files are. Used only for the core's own files: a pattern would also match lines of a
+template literal that look like a comment."""
 
 
 class _CachedFile(NamedTuple):
@@ -72,7 +72,7 @@ class StaticFiles:
 
     def __init__(self, *, dev: bool = False) -> None:
         self._files: dict[tuple[str, bool], _CachedFile] = {}
-        """The path of a file, and whether its comments are kept, to the file."""
+        """Maps the path of a file, and whether its comments are kept, to the file."""
         self._cache_control = "no-store" if dev else "no-cache"
 
     def response(
@@ -136,7 +136,7 @@ def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _C
         # The highest level, since a file is compressed once and sent often.
         gzipped=compressed(content, 9) if content and is_textual(content_type) else b"",
         # A hash of the content, not the time: installers may give files of two versions the same
-        # time. The ETag is weak because the compressed form has the same.
+        # time. The ETag is weak because the compressed form has the same ETag.
         etag=f'W/"{hashlib.sha256(content).hexdigest()[:24]}"',
         content_type=content_type,
     )

@@ -1,7 +1,8 @@
 """Unclaimed data: kinds of logged data that no plugin reads, and which distribution to install.
 
 Writers log most kinds of content in one of two forms: in a field of the summary value, or as a
-tensor whose metadata has the name of a TensorBoard plugin. Here, both forms have that name.
+tensor whose metadata has the name of a TensorBoard plugin. This module uses that plugin's name for
+both forms.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NAME_OF_FIELD = {
     "meta_graph_def": "graphs",
     "tagged_run_metadata": "graphs",
 }
-"""Field of a summary value or event, to the plugin name in the tensor form of this content."""
+"""Maps a field of a summary value or event to the plugin name in the tensor form of its content."""
 
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
@@ -66,7 +67,7 @@ def find_unclaimed(
 
 
 def content_name(kind: Kind) -> str:
-    """A readable name of a kind: its plugin name, that of its field, or else the field itself."""
+    """A readable name of a kind: its plugin name, else the name for its field, else the field."""
     return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
 
 

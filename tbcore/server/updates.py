@@ -27,9 +27,10 @@ class Updates:
         self._multiplexer = multiplexer
         self._tuning = tuning
         self._instance = secrets.token_hex(8)
-        """Identifies this server. After a restart, pages see that the generations are others."""
+        """Identifies this server. It changes with a restart, so that pages do not compare the
+        generations of different servers."""
         self._streams: set[_Stream] = set()
-        self._closed = False
+        self._is_closed = False
         self._num_reloads = 0
         """How often open pages were made to request the list of plugins again."""
         multiplexer.subscribe(self._wake)
@@ -88,14 +89,14 @@ class Updates:
         watcher = asyncio.ensure_future(stream.wait_for_disconnect(receive))
         try:
             prefix = b"retry: %d\n" % RETRY_MILLISECONDS
-            sent: dict[str, Any] | None = None
-            while not (self._closed or stream.ended.is_set()):
+            last_sent: dict[str, Any] | None = None
+            while not (self._is_closed or stream.ended.is_set()):
                 stream.woken.clear()
                 status = self.status()
-                if status != sent:
+                if status != last_sent:
                     message = prefix + b"data: " + to_json(status) + b"\n\n"
                     await send({"type": "http.response.body", "body": message, "more_body": True})
-                    prefix, sent = b"", status
+                    prefix, last_sent = b"", status
                     await _wait(stream.ended, self._tuning.min_update_interval_seconds)
                 if not await _wait(stream.woken, self._tuning.heartbeat_seconds):
                     await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
@@ -112,7 +113,7 @@ class Updates:
     def close(self) -> None:
         """Ends all streams, including those that start later. May be called in a signal handler."""
         # No lock is used here: the thread that the signal has interrupted might hold it.
-        self._closed = True
+        self._is_closed = True
         for stream in list(self._streams):
             stream.call(stream.end)
 

@@ -234,7 +234,7 @@ def test_a_loaded_plugin_is_not_recommended_for_installation(
     [plugin] = load_plugins(only=(), extra={"numbers": numbers})
     plugin.distribution = loaded
 
-    off = LoadedPlugin("off", loaded, off="--no_plugin")
+    off = LoadedPlugin("off", loaded, disabled_by="--no_plugin")
 
     frontends = make_client([plugin], multiplexer=load()).get("data/frontends").json()
     left_out = make_client([off], multiplexer=load(), without_plugins=("off",))

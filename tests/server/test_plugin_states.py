@@ -63,7 +63,7 @@ def test_every_state_has_its_reason(make_plugin: Make, make_client: Make) -> Non
             "failed": make_plugin(routes=lambda: open("/no/such/place/secret.txt")),  # noqa: SIM115
         },
     )
-    plugins.append(LoadedPlugin("off", "tbcore-off 1.0", off="--no_plugin"))
+    plugins.append(LoadedPlugin("off", "tbcore-off 1.0", disabled_by="--no_plugin"))
     client = make_client(plugins, tuning=patient_tuning(plugin_timeout_seconds=0.5))
 
     # On a busy machine others may time out, too. Their results count when they come.

@@ -39,7 +39,9 @@ def find_subject(argument: str) -> Subject:
         found = load_plugins(only=(), folders=[str(path)])
     else:
         found = load_plugins(only=[argument])
-    enabled = [one for one in found if one.off is None and (is_path or one.name == argument)]
+    enabled = [
+        one for one in found if one.disabled_by is None and (is_path or one.name == argument)
+    ]
     if not enabled:
         error = f"no plugin at {argument}; expected a module, a package or a pyproject.toml"
         return Subject(argument, None, error)
