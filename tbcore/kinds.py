@@ -1,4 +1,4 @@
-"""Kinds, which describe the form of a series on disk, and claims, the kinds a plugin can read."""
+"""Kinds, which describe the form of a series on disk, and claims, which are patterns of kinds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A pattern for kinds. Each attribute must be equal in the kind, unless it is None here."""
+    """A pattern of kinds that a plugin can read. An attribute that is None matches any value."""
 
     field: str | None = None
     plugin_name: str | None = None
     is_scalar: bool | None = None
 
     def matches(self, kind: Kind) -> bool:
-        """Whether the kind fits the pattern."""
+        """Whether the kind has the same value for each attribute that is not None here."""
         return (
             (self.field is None or self.field == kind.field)
             and (self.plugin_name is None or self.plugin_name == kind.plugin_name)
@@ -38,9 +38,9 @@ class Claim:
 
 
 Claims = Sequence[Claim]
-"""The claims of one plugin. They match a kind if at least one of them does."""
+"""The claims of one plugin. A kind is matched if at least one of the claims matches it."""
 
 
 def matches(claims: Claims, kind: Kind) -> bool:
-    """Whether any of the claims matches the kind."""
+    """Whether at least one of the claims matches the kind."""
     return any(claim.matches(kind) for claim in claims)

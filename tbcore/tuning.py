@@ -1,7 +1,7 @@
 """Tuning: the numbers that trade time, memory and latency, in one frozen value.
 
-The defaults were measured with the programs in `benchmarks`. No response depends on these numbers,
-except where a plugin or a client exceeds a timeout. A test that needs other numbers passes its own:
+The defaults were measured with the programs in `benchmarks`. Apart from the timeouts, these numbers
+do not affect what a response contains. A test that needs other numbers passes its own:
 `Loader(multiplexer, specs, tuning=Tuning(piece_bytes=1000))`.
 """
 
@@ -17,39 +17,38 @@ class Tuning:
     # Decoding one file ----------------------------------------------------------------------------
     #
     # A file is read in pieces, and a piece is decoded in rounds of records. When the records at the
-    # end of a round repeat in a cycle, such as loss, accuracy, loss, accuracy, the repetitions that
-    # follow are decoded together as one block. Each row of a block is one repetition of the cycle;
-    # other rows are single values.
+    # end of a round repeat in a cycle, such as loss, accuracy, loss, accuracy, all repetitions that
+    # follow the round are decoded together as one block.
 
     piece_bytes: int = 1 << 22
-    """Size of the piece of a file that is decoded at once. A longer record is read without being
-    held in memory."""
+    """Size of a piece, before pieces become larger. A record longer than a piece is never in memory
+    as a whole."""
     probe_records: int = 1 << 10
-    """Number of records, at the start of a round, whose lengths are examined. If all of them are
-    short, a faster walk finds the other records of the round."""
+    """Number of records at the start of a round whose lengths are examined. If all of these records
+    are short, a faster walk finds the remaining records of the round."""
     min_round_records: int = 64
-    """Size of the first round, and of the round after a regular block."""
+    """Number of records in the first round, and in the round after a regular block."""
     max_round_records: int = 1 << 16
-    """Rounds grow up to this size while no cycle is found, also from one file to the next. The
-    limit is four times as high once pieces have become larger."""
+    """Maximum number of records in a round. Rounds grow while no cycle is found, also from one file
+    to the next. The maximum is four times as high once pieces have become larger."""
     min_records_to_batch: int = 32
-    """Fewer records are decoded one by one, since decoding them together has a fixed cost for each
-    record length that occurs."""
-    min_regular_block_rows: int = 16
-    """A block with at least this many rows is regular: the file is expected to stay in the cycle,
-    so the next round is small."""
+    """Minimum number of records that are decoded together. Fewer are decoded one by one, since
+    decoding them together has a fixed cost for each record length that occurs."""
+    min_regular_block_repeats: int = 16
+    """Minimum number of repetitions in a regular block. After a regular block, the file is expected
+    to return to the cycle soon, so the next round is small."""
     min_large_block_records: int = 1 << 11
-    """A block with at least this many records is large. Any block costs as much as decoding this
-    many records in rounds, so after several smaller blocks a file gets large ones only."""
-    min_strided_block_rows: int = 64
-    """In a block with at least this many rows, checksums are verified through strided views, one
-    for each record of the cycle. In a smaller block, they are gathered first, as in a round."""
+    """Minimum number of records in a large block. Any block costs as much as decoding this many
+    records in rounds, so after several smaller blocks only large blocks are accepted in a file."""
+    min_strided_block_repeats: int = 64
+    """Minimum number of repetitions in a block whose checksums are verified through strided views,
+    one view for each record of the cycle. In a smaller block, the checksums are gathered first."""
     check_slice_bytes: int = 1 << 18
     """Number of bytes that are compared or verified at once: they fit into the second-level
     cache."""
     compare_tile_bytes: int = 1 << 10
-    """Rows shorter than this are compared several at a time, in tiles of at most this size, since
-    numpy has a fixed cost for each row of an array."""
+    """Maximum size of a tile. If a cycle is shorter, several repetitions are compared as one tile,
+    since numpy has a fixed cost for each row of an array."""
     min_reference_rows_to_grow: int = 500
     """Pieces become larger after a piece with at least this many rows of references outside blocks,
     if its columns have fewer than `min_rows_per_column` rows on average."""
@@ -57,30 +56,31 @@ class Tuning:
     """Pieces become larger after a piece with at least this many rows of scalars outside blocks, if
     its columns have fewer than `min_rows_per_column` rows on average."""
     min_rows_per_column: int = 32
-    """Columns with fewer rows take too much time for each row."""
+    """Minimum average number of rows in the columns of a piece. With fewer rows in each column, the
+    fixed cost of a column takes too much of the time."""
     max_stripped_event_bytes: int = 1 << 24
-    """Maximum size of what is kept of an event longer than a piece, whose large fields are left
-    out."""
+    """Maximum size of a stripped event: what is kept in memory of an event longer than a piece."""
 
     # Reading small files ahead --------------------------------------------------------------------
     #
-    # Small files are read and decoded in batches. What is learnt from their records is cached: row
+    # Small files are read and decoded in batches. What is learnt from these files is cached: row
     # classes (distinct combinations of tag, field and metadata), table layouts (the columns of a
     # file's table) and file templates (the bytes that similar files share).
 
     small_file_bytes: int = 1 << 19
     """Maximum size of a small file. A larger one has enough rows to be decoded by itself."""
     file_batch_bytes: int = 1 << 21
-    """Maximum size of one batch of small files: much more would not stay in the processor's
-    caches."""
+    """Maximum total size of the files in one batch. A much larger batch would not stay in the
+    processor's caches."""
     first_batch_files: int = 4
-    """Maximum number of files in the first batch. Later batches have more files, since what is
-    learnt from some files makes others faster."""
+    """Maximum number of files in the first batch. Later batches have more files: what is learnt
+    from one batch makes the next batch faster."""
     max_row_classes: int = 1 << 16
-    """Maximum number of row classes. When there are more, everything learnt is dropped."""
+    """Maximum number of row classes. When there are more, all layouts and row classes are
+    dropped."""
     max_row_class_bytes: int = 1 << 24
-    """Maximum size of the tags and metadata of all row classes, each of which may be as long as a
-    file. When they are larger, everything learnt is dropped."""
+    """Maximum total size of the tags and metadata of all row classes. A single tag may be as long
+    as a file. When the total is larger, all layouts and row classes are dropped."""
     max_table_layout_rows: int = 1 << 18
     """Maximum number of rows in all cached table layouts. A row takes 16 bytes there, and a column
     about 200."""
@@ -93,18 +93,18 @@ class Tuning:
     time_slice_bytes: int = 1 << 24
     """Number of bytes that are read of one run before the next run gets its time slice."""
     time_slice_seconds: float = 0.5
-    """A time slice ends after this time even if it read fewer bytes: some records are slow to
-    decode."""
+    """Maximum length of a time slice in which fewer than `time_slice_bytes` were read, because some
+    records are slow to decode."""
     publish_interval_seconds: float = 0.1
     """Minimum time between two publications of loaded rows while there is more to read."""
     min_pause_seconds: float = 0.1
     """Minimum pause between two passes, however often files change."""
     min_bytes_for_helper: int = 1 << 24
-    """A helper process is started if there are at least this many bytes to read. Fewer are read
-    before it would be ready."""
+    """Minimum number of bytes to read for which a helper process is started. Fewer bytes would be
+    read before the helper process is ready."""
     scan_timeout_seconds: float = 1.0
-    """How long the server's start waits for the size of the logdir, on storage that may not
-    respond."""
+    """Maximum time for which the server's start waits for the size of the logdir. The storage may
+    not respond."""
     clock_resolution_seconds: float = 3.0
     """A file that changed less than this before it was opened is opened again: it may have changed
     once more within the same tick of the file system's clock."""
@@ -122,22 +122,23 @@ class Tuning:
     closes it."""
 
     queue_timeout_seconds: float = 30.0
-    """A request gets a 503 if it has waited for this long for a free thread, or for the event loop,
-    of its plugin."""
+    """A request gets a 503 after it has waited for this long for a free thread of its plugin, or
+    for its plugin's event loop."""
     plugin_timeout_seconds: float = 1.0
-    """A request that concerns all plugins, such as one for the list of tabs, waits at most this
-    long for each plugin."""
+    """Maximum time for which a request that concerns all plugins, such as a request for the list of
+    tabs, waits for each plugin."""
     slow_call_seconds: float = 5.0
-    """A route, or the start of a plugin, that takes longer is logged."""
+    """A call of a route, or the start of a plugin, is logged if it takes longer than this."""
     slow_is_active_seconds: float = 0.1
-    """An `is_active` hook that takes longer is logged."""
+    """A call of an `is_active` hook is logged if it takes longer than this."""
     blocked_loop_seconds: float = 0.5
-    """A coroutine that holds its plugin's event loop for longer between two awaits is logged."""
+    """A coroutine is logged if it holds its plugin's event loop for longer than this between two
+    awaits."""
     log_window_seconds: float = 10.0
-    """The number of log lines of one plugin is limited within each window of this length."""
+    """Length of the time window within which the number of log lines of one plugin is limited."""
     reload_delay_seconds: float = 0.1
-    """A plugin is reloaded when its files have not changed for this long: editors write in several
-    steps."""
+    """A plugin is reloaded when its files have been unchanged for this long: editors write a file
+    in several steps."""
 
 
 DEFAULT = Tuning()

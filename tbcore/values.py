@@ -52,7 +52,8 @@ class HistogramValue(NamedTuple):
     sum: float
     """Sum of the samples; if the writer stored none, an estimate from the buckets' centres."""
     sum_squares: float
-    """Sum of the squares of the samples; if the writer stored none, an estimate like `sum`."""
+    """Sum of the squares of the samples; if the writer stored none, an estimate from the buckets'
+    centres."""
     bucket_limit: NDArray[np.float64]
     """Right edges of the buckets, ascending, of shape (num_buckets,). The last one may be the
     largest double."""
@@ -84,14 +85,14 @@ class AudioValue(NamedTuple):
     """The clips of one step."""
 
     content_type: str
-    """The content type as logged; for a tensor `audio/wav` if the metadata says that the clips are
-    WAV, else `application/octet-stream`. It may be any text, so check it against a list of safe
-    types before it becomes a header."""
+    """The content type that was logged. The clips of a tensor have `audio/wav` if the metadata says
+    that they are WAV, and `application/octet-stream` if not. Any text may have been logged: before
+    the content type becomes a header, check it against a list of safe types."""
     clips: list[AudioClip]
 
 
 def scalar(value: Value) -> float:
-    """The number in a value: a float, or an int if it is a tensor of integers.
+    """The number in a value: an int if the value is a tensor of integers, else a float.
 
     Accepts `simple_value`, and a tensor of real numbers with exactly one element and any rank.
     """
@@ -108,8 +109,8 @@ def scalar(value: Value) -> float:
 def histogram(value: Value) -> HistogramValue:
     """The histogram in a value.
 
-    A `histo` is returned as it is stored. A tensor of shape (num_buckets, 3) has no sums: they are
-    estimated from the centres of the buckets. If the tensor has no rows, all numbers are zero.
+    A `histo` is returned unchanged. A tensor of shape (num_buckets, 3) has no sums: estimates from
+    the centres of the buckets are returned. If the tensor has no rows, all numbers are zero.
     """
     value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
@@ -128,7 +129,7 @@ def histogram(value: Value) -> HistogramValue:
     if not len(rows):
         return HistogramValue(0.0, 0.0, 0.0, 0.0, 0.0, rows[:, 1], rows[:, 2])
     left, right, count = rows.T
-    # An estimate may overflow to infinity or NaN, which stored sums may be, too.
+    # An estimate may overflow to infinity or NaN. Stored sums may be infinite or NaN, too.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = (left + right) / 2
         return HistogramValue(
@@ -145,9 +146,9 @@ def histogram(value: Value) -> HistogramValue:
 def bucket_table(value: Value) -> NDArray[np.float64]:
     """Histogram buckets as an array of shape (num_buckets, 3): left edge, right edge, count.
 
-    Buckets are in ascending order. A tensor is returned as it is stored. For a `histo`, empty
-    buckets at both ends are left out, and the outermost edges are the smallest and the largest
-    sample, never +-1.8e308. If all its buckets are empty there are no rows.
+    Buckets are in ascending order. A tensor is returned unchanged. For a `histo`, empty buckets at
+    both ends are left out, and the outermost edges are the smallest and the largest sample, never
+    +-1.8e308. If all buckets of a `histo` are empty, the array has no rows.
     """
     value = _summary(value, "a histogram")
     if value.WhichOneof("value") == "histo":
@@ -169,7 +170,7 @@ def bucket_table(value: Value) -> NDArray[np.float64]:
 
 
 def image(value: Value) -> ImageValue:
-    """The images in a value: an `image` holds one, a tensor any number.
+    """The images in a value: one in an `image`, any number in a tensor.
 
     The strings in the tensor are: width, height, first image, second image, and so on.
     """
@@ -192,11 +193,11 @@ def image(value: Value) -> ImageValue:
 
 
 def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
-    """The clips in a value: an `audio` holds one, a tensor any number.
+    """The clips in a value: one in an `audio`, any number in a tensor.
 
-    The tensor has rows of clip and label, of shape (num_clips, 2), or clips only, of shape
-    (num_clips,). The metadata of the tag says whether its clips are WAV; without this argument,
-    the metadata in the value is used.
+    A tensor of shape (num_clips, 2) has a clip and its label in each row; a tensor of shape
+    (num_clips,) has clips only. `metadata` is the metadata of the tag, which says whether the clips
+    are WAV; if `metadata` is None, the metadata in the value is used.
     """
     value = _summary(value, "audio")
     if value.WhichOneof("value") == "audio":
@@ -219,10 +220,11 @@ def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
 
 
 def tensor(value: Value) -> NDArray[Any]:
-    """The array in a tensor, with dtype and shape as logged; bfloat16 and the like become float32.
+    """The array in a tensor, with the dtype and shape that were logged.
 
-    Strings become an object array of `bytes`. Use this for a plugin's own format, and check dtype
-    and shape: anything may be logged with the plugin's name.
+    A bfloat16, which numpy does not have, becomes a float32. Strings become an object array of
+    `bytes`. Use this function for a plugin's own format, and check dtype and shape: anything may be
+    logged with the plugin's name.
     """
     return _tensor(_summary(value, "a tensor"), "a tensor")
 
@@ -230,7 +232,8 @@ def tensor(value: Value) -> NDArray[Any]:
 def text(value: Value) -> NDArray[np.object_]:
     """The strings in a tensor as an object array of str.
 
-    It has the shape as logged, which is () for one string. Bytes that are not UTF-8 become U+FFFD.
+    The array has the shape that was logged: () for a single string. Bytes that are not UTF-8 become
+    U+FFFD.
     """
     value = _summary(value, "text")
     strings = _strings(value, "text")
@@ -243,9 +246,9 @@ def text(value: Value) -> NDArray[np.object_]:
 _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
-_MAX_REPEATED_ELEMENTS = 1 << 16
-"""Maximum number of elements of an array that is stored as one repeated element. Writers store
-tables of empty buckets like this."""
+_MAX_EXPANDED_SIZE = 1 << 16
+"""Maximum size, in elements, of an array that the file stores as one element standing for all.
+Writers store tables of empty buckets in this way."""
 
 _MAX_AUDIO_METADATA_BYTES = 1000
 """Maximum length of an AudioPluginData that is parsed. A valid one is far shorter, and a varint of
@@ -270,7 +273,7 @@ def _encoding(content: bytes) -> int:
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:
-    """The value itself; raises DecodeError if it is bytes. `expected` is for the message."""
+    """Returns the value; raises DecodeError if it is bytes. The message contains `expected`."""
     if isinstance(value, bytes):
         raise DecodeError(f"expected {expected}, got {len(value)} bytes that are not a summary")
     return value
@@ -283,11 +286,12 @@ def _tensor(value: Summary.Value, expected: str) -> NDArray[Any]:
         found = f"its field is {field}" if field else "it has no value"
         raise DecodeError(f"{_name(value)} is not {expected}: {found}")
     array = tensor_to_numpy(value.tensor)
-    # A few stored bytes may claim a huge array of one repeated element. The bound keeps the memory
-    # for decoding in proportion to the bytes in the file.
-    if array.size > max(_MAX_REPEATED_ELEMENTS, value.tensor.ByteSize()):
+    # One stored element may stand for a huge array. The bound keeps the memory for decoding in
+    # proportion to the bytes in the file.
+    if array.size > max(_MAX_EXPANDED_SIZE, value.tensor.ByteSize()):
         raise DecodeError(
-            f"{_name(value)} is not {expected}: one element repeated to {array.shape}"
+            f"{_name(value)} is too large: one stored element stands for an array of shape "
+            f"{array.shape}"
         )
     return array
 
@@ -301,7 +305,7 @@ def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
 
 
 def _check_lengths(value: Summary.Value) -> None:
-    """Raises DecodeError unless a `histo` has as many counts as bucket limits."""
+    """Raises DecodeError if the counts of a `histo` are not as many as its bucket limits."""
     num_limits, num_counts = len(value.histo.bucket_limit), len(value.histo.bucket)
     if num_limits != num_counts:
         raise DecodeError(
@@ -310,11 +314,11 @@ def _check_lengths(value: Summary.Value) -> None:
 
 
 def _name(value: Summary.Value) -> str:
-    """The words for a value in messages."""
+    """How a message refers to a value."""
     return f"value of tag {value.tag!r}"
 
 
 def _describe(array: NDArray[Any]) -> str:
-    """The words for an array of a tensor in messages."""
+    """How a message describes the array in a tensor."""
     kind = "strings" if array.dtype.kind == "O" else str(array.dtype)
     return f"a tensor of {kind} and shape {array.shape}"

@@ -154,7 +154,7 @@ class Decoder:
                 num_records = num_repeats * template.num_records
                 is_large = num_records >= self.tuning.min_large_block_records
                 self._num_small_blocks = 0 if is_large else self._num_small_blocks + 1
-                if num_repeats >= self.tuning.min_regular_block_rows:
+                if num_repeats >= self.tuning.min_regular_block_repeats:
                     limit = self._first_round_records = self.tuning.min_round_records
                 if not at_end and size - position < template.cycle_bytes:
                     # The next piece will begin with a whole cycle, and continue with this template.

@@ -1,13 +1,13 @@
 """File templates: decode the rest of a file with one comparison, because many files are alike.
 
-The runs of a sweep log the same tags at the same steps. After a few records, which may differ, the
-rest of their files is the same except for wall times, steps, values and checksums. A *file
-template* describes such a rest: all its constant bytes are compared at once, and all its numbers
-are gathered by one indexing operation.
+The runs of a sweep log the same tags at the same steps. Their files differ in a few records at the
+start. The *rest* of each file, which follows these records, is the same apart from wall times,
+steps, values and checksums. A *file template* describes such a rest: all constant bytes are
+compared at once, and all numbers are gathered by one indexing operation.
 
-Many runs of a sweep are stopped early, and their files have only the first records of a longer one.
-So what is learnt from a file is a *record sequence*. A template consists of the first records of a
-sequence, up to the point where some file ended.
+Many runs of a sweep are stopped early, and their files have only the first records of a longer
+file. So all records in the rest of a long file are learnt as a *record sequence*, and a template is
+made for each length of a rest: it consists of the first records of a sequence, up to this length.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tbcore.eventfiles.framing import (
     record_bounds,
 )
 from tbcore.eventfiles.layouts import (
-    FIRST_BYTES,
+    FIRST_BYTES_MASKS,
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     FieldOffsets,
@@ -49,24 +49,25 @@ from tbcore.eventfiles.layouts import (
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 _NUM_START_RECORDS = 8
-"""A template may start at one of this many first records of a file. Records before its start may
-differ from run to run: they hold hyperparameters, for example."""
+"""Number of records, at the start of a file, at which the rest that a template describes may begin.
+The records before the rest may differ from run to run: they hold hyperparameters, for example."""
 _MIN_TEMPLATE_RECORDS = 16
 """Minimum number of records in a template."""
 _MAX_SEQUENCES = 16
 """Maximum number of cached record sequences."""
 _MAX_OLDER_SEQUENCE_BYTES = 1 << 20
-"""Maximum total length of the cached sequences except the newest, in bytes of the files. They take
-several times as much memory."""
+"""Maximum total length of all cached sequences but the newest, in bytes of their files. A sequence
+takes several times as much memory."""
 _MAX_TEMPLATES = 1024
 """Maximum number of cached file templates."""
 _MAX_SEEN_KEYS = 1 << 14
-"""Maximum number of keys that are kept to recognize another file with the same key."""
+"""Maximum number of keys of files without a template that are kept. A sequence is learnt when a key
+occurs again."""
 _INITIAL_LEARNING_BUDGET = 8
-"""Attempts to learn a sequence that are allowed before any file has matched a template. An attempt
-takes as long as decoding some files without a template, and is in vain if no files are alike."""
+"""Number of attempts to learn a sequence before any file has matched a template. An attempt takes
+as long as decoding some files without a template, and is in vain if no files are alike."""
 _MATCHES_PER_ATTEMPT = 8
-"""One attempt is added to the learning budget for this many files that matched a template."""
+"""Number of files that must match a template before the learning budget grows by one attempt."""
 
 _wall_time_at = struct.Struct("<d").unpack_from
 
@@ -78,7 +79,7 @@ class _ValueOffsets(NamedTuple):
     """
 
     column: NDArray[np.int64]
-    """Number of the value's column: one for each tag and field."""
+    """Index of the value's column. There is one column for each pair of tag and field."""
     position: NDArray[np.int64]
     """Offset of the record, plus index of the value in its event."""
     wall_time: NDArray[np.int64]
@@ -86,17 +87,17 @@ class _ValueOffsets(NamedTuple):
     step: NDArray[np.int64]
     """Offset of the step."""
     step_mask: NDArray[np.uint64]
-    """A mask that keeps the bytes of the step's varint in the word at the step."""
+    """A mask that keeps the bytes of the step's varint in the word that begins at the step."""
     number: NDArray[np.int64]
     """Offset of the number."""
 
-    def picked(self, rows: NDArray[np.int64] | slice) -> _ValueOffsets:
+    def picked(self, indices: NDArray[np.int64] | slice) -> _ValueOffsets:
         """The offsets of the values with these indices."""
-        return _ValueOffsets._make(array[rows] for array in self)
+        return _ValueOffsets._make(array[indices] for array in self)
 
 
 class RecordSequence:
-    """Scalars that follow each other, each at a fixed offset, up to the end of some file."""
+    """The records in the rest of some file. They hold scalars, each at a fixed offset."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
         """`layouts` has the layout of each record. If there is a `version`, the first record is the
@@ -111,18 +112,19 @@ class RecordSequence:
         self._num_records_before = {end: count for count, end in enumerate(ends.tolist(), 1)}
         """Maps the offset after each record to the number of records before that offset."""
         self._payload_crcs = ends - 4
+        """Offset of each record's payload checksum."""
         self._payload_init = for_lengths(init_contribution, lengths)
         self._set_words(layouts)
         self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
-        """Sets what is needed to match all records, as words padded with zeros.
+        """Sets three arrays of words by which all records are matched; they are padded with zeros.
 
-        These are the constant bytes, the mask of the constant bits, and what the length checksums
+        They have the constant bytes, the mask of the constant bits, and what the length checksums
         are XORed with to make them raw.
         """
         parts: dict[Layout, tuple[bytes, bytes, bytes]] = {}
-        """These three for one record. Most layouts occur many times."""
+        """Maps a layout to the part of one record in each array. Most layouts occur many times."""
         for layout in layouts:
             if layout in parts:
                 continue
@@ -146,35 +148,36 @@ class RecordSequence:
     def _set_values(self, layouts: Sequence[Layout], starts: Sequence[int]) -> None:
         """Sets the offsets of all values in the order written, and the columns they belong to."""
         columns: dict[tuple[str, str, bool], int] = {}
+        """Maps tag, field and scalar-or-not to the index of the column."""
         self._metadata: dict[int, tuple[int, bytes]] = {}
-        """Maps a column to the index of its first value with metadata, and the SummaryMetadata."""
-        rows: list[tuple[int, int, int, int, int]] = []
+        """Maps a column to the index of its first value with metadata, and to this metadata."""
+        locations: list[tuple[int, int, int, int, int]] = []
         for layout, start in zip(layouts, starts, strict=True):
             payload, width = start + HEADER_BYTES, layout.offsets.step_width
             pairs = zip(layout.slots, layout.offsets.values, strict=True)
             for index, (slot, (offset, _)) in enumerate(pairs):
                 column = columns.setdefault((slot.tag, slot.field, True), len(columns))
                 if slot.metadata is not None:
-                    self._metadata.setdefault(column, (len(rows), slot.metadata))
-                rows.append((column, start + index, payload, width, payload + offset))
+                    self._metadata.setdefault(column, (len(locations), slot.metadata))
+                locations.append((column, start + index, payload, width, payload + offset))
         [self._dtype] = {dtype for layout in layouts for _, dtype in layout.offsets.values}
         self._keys = list(columns)
-        """Tag, field and scalar-or-not of each column, as in `TableLayout.of`."""
-        column, position, payload, width, number = np.array(rows, np.int64).T.copy()
+        """Tag, field and scalar-or-not of each column, for `TableLayout.of`."""
+        column, position, payload, width, number = np.array(locations, np.int64).T.copy()
         self._step_width = max(int(width.max()), 1)
         self._values = _ValueOffsets(
             column,
             position,
             payload + WALL_TIME_OFFSET,
             payload + STEP_OFFSET,
-            FIRST_BYTES[width],
+            FIRST_BYTES_MASKS[width],
             number,
         )
 
     def template(self, num_bytes: int) -> FileTemplate | None:
-        """The template of files that have the first `num_bytes` of this sequence, then end.
+        """The template for a rest that consists of the first `num_bytes` of this sequence.
 
-        Returns None if no record ends there, or if that is too few records.
+        Returns None if no record ends at this offset, or if too few records end before it.
         """
         num_records = self._num_records_before.get(num_bytes, 0)
         if num_records < _MIN_TEMPLATE_RECORDS:
@@ -182,13 +185,13 @@ class RecordSequence:
         num_words = -(-num_bytes // 8)
         mask = self._mask[:num_words].copy()
         if num_bytes % 8:
-            mask[-1] &= FIRST_BYTES[num_bytes % 8]
+            mask[-1] &= FIRST_BYTES_MASKS[num_bytes % 8]
         num_values = int(np.searchsorted(self._values.position, num_bytes))
         values = self._values.picked(slice(num_values))
         metadata = {
             column: first for column, first in self._metadata.items() if first[0] < num_values
         }
-        layout, order = TableLayout.of(values.column, self._keys, metadata)
+        table_layout, order = TableLayout.of(values.column, self._keys, metadata)
         return FileTemplate(
             num_bytes,
             self.version,
@@ -198,7 +201,7 @@ class RecordSequence:
             ChecksumFields.of_payloads(
                 self._payload_crcs[:num_records], self._payload_init[:num_records]
             ),
-            layout,
+            table_layout,
             values.picked(order),
             self._step_width,
             self._dtype,
@@ -206,7 +209,7 @@ class RecordSequence:
 
 
 class FileTemplate:
-    """The rest of a file, from some record on to its end: scalars, each at a fixed offset."""
+    """Describes the rest of a file: records that hold scalars, each at a fixed offset."""
 
     def __init__(
         self,
@@ -216,12 +219,12 @@ class FileTemplate:
         mask: NDArray[np.uint64],
         length_to_raw: NDArray[np.uint64],
         checksums: ChecksumFields,
-        layout: TableLayout,
+        table_layout: TableLayout,
         values: _ValueOffsets,
         step_width: int,
         dtype: str,
     ) -> None:
-        """`values` are in the order of the rows of a table with this `layout`.
+        """`values` are in the order of the rows of a table with this `table_layout`.
 
         `step_width` is the width of the widest step in bytes; `dtype` is the type of all numbers.
         """
@@ -229,7 +232,7 @@ class FileTemplate:
         self._version = version
         self._constants, self._mask = constants, mask
         self._length_to_raw, self._checksums = length_to_raw, checksums
-        self._layout = layout
+        self._table_layout = table_layout
         self._step_width = step_width
         step_dtype = np.dtype("<u4" if step_width <= 4 else "<u8")
         self._dtypes = np.dtype("<f8"), np.dtype(dtype), step_dtype
@@ -238,7 +241,7 @@ class FileTemplate:
         parts = [_byte_offsets(o, t.itemsize) for o, t in zip(offsets, self._dtypes, strict=True)]
         self._byte_offsets = np.concatenate(parts)
         """Offset of each byte of all wall times, then of all numbers, then of all steps. Gathering
-        bytes is several times faster than gathering words, because these are not aligned."""
+        bytes is several times faster than gathering words, because the words are not aligned."""
         self._part_ends = np.cumsum([len(part) for part in parts]).tolist()
         """Where each of these three parts ends in `_byte_offsets`."""
         self._step_mask = values.step_mask.astype(step_dtype)
@@ -246,7 +249,7 @@ class FileTemplate:
         self.num_values = len(values.position)
 
     def matches(self, buffer: bytearray, start: int) -> bool:
-        """Whether the records from `start` on match the template and their checksums are right."""
+        """Whether the records that begin at `start` match the template, with correct checksums."""
         words = np.ndarray(self._mask.shape, "<u8", buffer, start)
         if (words & self._mask).tobytes() != self._constants:
             return False
@@ -255,7 +258,11 @@ class FileTemplate:
         return is_raw_zero(records[: self.num_bytes])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
-        """Decodes records at `start` that match; the buffer begins at offset `base` of the file."""
+        """Decodes the records that begin at `start`, which must match the template.
+
+        The buffer begins at offset `base` of the file; `base` is negative if the file begins within
+        the buffer.
+        """
         if self._version is not None:
             [wall_time] = _wall_time_at(buffer, start + HEADER_BYTES + WALL_TIME_OFFSET)
             yield self._version._replace(wall_time=wall_time)
@@ -264,7 +271,7 @@ class FileTemplate:
         wall_time_dtype, number_dtype, step_dtype = self._dtypes
         steps: NDArray[Any] = gathered[numbers_end:].view(step_dtype) & self._step_mask
         yield Table(
-            self._layout,
+            self._table_layout,
             start + base,
             self._position,
             decode_steps(steps, self._step_width),
@@ -279,7 +286,8 @@ def _byte_offsets(offsets: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 _Key = tuple[int, int]
-"""Bytes from the start of a record to the end of its file, and payload length of the record."""
+"""Describes a possible rest of a file: its length in bytes, and the payload length of its first
+record."""
 
 
 class FileTemplateCache:
@@ -293,16 +301,16 @@ class FileTemplateCache:
         self._templates: dict[_Key, FileTemplate | None] = {}
         """The template for each key; None if files with this key have none."""
         self._seen: set[_Key] = set()
-        """Keys of the first records of files that matched no template."""
+        """Keys of files that matched no template: for each file, the keys of all possible rests."""
         self._num_attempts = 0
-        """Attempts to learn a sequence."""
+        """Number of attempts to learn a sequence."""
         self._num_matches = 0
-        """Files that matched a template."""
+        """Number of files that matched a template."""
 
     def find(self, buffer: bytearray, begin: int, end: int) -> tuple[int, FileTemplate] | None:
         """Finds a template that matches the rest of the file `buffer[begin:end]`.
 
-        Returns where this rest starts, and the template; None if no known template matches.
+        Returns where the rest begins, and the template; None if no template matches.
         """
         if not self._templates and not self._sequences:
             return None
@@ -314,16 +322,16 @@ class FileTemplateCache:
         return None
 
     def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
-        """Learns a sequence from the undamaged file `buffer[begin:end]`, if others are like it.
+        """Learns a sequence from the undamaged file `buffer[begin:end]`, if other files are alike.
 
-        This is assumed if the rest of an earlier file had the same length, or if a known sequence
-        matches and the file continues after it. `layout_cache` has most layouts of the file.
+        This is assumed if an earlier file had the same key, or if a known sequence matches and is
+        followed by more records. `layout_cache` has most layouts of the file.
         """
-        # For each of the first records, until a sequence is learnt:
-        # 1. Find a known sequence that starts there, or an earlier file with the same key.
-        # 2. Learn the records from there on, if the learning budget is not used up.
-        # 3. Cache the sequence, in place of the known one if it continues that, and its longest
-        #    template.
+        # For each record at which the rest may begin, until a sequence is learnt:
+        # 1. Check whether a known sequence matches here, or an earlier file had the same key.
+        # 2. If so, and if the learning budget allows it, learn all records from here to the end.
+        # 3. Cache the new sequence and its longest template. Drop the known sequence that matched:
+        #    the new sequence begins with the same records.
         if self.find(buffer, begin, end) is not None:
             return  # The template was learnt from another file of the same batch.
         starts = list(islice(_records(buffer, begin, end), _NUM_START_RECORDS))
@@ -341,15 +349,15 @@ class FileTemplateCache:
             sequence = _learn_sequence(buffer, start, end, layout_cache, shorter)
             self._add(key, sequence.template(sequence.num_bytes) if sequence else None)  # 3
             if sequence is not None:
-                others = [known for known in self._sequences if known is not shorter]
-                self._sequences = [sequence, *_within_size(others[: _MAX_SEQUENCES - 1])]
+                older = [known for known in self._sequences if known is not shorter]
+                self._sequences = [sequence, *_within_size(older[: _MAX_SEQUENCES - 1])]
                 break
         if len(self._seen) > _MAX_SEEN_KEYS:
             self._seen.clear()
         self._seen.update((end - start, length) for start, length in starts)
 
     def release_buffers(self) -> None:
-        """Frees the templates. They are made again from the sequences when they are needed."""
+        """Frees the templates. They are made from the sequences again when needed."""
         self._templates = {
             key: template for key, template in self._templates.items() if not template
         }
@@ -368,7 +376,7 @@ class FileTemplateCache:
         return None
 
     def _sequence_at(self, buffer: bytearray, start: int, key: _Key) -> RecordSequence | None:
-        """A known sequence that matches as a whole from `start` on, with more records after it."""
+        """A known sequence that matches as a whole at `start` and is followed by more records."""
         num_bytes, first_length = key
         for sequence in self._sequences:
             if sequence.first_length == first_length and sequence.num_bytes < num_bytes:
@@ -386,7 +394,7 @@ class FileTemplateCache:
 
 
 def _within_size(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
-    """The first of these sequences, up to _MAX_OLDER_SEQUENCE_BYTES together."""
+    """As many of the first sequences as have _MAX_OLDER_SEQUENCE_BYTES or less in total."""
     sizes = accumulate(sequence.num_bytes for sequence in sequences)
     return [
         sequence
@@ -396,7 +404,7 @@ def _within_size(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
 
 
 def _records(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Start and payload length of each record in `buffer[start:end]`; nothing is verified."""
+    """Yields start and payload length of each record in `buffer[start:end]`, without checks."""
     for begin, after in pairwise(record_bounds(buffer, start, end)):
         yield begin, after - begin - FRAME_BYTES
 
@@ -410,9 +418,9 @@ def _learn_sequence(
 ) -> RecordSequence | None:
     """The records in `buffer[begin:end]` as a sequence.
 
-    They begin with those of the sequence `shorter`, if given. Returns None if a record has no
-    layout, if there are too few records, or if there are several dtypes, or several fields of a
-    tag.
+    If `shorter` is given, the first records are known to be the records of this sequence. Returns
+    None if a record has no layout, if there are too few records, if the numbers have more than one
+    dtype, or if a tag occurs with more than one field.
     """
     version: FileVersion | None = None
     layouts: list[Layout] = []
@@ -437,9 +445,10 @@ def _learn_sequence(
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:
-    """The item for an event with a file version, and its layout, which has no values.
+    """The decoded item and the layout of an event with a file version. The layout has no values.
 
-    Returns (None, None) for other events, and if there are fields besides wall time and version.
+    Returns (None, None) for an event without a file version, and for an event that has fields
+    besides wall time and file version.
     """
     event = Event.FromString(payload)
     version = FileVersion.of(event.file_version, 0, 0.0)

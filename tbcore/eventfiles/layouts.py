@@ -6,9 +6,13 @@ time, the step and the value:
     09 <wall time: 8> 10 <step: varint> 2a <length> 0a <length> 0a <length> <tag> 15 <value: 4>
        ^^^^^^^^^^^^^^    ^^^^^^^^^^^^                                               ^^^^^^^^^^
 
-The *field offsets* of such a payload say where its variable bytes are. A *layout* has all other
-bytes and their meaning, too. A record matches a layout if all constant bits are equal; then its
-variable bits are its data. Records that match none are decoded by protobuf, with the same result.
+The *field offsets* of such a payload say where its variable bytes are. A *layout* consists of field
+offsets, all constant bytes, and the tag, field and metadata of each value. A record matches a
+layout if its constant bits are equal to the layout's; wall time, step and numbers are then read
+from its variable bits, with the same result as by protobuf.
+
+The *size* of a record is its payload length together with the width of its step. A *group* has all
+layouts with the same field offsets. Records of one size may belong to several groups.
 """
 
 from __future__ import annotations
@@ -28,27 +32,28 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 WALL_TIME_OFFSET = 1
 STEP_OFFSET = 10
 MAX_STEP_WIDTH = 8
-"""Maximum width of a step in a layout, in bytes: such a step can be read as one word. Wider
-ones are rare."""
+"""Maximum width of a step in a layout, in bytes. A step of up to this width can be read as one
+word; wider steps are rare."""
 MAX_LENGTH = 4088
 """Maximum length of a payload with a layout, in bytes. A merged summary of a hundred scalars has
 3,000."""
 MAX_LAYOUTS = 1 << 14
-"""When there are more layouts, all are dropped: the records of such a log do not repeat."""
-FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
-"""Shape (9,). Item n is a mask that keeps the first n bytes of a little-endian word."""
+"""Maximum number of layouts. When there are more, all are dropped: the records of such a log do not
+repeat."""
+FIRST_BYTES_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
+"""Masks of shape (9,): `FIRST_BYTES_MASKS[n]` keeps the first n bytes of a little-endian word."""
 
 _MIN_LENGTH = 20
 """Minimum length of a payload with a layout, in bytes."""
 _MIN_REPEATS = 2
-"""Minimum number of records with equal constant bits before their layout is learnt."""
+"""Minimum number of records with equal constant bits from which a layout is learnt."""
 _MAX_FAILURES = 8
-"""Maximum number of failures to learn a layout from records of one length and step width. After
-that, no more are tried: they are probably histograms."""
+"""Maximum number of failed attempts to find new field offsets among the records of one size. After
+that, no more records of this size are tried: they are probably histograms."""
 _MAX_GROUPS = 32
-"""Maximum number of FieldOffsets that are learnt for one length and step width. Writers produce one
-or two; a file with many was crafted to slow the server down."""
-_NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor_content
+"""Maximum number of groups of one size. The files of usual writers need one or two; a file that
+needs many was crafted to slow the server down."""
+_NUMBER_DTYPES = {
     1: "<f4",
     2: "<f8",
     3: "<i4",
@@ -61,10 +66,11 @@ _NUMBER_DTYPES = {  # DataType of a tensor: numpy dtype of one element in tensor
     22: "<u4",
     23: "<u8",
 }
+"""Maps the DataType of a tensor to the numpy dtype of one element in `tensor_content`."""
 
 
 def _odd_numbers(count: int) -> NDArray[np.uint64]:
-    """Odd numbers that look random, the same in each process."""
+    """Pseudorandom odd numbers, which are the same in each process."""
     # The bits are mixed as in splitmix64. Importing numpy.random would take some milliseconds.
     numbers = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -72,7 +78,8 @@ def _odd_numbers(count: int) -> NDArray[np.uint64]:
 
 
 _HASH_FACTORS = _odd_numbers(MAX_LENGTH // 8)
-"""Factors of a hash over the words of a payload. If hashes are equal, all words are compared."""
+"""Factors of the hash of a payload: the sum of its words, each multiplied by the factor at its
+index. Payloads with equal hashes are compared word by word."""
 
 
 class FieldOffsets(NamedTuple):
@@ -80,9 +87,9 @@ class FieldOffsets(NamedTuple):
 
     length: int
     step_width: int
-    """Bytes of the step's varint; 0 if it is missing, since the step is 0."""
+    """Length of the step's varint in bytes; 0 if the varint is missing, which means step 0."""
     values: tuple[tuple[int, str], ...]
-    """Offset and numpy dtype of each value."""
+    """Offset and numpy dtype of the number in each value."""
 
 
 class ValueSlot(NamedTuple):
@@ -101,7 +108,7 @@ class Layout(NamedTuple):
     payload: bytes
     """The payload with all variable bits 0."""
     slots: tuple[ValueSlot, ...]
-    """One for each of `offsets.values`."""
+    """The slot of each value, in the order of `offsets.values`."""
 
 
 def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
@@ -125,14 +132,14 @@ def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray
 
 
 def as_value_column(numbers: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Numbers of any real type as float32 if float32 or float16 was written, else as float64."""
+    """Numbers of any real type as a column: float32 for float32 and float16, else float64."""
     if numbers.dtype == np.float32 or numbers.dtype == np.float64:
         return numbers
     return numbers.astype(np.float32 if numbers.dtype == np.float16 else np.float64)
 
 
 def _numbers_at(data: NDArray[np.uint8], offset: int, dtype: str) -> NDArray[Any]:
-    """The number at `offset` of each row of bytes."""
+    """The number at `offset` in each row of `data`, an array of bytes."""
     size = np.dtype(dtype).itemsize
     return np.ascontiguousarray(data[:, offset : offset + size]).view(dtype)[:, 0]
 
@@ -145,13 +152,13 @@ class _NoLayoutError(Exception):
 
 
 def learn(payload: bytes) -> Layout | None:
-    """The layout of a payload; None if it has none, so that protobuf must decode it.
+    """The layout of a payload; None if no layout can describe the payload.
 
-    Accepts only what writers of scalars produce, with each field at most once.
+    A layout describes only what writers of scalars produce, with each field at most once.
     """
     try:
         layout = _learn(payload)
-        Event.FromString(payload)  # Metadata is not parsed above, and may be malformed.
+        Event.FromString(payload)  # Raises if the metadata is malformed: `_learn` skips it.
     except (_NoLayoutError, IndexError, UnicodeDecodeError, DecodeError):
         return None
     return layout
@@ -169,8 +176,8 @@ def _learn(payload: bytes) -> Layout:
         at = STEP_OFFSET + step_width
     if step_width > MAX_STEP_WIDTH or payload[at] != 0x2A:
         raise _NoLayoutError
-    summary, *others = wire.fields(payload, at, len(payload))
-    if others:
+    summary, *fields_after = wire.fields(payload, at, len(payload))
+    if fields_after:
         raise _NoLayoutError
     values: list[tuple[int, str]] = []
     slots: list[ValueSlot] = []
@@ -217,7 +224,7 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
             raise _NoLayoutError
     if len(fields) != 1:
         raise _NoLayoutError
-    (number, (begin, end)) = fields.popitem()
+    (key, (begin, end)) = fields.popitem()
     # Fields 4 to 6 are tensor_content, float_val and double_val. The latter two may be packed.
     dtype = {
         (4, 2): _NUMBER_DTYPES.get(data_type),
@@ -225,14 +232,14 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
         (5, 5): "<f4" if data_type == 1 else None,
         (6, 2): "<f8" if data_type == 2 else None,
         (6, 1): "<f8" if data_type == 2 else None,
-    }.get(number)
+    }.get(key)
     if dtype is None or end - begin != np.dtype(dtype).itemsize:
         raise _NoLayoutError
     return begin, dtype
 
 
 def _unique_fields(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Maps (number, wire type) of each field of a message to its begin and end.
+    """Begin and end of each field of a message, by field number and wire type.
 
     Raises _NoLayoutError if a field repeats.
     """
@@ -248,7 +255,10 @@ def _unique_fields(payload: bytes, begin: int, end: int) -> dict[tuple[int, int]
 
 
 class _LayoutGroup:
-    """The layouts with the same field offsets. They are found by a hash of their constant bits."""
+    """All layouts with the same field offsets. A layout is found by the hash of its constant bits.
+
+    The *number* of a layout is its index in `LayoutCache.layouts`.
+    """
 
     def __init__(self, offsets: FieldOffsets) -> None:
         self.offsets = offsets
@@ -257,16 +267,16 @@ class _LayoutGroup:
         self._constants = np.empty((0, self._num_words), np.uint64)
         """Constant bits of each layout as words, shape (num_layouts, num_words), sorted by hash."""
         self._hashes = np.empty(0, np.uint64)
-        """Hash of each layout, ascending."""
+        """Hash of the constant bits of each layout, ascending."""
         self._numbers = np.empty(0, np.int64)
         """Number of each layout, sorted by hash."""
         self._mask_bits = int.from_bytes(constant_mask(offsets).tobytes(), "little")
-        """The mask as a little-endian number."""
-        self._by_bits: dict[int, int] = {}
-        """Maps the constant bits of a layout, as a little-endian number, to the layout number."""
+        """The mask as one little-endian integer."""
+        self._layout_by_bits: dict[int, int] = {}
+        """Maps the constant bits of a layout, as a little-endian integer, to the layout number."""
 
     def add(self, payloads: Sequence[bytes], first_number: int) -> None:
-        """Adds layouts with these payloads, whose variable bits are 0, as `first_number` and up."""
+        """Adds layouts, numbered from `first_number` up. All variable bits of `payloads` are 0."""
         data = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         constants = _as_words(data)
         hashes = np.append(self._hashes, self._hash(constants))
@@ -276,24 +286,28 @@ class _LayoutGroup:
         self._constants = np.concatenate([self._constants, constants])[order]
         self._numbers = np.append(self._numbers, numbers)[order]
         for number, payload in enumerate(payloads, first_number):
-            self._by_bits.setdefault(int.from_bytes(payload, "little"), number)
+            self._layout_by_bits.setdefault(int.from_bytes(payload, "little"), number)
 
     def match_one(self, bits: int) -> int | None:
-        """The layout number of a single payload, given as a little-endian number, if it has one."""
-        return self._by_bits.get(bits & self._mask_bits)
+        """The number of the layout that one payload matches; None if it matches none.
+
+        `bits` is the payload as one little-endian integer.
+        """
+        return self._layout_by_bits.get(bits & self._mask_bits)
 
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Ascending indices of the first of each set of rows with equal constant bits.
+        """Finds sets of equal rows; returns the index of the first row of each set, ascending.
 
-        The constant bits are those of this group, and sets with too few rows are left out. The
-        layout that is learnt from a row shows whether the row belongs to the group.
+        Rows are equal if they have the same bits where layouts of this group have constant bits.
+        Sets with too few rows are left out. Whether a row belongs to this group at all is not known
+        before a layout is learnt from the row.
         """
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         return np.sort(first[counts >= _MIN_REPEATS])
 
     def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The layout number of each row; -1 if no layout equals it in all constant bits."""
+        """The number of the layout that each row matches; -1 for a row that matches none."""
         if not len(self._numbers):
             return np.full(len(rows), -1, np.int64)
         constants = rows & self._mask
@@ -304,7 +318,7 @@ class _LayoutGroup:
         hashes = self._hash(constants)
         found = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         equal = self._constants[found] == constants
-        # Nearly always all rows match, and one check of all is faster than a check of each.
+        # Nearly always all rows match, and checking them together is faster than one by one.
         if equal.all():
             return self._numbers[found]
         return np.where(equal.all(axis=1), self._numbers[found], -1)
@@ -322,20 +336,23 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 class MatchedRecords(NamedTuple):
-    """Records that have a layout, all with the same field offsets."""
+    """Records that match layouts of one group."""
 
     offsets: FieldOffsets
     indices: NDArray[np.int64]
     """Indices of the records, ascending."""
     numbers: NDArray[np.int64]
-    """The layout of each record, as an index into `LayoutCache.layouts`."""
+    """Layout number of each record: the index of its layout in `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
     """The payloads as little-endian words, shape (num_records, num_words)."""
 
     def columns(
         self, picked: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[NDArray[np.floating[Any]]]]:
-        """Wall times and steps of the picked records, and a column for each of their values."""
+        """Wall times, steps and numbers of the picked records.
+
+        There is one array of numbers for each value of a record.
+        """
         words = self.rows[picked]
         data = words.view(np.uint8)
         if self.offsets.step_width:
@@ -349,7 +366,7 @@ class MatchedRecords(NamedTuple):
 
 
 class _Size(NamedTuple):
-    """Sizes that a record has in common with all records of the same layout."""
+    """Payload length and step width in bytes, which are equal in all records of a layout."""
 
     length: int
     step_width: int
@@ -361,15 +378,16 @@ class LayoutCache:
     def __init__(self) -> None:
         self.layouts: list[Layout] = []
         self._groups_of_size: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
+        """Maps a size to the groups of this size, each under its field offsets."""
         self._failures: dict[_Size, int] = {}
-        """Number of records of each size from which no layout could be learnt."""
+        """Maps a size to the number of failed attempts, as counted for `_MAX_FAILURES`."""
 
     def is_full(self) -> bool:
         """Whether there are so many layouts that the cache should be replaced by an empty one."""
         return len(self.layouts) > MAX_LAYOUTS
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
-        """The layout number of one payload; None if no known layout matches."""
+        """The number of the layout that one payload matches; None if it matches none."""
         if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
             return None
         width = 0
@@ -388,7 +406,10 @@ class LayoutCache:
     def match(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> list[MatchedRecords]:
-        """The payloads that have a known layout; `begins` are their offsets in the buffer."""
+        """Finds the payloads that match a known layout.
+
+        `begins` and `lengths` are the offsets in the buffer, and the lengths, of all payloads.
+        """
         found: list[MatchedRecords] = []
         for size, members in self._by_size(buffer, begins, lengths):
             groups = self._groups_of_size.get(size)
@@ -404,7 +425,10 @@ class LayoutCache:
         lengths: NDArray[np.int64],
         picked: NDArray[np.int64],
     ) -> list[MatchedRecords]:
-        """Learns layouts from picked payloads, which match none yet; returns the new matches."""
+        """Learns layouts from payloads; returns the payloads that match these new layouts.
+
+        `picked` has the indices of the payloads to learn from, which match no known layout.
+        """
         found: list[MatchedRecords] = []
         for size, indices in self._by_size(buffer, begins[picked], lengths[picked]):
             groups = self._groups_of_size.get(size, {})
@@ -419,9 +443,9 @@ class LayoutCache:
     def _by_size(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> Iterator[tuple[_Size, NDArray[np.int64]]]:
-        """Yields each size, and the ascending indices of its payloads that may have a layout."""
+        """Yields each size of payloads that may have a layout, and their indices, ascending."""
         # 1. Leave out payloads that cannot have a layout.
-        # 2. Sort by size. The key fits in 16 bits: numpy sorts such numbers in linear time.
+        # 2. Sort by a key for the size. It has 16 bits: numpy sorts such keys in linear time.
         # 3. Cut where the key changes.
         widths = self._step_widths(buffer, begins, lengths)
         possible = np.flatnonzero(widths <= MAX_STEP_WIDTH)  # 1
@@ -438,11 +462,13 @@ class LayoutCache:
     def _step_widths(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Bytes of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
-        # 1. In the word at the step, find the lowest byte without the bit that continues a varint:
-        #    in `ends` the top bits of all such bytes are set, and `lowest` keeps the lowest one.
-        # 2. The width is the number of that byte, counted from 1.
-        # 3. Correct it for payloads without a step, and for those that cannot have a layout.
+        """Width of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
+        # 1. In the word at the step, find the last byte of the varint, which is the lowest byte
+        #    without its top bit. `ends` marks all bytes without their top bits, and `lowest` only
+        #    the lowest such byte; both mark a byte by its top bit.
+        # 2. The width is the index of this byte plus 1.
+        # 3. Correct the widths of payloads without a step, and of payloads that cannot have a
+        #    layout.
         # A word may extend beyond a short payload; there are PADDING_BYTES after the data.
         words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
         ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)  # 1
@@ -459,16 +485,16 @@ class LayoutCache:
     def _learn_size(
         self, members: NDArray[np.int64], rows: NDArray[np.uint64], size: _Size
     ) -> Iterator[MatchedRecords]:
-        """Learns layouts from records of one size that match none yet, and matches the records.
+        """Learns layouts from records of one size; yields the records that match them.
 
         `members` are the indices of the records, `rows` their payloads as words.
         """
-        # 1. If no group is left to try, learn from the first record that was not tried yet. If it
-        #    has new field offsets, these make a new group; otherwise it is a failure.
+        # 1. If no group remains to be tried, learn from the first untried record. If its field
+        #    offsets are new, make a group for them; if not, the attempt has failed.
         # 2. Try a group: find sets of records that are equal in the constant bits of this group,
-        #    learn from one record of each, and collect the layouts by their field offsets.
-        # 3. Match all records with the new layouts, and continue with those that do not match.
-        # A record that was learnt from is no longer `is_untried`, so none is learnt from twice.
+        #    learn from one record of each set, and collect the layouts by their field offsets.
+        # 3. Match all records with the new layouts, and continue with the unmatched records.
+        # A record that was learnt from is no longer untried, so no record is learnt from twice.
         groups = self._groups_of_size.setdefault(size, {})
         failures = self._failures.get(size, 0)
         is_untried = np.ones(len(rows), np.bool_)
@@ -509,14 +535,14 @@ def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDAr
     records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
     rows = records[begins].view("<u8").reshape(len(begins), size // 8)
     if length % 8:  # Clear the bytes after the payloads.
-        rows[:, -1] &= FIRST_BYTES[length % 8]
+        rows[:, -1] &= FIRST_BYTES_MASKS[length % 8]
     return rows
 
 
 def _matched(
     groups: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
 ) -> Iterator[MatchedRecords]:
-    """Matches records of one size with the groups in turn; yields those that match."""
+    """Matches records of one size with one group after the other; yields the matching records."""
     for group in groups:
         numbers = group.match(rows)
         hit = numbers >= 0
@@ -531,7 +557,10 @@ def _matched(
 def _add_group(
     groups: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
 ) -> bool:
-    """Adds a group and puts it on `to_try`; returns False if it is known or there are too many."""
+    """Adds the group with these field offsets to `groups` and to `to_try`.
+
+    Returns False, and adds nothing, if the group is known or if there are too many groups.
+    """
     if offsets in groups or len(groups) >= _MAX_GROUPS:
         return False
     groups[offsets] = _LayoutGroup(offsets)

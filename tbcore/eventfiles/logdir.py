@@ -1,8 +1,9 @@
 """Logdir: finds the event files below the directories that the user named, and names their runs.
 
-A run is a directory that directly contains an event file. Its name is its path below the logdir. A
-scan opens no file. It gets the status of every directory and event file each time, and lists again
-only those directories whose entries may have changed.
+A run is a directory that directly contains an event file. The name of a run is its path below the
+logdir. Each directory that the user named is given by a *spec*. A scan opens no file. Every scan
+gets the status of all directories and event files, but lists only the directories whose entries may
+have changed since the last scan; for all other directories, it reuses the last *listing*.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ _MARK = "tfevents"
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
 
 MIN_FILE_BYTES = 1 << 14
-"""Smaller files count as this many bytes when work is divided: opening a file takes about as long
-as decoding this much."""
+"""A smaller file counts as this many bytes when work is divided: opening a file takes about as long
+as decoding this many bytes."""
 
 _MAX_LINKED_PATHS = 8
 """Maximum number of paths through links by which one directory is scanned. If n directories link to
 each other, the number of such paths grows like n!, and a scan must end."""
 
 _STABLE_SECONDS = 3.0
-"""A listing is reused only if it was made this long after the directory last changed. Timestamps
-are as coarse as 2 s on some file systems, so two changes in short order may have the same one."""
+"""Minimum time between the last change of a directory and a listing that is reused. Timestamps are
+as coarse as 2 s on some file systems, so two changes in short order may have the same timestamp."""
 _RELIST_SECONDS = 60.0
-"""A listing is reused no longer than this, in case changes do not update the directory's mtime."""
+"""Maximum time for which a listing is reused, in case a change does not update the directory's
+mtime."""
 
 
 class LogdirSpec(NamedTuple):
@@ -74,32 +76,33 @@ class Scan(NamedTuple):
     """The result of one scan of the logdir."""
 
     runs: dict[str, list[EventFile]]
-    """Run name to the files of the run, sorted by path. They are read in this order."""
+    """Maps a run name to the files of the run, sorted by path. Files are read in this order."""
     num_directories: int
+    """Number of directories that were scanned."""
     num_files: int
     """Number of event files."""
     missing: list[str]
     """Paths of specs that do not exist."""
     problems: list[str]
-    """One line for each directory or file that could not be examined."""
+    """One line of text for each directory or file that could not be examined."""
     unlisted: list[str]
     """Directories that exist but could not be listed, so that their files are unknown."""
 
 
 def parse_logdir_spec(text: str) -> list[LogdirSpec]:
-    """Directories of a `--logdir_spec`, such as `a:/logs/one,/logs/two`.
+    """The specs in a `--logdir_spec`, such as `a:/logs/one,/logs/two`.
 
-    Items are separated by commas. Empty items are skipped; blanks are part of an item. The part of
-    an item before its first colon is a name, unless the item starts with a slash or is a URI. Paths
-    are made absolute, with links and a leading `~` resolved. URIs are not changed.
+    Specs are separated by commas. Empty specs are skipped; blanks are part of a spec. A spec that
+    starts with a slash, or is a URI, has no name; in all other specs, a name may precede the first
+    colon. Paths are made absolute, with links and a leading `~` resolved. URIs are not changed.
     """
     specs = []
-    for item in text.split(","):
-        if not item:
+    for part in text.split(","):
+        if not part:
             continue
-        name, path = "", item
-        if not _URI.match(item) and not item.startswith("/") and ":" in item:
-            name, _, path = item.partition(":")
+        name, path = "", part
+        if not _URI.match(part) and not part.startswith("/") and ":" in part:
+            name, _, path = part.partition(":")
         if not _URI.match(path):
             path = os.path.realpath(os.path.expanduser(path))
         specs.append(LogdirSpec(name or None, path))
@@ -117,12 +120,13 @@ class Logdir:
     def __init__(self, specs: Sequence[LogdirSpec]) -> None:
         self._specs = list(specs)
         self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
-        """Listings of the last scan: for each spec, path of a directory to its listing."""
+        """The listings of the last scan. For each spec, a dict maps the path of a directory to its
+        listing."""
         self._unreliable_devices: set[int] = set()
         """Devices on which a directory changed without a new timestamp."""
         self._run_directories: list[tuple[int, str, str]] = []
-        """Directories with event files in the last scan: index of the spec, path relative to the
-        spec, and path."""
+        """The directories with event files in the last scan. For each directory: index of the spec,
+        path relative to the path of the spec, and path."""
         self._names: list[tuple[str, int]] = []
         """Name of each run, and the index of its directory in `_run_directories`."""
         self._pending: _PendingScan | None = None
@@ -140,10 +144,10 @@ class Logdir:
         found, num_files = pending.found, 0
         run_directories: list[tuple[int, str, str]] = []
         all_files: list[list[EventFile]] = []
-        for number, directory, files in pending.scanned:
+        for spec_index, directory, files in pending.scanned:
             if files:
                 num_files += len(files)
-                run_directories.append((number, directory.name, directory.path))
+                run_directories.append((spec_index, directory.name, directory.path))
                 all_files.append(files)
         if run_directories != self._run_directories:
             self._run_directories, self._names = run_directories, self._named(run_directories)
@@ -154,8 +158,8 @@ class Logdir:
     def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
         """Whether the event files have at least `num_bytes` together.
 
-        Also returns True if that is not known after `timeout` seconds. Each file counts as at least
-        MIN_FILE_BYTES. This begins a scan, which the next call of `scan` completes.
+        Also returns True if this is not known after `timeout` seconds. Each file counts as at least
+        MIN_FILE_BYTES. A scan is begun, which the next call of `scan` completes.
         """
         deadline = time.monotonic() + timeout
         pending = self._begin_scan()
@@ -169,37 +173,38 @@ class Logdir:
         return is_large
 
     def _begin_scan(self) -> _PendingScan:
-        """A scan of which nothing is done yet."""
+        """A scan that has not examined any directory yet."""
         found = Scan({}, 0, 0, [], [], [])
         rest = (
-            _ScannedDirectory(number, directory, files)
-            for number in range(len(self._specs))
-            for directory, files in self._walk(number, found)
+            _ScannedDirectory(spec_index, directory, files)
+            for spec_index in range(len(self._specs))
+            for directory, files in self._walk(spec_index, found)
         )
         return _PendingScan(found, [], rest)
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
-        # Names must not depend on the order of directory entries, which changes. In a spec, valid
-        # UTF-8 comes first, so that no path with escaped bytes takes the name of another path.
+        # The order of directory entries may change from scan to scan, but names must not. So paths
+        # are sorted. Within a spec, paths in valid UTF-8 come first, so that none of their names is
+        # assigned to a path with escaped bytes.
         order = sorted(
-            (number, not _is_readable(relative), relative, index, path)
-            for index, (number, relative, path) in enumerate(run_directories)
+            (spec_index, not _is_readable(relative), relative, index, path)
+            for index, (spec_index, relative, path) in enumerate(run_directories)
         )
         names = _RunNames()
-        taken = []
-        for number, _, relative, index, path in order:
-            name = names.assign(number, self._specs[number], relative, path)
+        named = []
+        for spec_index, _, relative, index, path in order:
+            name = names.assign(spec_index, self._specs[spec_index], relative, path)
             if name is not None:
-                taken.append((name, index))
-        return taken
+                named.append((name, index))
+        return named
 
-    def _walk(self, number: int, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
-        """Yields each directory of a spec with its event files, in the order of their paths."""
-        root = os.path.abspath(self._specs[number].path)
+    def _walk(self, spec_index: int, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
+        """Yields each directory of a spec with its event files, which are sorted by path."""
+        root = os.path.abspath(self._specs[spec_index].path)
         listings: dict[str, _Listing] = {}
-        previous = self._listings[number]
-        self._listings[number] = listings
+        previous = self._listings[spec_index]
+        self._listings[spec_index] = listings
         # The directories above the root are included because a link to one of them is also a loop.
         top: _Directory | None = None
         for above in _parents(os.path.realpath(root)):
@@ -231,7 +236,7 @@ class Logdir:
             yield directory, listing.files
 
     def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
-        """The listing of a directory: the known one if it must still be right, else a new one."""
+        """The known listing of a directory if it must still be right, else a new listing."""
         if known is None or not _REUSE_LISTINGS:
             return _list(directory, found)
         stamp = _stamp(directory.path)
@@ -244,7 +249,8 @@ class Logdir:
         listing.stamp = stamp
         listing.since = known.since if is_same else now
         if is_same and known.is_stable and not listing.has_same_names(known):
-            # The entries changed, but not the stamp. If it still has not, the device is unreliable.
+            # The entries changed, but the stamp did not. If it has not changed since, the device is
+            # unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
         listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
@@ -262,15 +268,15 @@ def one_line(text: str) -> str:
     """The text as one line for a log or a response, with control characters escaped."""
     if text.isprintable():
         return text
-    # Undecodable bytes, which are the surrogates of this range, are written as `readable` does.
-    shown = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+    # The surrogates in this range are undecodable bytes, which get the same form as in `readable`.
+    characters = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in characters)
 
 
 class _ScannedDirectory(NamedTuple):
     """A directory, and the event files in it."""
 
-    number: int
+    spec_index: int
     """Index of the spec."""
     directory: _Directory
     files: list[EventFile]
@@ -282,8 +288,9 @@ class _PendingScan(NamedTuple):
     found: Scan
     """The result so far. Only `missing`, `problems` and `unlisted` are filled in."""
     scanned: list[_ScannedDirectory]
+    """The directories that have been scanned so far."""
     rest: Iterator[_ScannedDirectory]
-    """Scans the other directories while it is iterated, and yields them."""
+    """Scans another directory each time that it is advanced, and yields this directory."""
 
 
 class _RunNames:
@@ -291,21 +298,24 @@ class _RunNames:
 
     def __init__(self) -> None:
         self._owners: dict[str, tuple[int, str]] = {}
-        """Name to the index of its spec and the path of its directory."""
+        """Maps a name to the directory it was assigned to: index of the spec, and path."""
 
-    def assign(self, number: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
-        """Assigns a name to a directory and returns it; None if its path has that name already."""
+    def assign(self, spec_index: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
+        """Assigns a name to a directory and returns the name.
+
+        Returns None if the path already has this name, because two specs contain the directory.
+        """
         # The root of a named spec becomes `name/.`, as in TensorBoard.
         name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
         owner = self._owners.get(name)
-        if owner is not None and owner[1] != path and owner[0] != number and spec.name is None:
+        if owner is not None and owner[1] != path and owner[0] != spec_index and spec.name is None:
             name = readable(posixpath.join(posixpath.basename(spec.path), relative))
         base, suffix = name, 2
         while (owner := self._owners.get(name)) is not None:
             if owner[1] == path:
                 return None
             name, suffix = f"{base}_{suffix}", suffix + 1
-        self._owners[name] = number, path
+        self._owners[name] = spec_index, path
         return name
 
 
@@ -326,14 +336,14 @@ class _Directory:
         self._identity: tuple[int, int] | None = None
 
     def identity(self) -> tuple[int, int]:
-        """Device and inode. They take a system call, so they are read only if there are links."""
+        """Device and inode. Getting them takes a system call, and is needed only for links."""
         if self._identity is None:
             found = os.stat(self.path)
             self._identity = found.st_dev, found.st_ino
         return self._identity
 
     def contains_itself(self) -> bool:
-        """Whether one of the directories above is this directory."""
+        """Whether this directory is also one of the directories above it, because of a link."""
         above = self.parent
         while above is not None:
             if above.identity() == self.identity():
@@ -354,13 +364,13 @@ class _Listing:
         self.files: list[EventFile] = []
         """Event files in the order of their paths, with their status in the last scan."""
         self.has_links = False
-        """Whether any entry is a link. Targets of links change without the directory."""
+        """Whether any entry is a link. The target of a link can change when the stamp does not."""
         self.stamp: _Stamp | None = None
-        """Timestamps of the directory before it was listed; None for the first listing."""
+        """Stamp of the directory before it was listed; None for the first listing."""
         self.since = 0.0
         """When this stamp was first seen, in seconds of the monotonic clock."""
         self.is_stable = False
-        """Whether the entries cannot change without a new stamp."""
+        """Whether the stamp changes whenever the entries change."""
         self.relist_at = 0.0
         """When to list again in any case, in seconds of the monotonic clock."""
 
@@ -383,7 +393,7 @@ class _Listing:
                     return False
                 changed[index] = EventFile.of(file.path, status)
         if changed:
-            # A new list: the one of the last scan may still be in use.
+            # This is a new list, because the list of the last scan may still be in use.
             self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
         return True
 
@@ -395,13 +405,14 @@ class _Listing:
 
 
 _Stamp = tuple[int, int, int, int]
+"""Device, inode, mtime and ctime of a directory."""
 
 _REUSE_LISTINGS = os.name == "posix"
 """Whether listings are reused. On Windows, listing is cheap and includes the status of files."""
 
 
 def _stamp(path: str) -> _Stamp:
-    """Status fields that change when an entry is added or removed, or the directory is replaced."""
+    """The stamp of a directory. It changes when entries do, or when the directory is replaced."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
@@ -424,7 +435,10 @@ def _parents(path: str) -> list[str]:
 
 
 def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], found: Scan) -> bool:
-    """Whether to scan a directory that was reached through a link: not if it is a loop."""
+    """Whether to scan a directory that was reached through a link.
+
+    It is not scanned if the link makes a loop, or if too many other paths lead to the directory.
+    """
     if directory.contains_itself():
         return False
     identity = directory.identity()
@@ -433,7 +447,7 @@ def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], fou
         found.problems.append(
             one_line(
                 f"{directory.path}: links lead to this directory in more than {_MAX_LINKED_PATHS} "
-                "ways; the others are left out"
+                f"ways; only {_MAX_LINKED_PATHS} of them are followed"
             )
         )
     return num_paths[identity] <= _MAX_LINKED_PATHS
@@ -445,8 +459,8 @@ def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
     prefix = "" if directory.name == "." else f"{directory.name}/"
     for entry in entries:
         try:
-            # Entries without _MARK in their names are skipped, except directories. The type of an
-            # entry is known without a system call, unless it is a link.
+            # Files without _MARK in their names are skipped. The type of an entry is known without
+            # a system call; only the type of a link's target is not.
             if entry.is_symlink():
                 listing.has_links = True
             if entry.is_dir():
@@ -456,14 +470,14 @@ def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found:
                 )
             elif _MARK in entry.name:
                 status = entry.stat()
-                # Not FIFOs and devices: opening one may block or have side effects.
+                # FIFOs and devices are skipped: opening one may block or have side effects.
                 if stat.S_ISREG(status.st_mode):
                     listing.files.append(EventFile.of(entry.path, status))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):
                 continue  # The file is gone, or the link is broken.
             if not entry.is_symlink():
-                raise  # The same would happen to every file in this directory.
+                raise  # Every file in this directory would raise the same error.
             found.problems.append(one_line(f"cannot read {entry.path}: {error.strerror}"))
     return listing
 

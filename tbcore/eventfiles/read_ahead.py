@@ -1,12 +1,16 @@
 """Read-ahead: decodes many small files at once, before the time slices of their runs.
 
-A numpy call takes about as long for ten rows as for a thousand, and each run of a sweep has a file
-of only a few hundred records. So a batch of files is read into one buffer, and their records are
-decoded as if they were one file. The result is a table for each file, which its FileReader keeps
-until the file is read. Files that are alike are decoded even faster: see `file_templates`.
+A numpy call takes about as long for ten numbers as for a thousand, and each run of a sweep has a
+file of only a few hundred records. So a batch of files is read into one buffer, and the records of
+all these files are decoded together. The result is a table for each file, which the FileReader of
+the file keeps until the file is read. Files that are alike are decoded even faster: see
+`file_templates`.
 
-Only whole, undamaged files are decoded here. All others are left to their FileReader, so that
+Only whole, undamaged files are decoded here. Any other file is left to its FileReader, so that
 damage and growth are handled in one place.
+
+Rows are described by *row classes*, which are distinct combinations of tag, field and metadata.
+Files whose rows have the same classes in the same order get tables with the same *arrangement*.
 """
 
 from __future__ import annotations
@@ -49,8 +53,8 @@ from tbcore.eventfiles.tail import FileReader, WholeFile
 from tbcore.tuning import Tuning, default_tuning
 
 _BATCH_GROWTH = 4
-"""Factor by which the number of files grows from batch to batch: what is learnt from some files
-makes others faster to decode."""
+"""Factor by which the number of files grows from batch to batch: what is learnt from the files of
+one batch makes the files of the next batch faster to decode."""
 _ALIGNMENT = 8
 """Each file begins at a multiple of this many bytes in the buffer."""
 
@@ -58,7 +62,7 @@ _Entry = TypeVar("_Entry")
 
 
 class SmallFileReader:
-    """Reads small files ahead, in batches. What it learns from some files speeds up others."""
+    """Reads small files ahead, in batches. What is learnt from one batch speeds up the next."""
 
     def __init__(self, *, tuning: Tuning | None = None) -> None:
         self._tuning = tuning = tuning or default_tuning()
@@ -69,7 +73,7 @@ class SmallFileReader:
         self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(tuning)
 
     def preload(self, readers: Iterable[FileReader]) -> None:
-        """Reads the first of these files as one batch; their readers keep what was decoded.
+        """Reads the files of the first readers as one batch; each reader keeps its decoded items.
 
         A file is left to its reader if it is too large or damaged, or if it holds values that
         cannot be in a table.
@@ -77,10 +81,10 @@ class SmallFileReader:
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
         # 2. If the rest of the file matches a template, decode this rest.
-        # 3. Find the records before this rest. If they do not end where the rest begins, a length
-        #    is wrong: skip the file.
-        # 4. Clear the gap before the next file: raw checksums stay 0 over zero bytes.
-        # Then decode the records of all files.
+        # 3. Find the records before this rest. If they do not end where the rest begins, the length
+        #    of a record is wrong: skip the file.
+        # 4. Clear the gap before the next file, so that it does not change a raw checksum of 0.
+        # Then decode the records that were found in all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
         if not self._buffer:
             self._buffer = bytearray(max_bytes + PADDING_BYTES)
@@ -118,7 +122,7 @@ class SmallFileReader:
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        """Drops all layouts, and the row classes, which refer to layouts by their numbers."""
+        """Drops all layouts, and all row classes, since these refer to layouts by number."""
         self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(self._tuning)
 
     def _decode_rest(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
@@ -133,14 +137,15 @@ class SmallFileReader:
         return start, list(template.items(self._buffer, start, -begin))
 
     def _decode(self, files: Sequence[_SmallFile], starts: NDArray[np.int64]) -> None:
-        """Decodes files whose records begin at `starts`, and preloads those without damage."""
+        """Decodes files whose records begin at `starts`; their readers keep the decoded items."""
         # 1. Make the frames of all records, and the index of each record's file. `after_last` has
         #    the index after the last record of each file.
-        # 2. If the length of a record is damaged, start again without its file.
+        # 2. If the length of a record is damaged, start again without the file of this record.
         # 3. Decode the records, and verify their checksums.
-        # 4. Leave out files with damage, and those whose values do not fit into tables.
-        # 5. Make the tables of all other files at once, and hand each file's items to its reader.
-        # 6. Learn file templates, from the longest file first: shorter ones may be its beginning.
+        # 4. Leave out files with damage, and files with values that cannot be in a table.
+        # 5. Make the tables of all other files at once, and pass each file's items to its reader.
+        # 6. Learn file templates, from the longest file first: a shorter file may have the same
+        #    records as the beginning of a longer file.
         buffer = self._buffer
         counts = np.array([file.num_records for file in files])  # 1
         after_last = np.cumsum(counts)
@@ -150,9 +155,9 @@ class SmallFileReader:
         file_of_record = np.repeat(np.arange(len(files)), counts)
         damaged = set(file_of_record[find_bad_headers(buffer, frames)].tolist())  # 2
         if damaged:
-            others = [file for number, file in enumerate(files) if number not in damaged]
-            if others:
-                self._decode(others, starts[~np.isin(file_of_record, list(damaged))])
+            remaining = [file for index, file in enumerate(files) if index not in damaged]
+            if remaining:
+                self._decode(remaining, starts[~np.isin(file_of_record, list(damaged))])
             return
         if self._layout_cache.is_full() or self._row_classes.is_full():  # 3
             self._clear_caches()
@@ -163,41 +168,40 @@ class SmallFileReader:
         wrong_records = [*find_damaged(buffer, frames), *records.malformed]
         damaged = set(file_of_record[wrong_records].tolist())
         unsupported = set(file_of_record[records.unsupported].tolist())
-        decoded: list[tuple[_SmallFile, list[DecodedItem | _TablePart]]] = []
+        decoded: list[tuple[_SmallFile, list[DecodedItem | _TablePlan]]] = []
         to_learn: list[tuple[int, int]] = []
-        for number, (file, after) in enumerate(zip(files, after_last.tolist(), strict=True)):  # 4
-            if number in damaged:
+        for index, (file, after) in enumerate(zip(files, after_last.tolist(), strict=True)):  # 4
+            if index in damaged:
                 continue
             if not file.last_items:
                 to_learn.append((file.begin, file.end))
-            parts = None
-            if number not in unsupported:
-                parts = records.parts(after - file.num_records, after)
-            if parts is not None:
-                decoded.append((file, parts))
-        table_parts = [
-            part for _, parts in decoded for part in parts if isinstance(part, _TablePart)
-        ]
-        tables = records.tables(table_parts)  # 5
-        for file, parts in decoded:
-            items = [next(tables) if isinstance(part, _TablePart) else part for part in parts]
+            planned = None
+            if index not in unsupported:
+                planned = records.planned_items(after - file.num_records, after)
+            if planned is not None:
+                decoded.append((file, planned))
+        plans = [item for _, planned in decoded for item in planned if isinstance(item, _TablePlan)]
+        tables = records.tables(plans)  # 5
+        for file, planned in decoded:
+            items = [next(tables) if isinstance(item, _TablePlan) else item for item in planned]
             file.reader.preload(file.whole, [*items, *file.last_items])
         for begin, end in sorted(to_learn, key=lambda bounds: bounds[0] - bounds[1]):  # 6
             self._templates.learn(buffer, begin, end, self._layout_cache)
 
 
 class _SmallFile(NamedTuple):
-    """A file in the buffer, without the rest of it that was decoded by a template."""
+    """A file in the buffer, up to the rest that was decoded by a template."""
 
     reader: FileReader
     whole: WholeFile
     begin: int
     """Offset of the file in the buffer."""
     end: int
-    """Offset after its last record in the buffer."""
+    """Offset in the buffer where the rest begins, or where the file ends if it has no such rest."""
     num_records: int
+    """Number of records before `end`."""
     last_items: list[DecodedItem]
-    """The items of the rest that was decoded by a template; none if no template matched."""
+    """The items of the rest that was decoded by a template; empty if no template matched."""
 
 
 # -- row classes ------------------------------------------------------------------------------
@@ -216,20 +220,20 @@ class _RowClass(NamedTuple):
 class _Arrangement(NamedTuple):
     """How rows with a given sequence of classes are arranged in a table."""
 
-    layout: TableLayout
+    table_layout: TableLayout
     order: NDArray[np.int64]
     """Row i of the table is row `order[i]` in the order written."""
     has_references: bool
 
 
-class _TablePart(NamedTuple):
-    """The rows of a file between two control events, which become a table."""
+class _TablePlan(NamedTuple):
+    """What a table is made of: all rows of a file between two control events."""
 
     arrangement: _Arrangement
     first_row: int
-    """Index of the first row among those of all files."""
+    """Index of the first row among the rows of all files."""
     bare_events: list[BareEvent]
-    """The bare events between the same two control events, except graphs."""
+    """The events without rows between the same two control events."""
 
 
 class _RowClasses:
@@ -242,22 +246,22 @@ class _RowClasses:
         self._tuning = tuning
         self._classes: list[_RowClass] = []
         self._numbers: dict[_RowClass, int] = {}
-        """Number of each class, except those that belong to layouts."""
+        """Maps a class that does not belong to a layout to its class number."""
         self._num_bytes = 0
-        """Length of all tags and metadata of the classes."""
+        """Total length of the tags and metadata of all classes."""
         self._first_classes = np.empty(0, np.int64)
-        """Number of each layout's first class. A layout has one class for each of its values, and
-        their numbers are consecutive."""
+        """Class number of each layout's first value. A layout has one class for each of its values,
+        with consecutive class numbers."""
         self._columns: list[int] = []
-        """Column number of each class. Rows of classes with the same number are in the same column
-        of a table."""
+        """Column number of each class. Rows are in the same column of a table if their classes have
+        the same column number."""
         self._column_numbers: dict[tuple[str, str, bool], int] = {}
-        """Maps tag, field and scalar-or-not to the number of the column."""
+        """Maps tag, field and scalar-or-not to the column number."""
         self._arrangements: dict[bytes, _Arrangement | None] = {}
         """Maps the class numbers of rows, as bytes, to the rows' arrangement; None if these rows
         cannot be in one table."""
         self._num_arranged_rows = 0
-        """Rows of all these arrangements."""
+        """Number of rows in all cached arrangements."""
 
     def is_full(self) -> bool:
         """Whether there are so many classes that this object should be replaced by an empty one."""
@@ -268,16 +272,17 @@ class _RowClasses:
         )
 
     def number_of(self, row_class: _RowClass) -> int:
-        """The number of a class, which is added if it is new."""
+        """The class number of a row class, which is added if it is new."""
         number = self._numbers.get(row_class)
         if number is None:
             number = self._numbers[row_class] = self._add(row_class)
         return number
 
     def first_classes(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
-        """The number of each layout's first class; those of its other classes follow it.
+        """The class number of each layout's first value; the numbers of its other values follow.
 
-        `layouts` begins with the layouts of all earlier calls. Classes are added for new ones.
+        `layouts` begins with the layouts of all earlier calls. Classes are added for the layouts
+        that are new.
         """
         new = layouts[len(self._first_classes) :]
         if new:
@@ -291,17 +296,17 @@ class _RowClasses:
 
     def of_references(self, references: References) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # Each pair of name and metadata gets a number. Item 0 of `metadata` stands for none, so
-        # indices are greater by 1 there.
+        # Each pair of name and metadata is written as one integer. `metadata[0]` stands for none,
+        # so an index into `metadata` is greater by 1 than into `references.distinct_metadata`.
         metadata = [None, *references.distinct_metadata]
         pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
-        distinct, which = np.unique(pairs, return_inverse=True)
+        distinct, pair_indices = np.unique(pairs, return_inverse=True)
         numbers = [
             self.number_of(_RowClass(tag, field, False, metadata[pair % len(metadata)]))
             for pair in distinct.tolist()
             for tag, field in [references.names[pair // len(metadata)]]
         ]
-        return np.array(numbers, np.int64)[which]
+        return np.array(numbers, np.int64)[pair_indices]
 
     def arrangement(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
         """The arrangement of rows of these classes, given in the order written.
@@ -317,7 +322,7 @@ class _RowClasses:
         return self._arrangements[key]
 
     def _add(self, row_class: _RowClass) -> int:
-        """Adds a class and returns its number."""
+        """Adds a row class and returns its class number."""
         self._classes.append(row_class)
         self._num_bytes += len(row_class.tag) + len(row_class.metadata or b"")
         key = row_class[:3]
@@ -326,10 +331,10 @@ class _RowClasses:
 
     def _arrange(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
         """The same as `arrangement`, without the cache."""
-        # 1. Find the distinct classes, and the first row of each.
-        # 2. In the order of these rows, number the columns of the table, and find the first
-        #    metadata of each column. The first metadata is in the first row of some class.
-        # 3. Make the layout from the column of each row.
+        # 1. Find the distinct classes, and the first row of each class.
+        # 2. In the order of these first rows, number the columns of the table, and find the first
+        #    metadata of each column, which must be in the first row of some class.
+        # 3. Make the table layout from the column of each row.
         classes, first_rows, class_of_row = np.unique(  # 1
             row_classes, return_index=True, return_inverse=True
         )
@@ -349,8 +354,8 @@ class _RowClasses:
             column_of_class[i] = column
         if len({tag for tag, _, _ in keys}) < len(keys):
             return None
-        layout, order = TableLayout.of(column_of_class[class_of_row], keys, metadata)  # 3
-        return _Arrangement(layout, order, not all(is_scalar for _, _, is_scalar in keys))
+        table_layout, order = TableLayout.of(column_of_class[class_of_row], keys, metadata)  # 3
+        return _Arrangement(table_layout, order, not all(is_scalar for _, _, is_scalar in keys))
 
 
 # -- records ------------------------------------------------------------------------------------
@@ -359,8 +364,8 @@ class _RowClasses:
 class _BatchRecords:
     """The decoded records of a batch of files, and their rows.
 
-    Arrays have an item for each record, or for each row. A record has as many rows as its event has
-    values.
+    Each array has one element for each record, or one for each row. A record has as many rows as
+    its event has values.
     """
 
     def __init__(
@@ -371,7 +376,7 @@ class _BatchRecords:
         layout_cache: LayoutCache,
         row_classes: _RowClasses,
     ) -> None:
-        """Decodes all records; `offsets` are their offsets in their files."""
+        """Decodes all records; `offsets` has the offset of each record in its file."""
         num_records = len(offsets)
         self._buffer, self._frames, self._offset = buffer, frames, offsets
         self._row_classes = row_classes
@@ -380,22 +385,24 @@ class _BatchRecords:
         self._wall_time = np.zeros(num_records)
         """Wall time of each record."""
         self._first_class = np.zeros(num_records, np.int64)
-        """Class number of each record's first row. Those of its other rows follow it, except in
-        records that were decoded by protobuf: their classes are set at the end."""
+        """Class number of each record's first row; the class numbers of its other rows follow. For
+        a record that was decoded by protobuf, it is 0: the classes of its rows are set at the
+        end."""
         self._num_rows = np.zeros(num_records, np.int64)
         """Number of rows of each record."""
         self._control_events: list[tuple[int, DecodedItem]] = []
-        """Control events after the indices of their records, ascending."""
+        """Index of the record and decoded item of each control event, ascending by index."""
         self._bare_events: list[tuple[int, BareEvent]] = []
-        """Events without rows after the indices of their records, ascending."""
+        """Index of the record and bare event of each event without rows, ascending by index."""
         self.malformed: list[int] = []
         """Indices of records that hold no valid event."""
         self.unsupported: list[int] = []
-        """Indices of records with values that cannot be in a table: float64, or of a debugger."""
-        # 1. Decode the records in the same ways as `Decoder`, except by row templates: by known
-        #    layouts, value headers, new layouts, protobuf.
+        """Indices of records with values that cannot be in a table, because the values are float64
+        or were written by a debugger."""
+        # 1. Decode each record in the first of these ways that is possible: by a known layout, its
+        #    value header, a new layout, protobuf. `Decoder` has the same ways, and row templates.
         # 2. Expand the records into rows.
-        # 3. Set the values of the rows, and the classes of those that were decoded by protobuf.
+        # 3. Set the values of all rows, and the classes of the rows that protobuf decoded.
         payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths  # 1
         matched = layout_cache.match(*payloads)
         values = [self._add_matched(group, layout_cache) for group in matched]
@@ -403,8 +410,8 @@ class _BatchRecords:
         learnt = layout_cache.learn(*payloads, np.flatnonzero(self._num_rows == 0))
         values += [self._add_matched(group, layout_cache) for group in learnt]
         matched += learnt
-        others = np.flatnonzero(self._num_rows == 0).tolist()
-        events = [(i, self._add_event(i)) for i in others]
+        undecoded = np.flatnonzero(self._num_rows == 0).tolist()
+        events = [(i, self._add_event(i)) for i in undecoded]
 
         self._row_bounds = np.append(0, np.cumsum(self._num_rows))  # 2
         """Index of each record's first row, and the number of all rows."""
@@ -415,7 +422,7 @@ class _BatchRecords:
         self._class = self._first_class[self._record] + self._index
         """Class number of each row."""
         self._value = np.zeros(len(self._record), np.float32)  # 3
-        """Number of each row; 0 for references."""
+        """The number that each row's value is; 0 for a reference."""
         for group, columns in zip(matched, values, strict=True):
             first_rows = self._row_bounds[group.indices]
             for index, column in enumerate(columns):
@@ -428,7 +435,10 @@ class _BatchRecords:
     def _add_matched(
         self, group: MatchedRecords, layout_cache: LayoutCache
     ) -> list[NDArray[np.floating[Any]]]:
-        """Adds matched records; returns a column for each of their values."""
+        """Adds records of one group; returns one array of numbers for each value of a record.
+
+        Returns no arrays if some numbers are not float32: these records are unsupported.
+        """
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
@@ -441,17 +451,19 @@ class _BatchRecords:
         return values
 
     def _add_references(self) -> None:
-        """Adds those of the records without rows that have value headers."""
-        others = np.flatnonzero(self._num_rows == 0)
-        found = References.of(self._buffer, self._frames, others, 0)
+        """Adds all records that have value headers, among the records that are not decoded yet."""
+        undecoded = np.flatnonzero(self._num_rows == 0)
+        found = References.of(self._buffer, self._frames, undecoded, 0)
         self._wall_time[found.indices] = found.wall_time
         self._step[found.indices] = found.step
         self._first_class[found.indices] = self._row_classes.of_references(found)
         self._num_rows[found.indices] = 1
 
     def _add_event(self, i: int) -> list[tuple[int, float]]:
-        """Adds record i, decoded by protobuf; returns class number and value of each of its
-        rows."""
+        """Decodes record i by protobuf and adds it.
+
+        Returns the class number and the number of each row, as `_row_of` does.
+        """
         begin = int(self._frames.starts[i]) + HEADER_BYTES
         payload = self._buffer[begin : begin + int(self._frames.lengths[i])]
         try:
@@ -480,7 +492,10 @@ class _BatchRecords:
         return rows
 
     def _row_of(self, value: Summary.Value) -> tuple[int, float] | None:
-        """Class number and number of a value; None if it cannot be in a table."""
+        """The class number of a value's row, and the number that the value is, 0 for a reference.
+
+        Returns None if the value cannot be in a table.
+        """
         found = value_field(value)
         if found is None:
             return None
@@ -491,12 +506,12 @@ class _BatchRecords:
         row_class = _RowClass(tag, field, number is not None, metadata)
         return self._row_classes.number_of(row_class), 0.0 if number is None else float(number)
 
-    def parts(self, first: int, after: int) -> list[DecodedItem | _TablePart] | None:
-        """The items of the records in `range(first, after)`, with parts in place of tables.
+    def planned_items(self, first: int, after: int) -> list[DecodedItem | _TablePlan] | None:
+        """The items of the records in `range(first, after)`, with plans in place of tables.
 
-        Returns None if some rows cannot be in one table.
+        Returns None if some rows would have to be in one table and cannot be.
         """
-        parts: list[DecodedItem | _TablePart] = []
+        items: list[DecodedItem | _TablePlan] = []
         controls = _between(self._control_events, first, after)
         for end, control in [*controls, (after, None)]:
             first_row, end_row = int(self._row_bounds[first]), int(self._row_bounds[end])
@@ -505,44 +520,44 @@ class _BatchRecords:
                 arrangement = self._row_classes.arrangement(self._class[first_row:end_row])
                 if arrangement is None:
                     return None
-                parts.append(_TablePart(arrangement, first_row, bare_events))
+                items.append(_TablePlan(arrangement, first_row, bare_events))
             elif bare_events:
-                parts.append(Batch(bare_events=bare_events))
+                items.append(Batch(bare_events=bare_events))
             if control is not None:
-                parts.append(control)
+                items.append(control)
             first = end + 1
-        return parts
+        return items
 
-    def tables(self, parts: Sequence[_TablePart]) -> Iterator[Table]:
-        """Yields the table of each part."""
-        # 1. Arrange the rows of all parts, and gather their columns at once.
+    def tables(self, plans: Sequence[_TablePlan]) -> Iterator[Table]:
+        """Yields the table of each plan."""
+        # 1. Arrange the rows of all tables, and gather the columns of these rows at once.
         # 2. If there are references, gather the locations of their payloads.
-        # 3. Cut the columns into tables.
-        if not parts:
+        # 3. Divide the columns among the tables.
+        if not plans:
             return
-        rows = np.concatenate([part.arrangement.order + part.first_row for part in parts])  # 1
-        record, index = self._record[rows], self._index[rows]
+        order = np.concatenate([plan.arrangement.order + plan.first_row for plan in plans])  # 1
+        record, index = self._record[order], self._index[order]
         position = self._offset[record] + index
-        step, wall_time, value = self._step[record], self._wall_time[record], self._value[rows]
+        step, wall_time, value = self._step[record], self._wall_time[record], self._value[order]
         all_locations: tuple[NDArray[np.uint32], ...] = ()
-        if any(part.arrangement.has_references for part in parts):  # 2
+        if any(plan.arrangement.has_references for plan in plans):  # 2
             length = self._frames.lengths[record]
             crc = stored_checksums(self._buffer, self._frames.starts[record], length)
             all_locations = length.astype(np.uint32), index.astype(np.uint32), crc
         end = 0
-        for arrangement, _, bare_events in parts:  # 3
-            piece = slice(end, end := end + len(arrangement.order))
+        for arrangement, _, bare_events in plans:  # 3
+            rows = slice(end, end := end + len(arrangement.order))
             locations = None
             if arrangement.has_references:
-                locations = PayloadLocations(*(array[piece] for array in all_locations))
-            columns = position[piece], step[piece], wall_time[piece], value[piece]
-            yield Table(arrangement.layout, 0, *columns, locations, bare_events)
+                locations = PayloadLocations(*(array[rows] for array in all_locations))
+            columns = position[rows], step[rows], wall_time[rows], value[rows]
+            yield Table(arrangement.table_layout, 0, *columns, locations, bare_events)
 
 
 def _between(entries: list[tuple[int, _Entry]], first: int, after: int) -> list[tuple[int, _Entry]]:
     """The entries of the records in `range(first, after)`.
 
-    An entry begins with the index of its record, and entries are in ascending order.
+    An entry begins with the index of its record, and the entries are in ascending order.
     """
     begin, end = (bisect_left(entries, record, key=itemgetter(0)) for record in (first, after))
     return entries[begin:end]

@@ -1,8 +1,9 @@
 """References: decodes records whose values stay in the file.
 
 Such values are images, histograms, texts and other tensors. Wall time, step, tag and metadata are
-read from their value headers, for many records at once. Records with the same tag are found by
-comparing bytes, so each distinct tag is decoded only once.
+read from value headers, for many records at once. The *name* of a value is its tag together with
+its field. Records with the same name are found by comparing bytes, so each distinct name is decoded
+only once.
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import HEALTH_PILL, FirstMetadata, ReferenceColumn
 from tbcore.eventfiles.framing import HEADER_BYTES, Frames, stored_checksums
-from tbcore.eventfiles.layouts import FIRST_BYTES
+from tbcore.eventfiles.layouts import FIRST_BYTES_MASKS
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.value_headers import FIELDS, ValueHeaders, find_value_headers
 
 _MAX_HASHED_TAG_BYTES = 256
-"""Maximum length of a tag that is hashed. If a tag is longer, records are grouped one by one."""
+"""Maximum length of a tag that is hashed. If any tag is longer, all records are grouped one by
+one."""
 _HASH_FACTORS = np.array(
     [pow(0x9E3779B97F4A7C15, n, 1 << 64) for n in range(1, _MAX_HASHED_TAG_BYTES // 8 + 2)],
     np.uint64,
 )
-"""Factors of the hash by which records are grouped by tag; shape (33,).
+"""Factors of the hash by which records are grouped by name; shape (33,).
 
-A tag is hashed as a row of up to 32 words of 8 bytes, and a last word with its length and its key.
-The hash is the sum of all words modulo 2**64, each multiplied by the factor at its index. The
-factors must be odd, so that no bit of a word is lost, and unlike each other, so that similar tags
-get different hashes. The powers of 0x9E3779B97F4A7C15, which is 2**64 divided by the golden ratio,
-are both. Tags with the same hash are compared in full.
+A name is hashed as up to 32 words of 8 bytes, which are the tag, and a last word, which has the
+length of the tag and the key of the field. The hash is the sum of all words modulo 2**64, each
+multiplied by the factor at its index. The factors must be odd, so that no bit of a word is lost,
+and unlike each other, so that similar tags get different hashes. The powers of 0x9E3779B97F4A7C15,
+which is 2**64 divided by the golden ratio, meet both conditions. Names with the same hash are
+compared in full.
 """
 
 
@@ -49,53 +52,53 @@ class References:
         distinct_metadata: list[bytes],
         columns: tuple[NDArray[Any], ...],
     ) -> None:
-        """`columns` has the arrays of a ReferenceColumn from `position` on, with a row for each
-        record."""
+        """`columns` has one array for each field of ReferenceColumn that is an array, in the same
+        order; each array has one element for each record."""
         self.indices = indices
         """Index of the frame of each record, ascending."""
         self.name_indices = name_indices
-        """Index in `names` for each record."""
+        """Index in `names` of the name of each record's value."""
         self.names = names
-        """Distinct pairs of tag and field."""
+        """Tag and field of each distinct name."""
         self.metadata_indices = metadata_indices
-        """Index in `distinct_metadata` for each record; -1 for a record without metadata."""
+        """Index in `distinct_metadata` of each record's metadata; -1 for a record without any."""
         self.distinct_metadata = distinct_metadata
-        """Serialized SummaryMetadata."""
+        """Each distinct SummaryMetadata, serialized."""
         self._columns = columns
 
     @classmethod
     def of(
         cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64], base: int
     ) -> References:
-        """Decodes the picked frames that have a value header, and leaves out all others.
+        """Decodes the picked frames that have a value header; leaves out all other frames.
 
-        `picked` has frame indices, ascending. The buffer begins at offset `base` of the file. Each
-        row is the same as if protobuf had decoded the record.
+        `picked` has frame indices, ascending. The buffer begins at offset `base` of the file. The
+        result is the same as if protobuf had decoded the records.
         """
         # 1. Find the value headers.
-        # 2. Read tags and metadata, and leave out records for which these are not valid.
+        # 2. Read names and metadata, and leave out records whose name or metadata is not valid.
         # 3. Build the columns. A record has one value, so its offset is the value's position.
         starts, lengths = frames.starts[picked], frames.lengths[picked]
         headers = find_value_headers(buffer, starts + HEADER_BYTES, lengths)  # 1
         name_indices, names = _read_names(buffer, headers)  # 2
         metadata_indices, distinct_metadata = _read_metadata(buffer, headers)
-        valid = np.flatnonzero((name_indices >= 0) & (metadata_indices >= -1))
-        found = headers.indices[valid]
+        kept = np.flatnonzero((name_indices >= 0) & (metadata_indices >= -1))
+        found = headers.indices[kept]
         starts, lengths = starts[found], lengths[found]
         columns = (  # 3
             starts + base,
-            headers.step[valid],
-            headers.wall_time[valid],
+            headers.step[kept],
+            headers.wall_time[kept],
             starts + base,
             lengths.astype(np.uint32),
-            np.zeros(len(valid), np.uint32),
+            np.zeros(len(kept), np.uint32),
             stored_checksums(buffer, starts, lengths),
         )
         return cls(
             picked[found],
-            name_indices[valid],
+            name_indices[kept],
             names,
-            metadata_indices[valid],
+            metadata_indices[kept],
             distinct_metadata,
             columns,
         )
@@ -111,11 +114,11 @@ class References:
         return self._columns[2]
 
     def columns(self, begin: int, end: int) -> Iterator[ReferenceColumn]:
-        """Yields a column for each tag and field in the frames in `range(begin, end)`."""
+        """Yields a column for each name that occurs in the frames in `range(begin, end)`."""
         # 1. Pick the records of these frames and sort them by name. The sort is stable, so records
         #    with the same name stay in file order.
-        # 2. Cut where the name changes.
-        # 3. Find the first metadata between two cuts.
+        # 2. Find where the name changes.
+        # 3. For each name, find the first metadata.
         picked = slice(*np.searchsorted(self.indices, (begin, end)).tolist())  # 1
         name_indices = self.name_indices[picked]
         if not len(name_indices):
@@ -140,9 +143,10 @@ class References:
 def _read_names(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
-    """The index of each header's tag and field in a list, and this list.
+    """Returns the index of each header's name in a list of names, and this list.
 
-    The index is -1 if the tag is not UTF-8 or a debugger's: such records are left to protobuf.
+    The index is -1 if the tag is not UTF-8, or if a debugger wrote the value: such a record is left
+    to protobuf.
     """
     data = memoryview(buffer)
     name_indices, examples = _group_by_name(buffer, headers)
@@ -156,28 +160,28 @@ def _read_names(
         names.append((tag, field))
         if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
             is_accepted[index] = False
-    # At once, not in the loop: there may be as many rejected tags as records.
+    # All headers at once, not in the loop: there may be as many rejected names as records.
     return np.where(is_accepted[name_indices], name_indices, -1), names
 
 
 def _group_by_name(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Groups headers by tag and key.
+    """Groups headers by name.
 
-    Returns the group number of each header, and the index of one header of each group.
+    Returns the index of each header's group, and the index of one header of each group.
     """
-    # 1. Make a row of words for each tag: its bytes, padded with zeros, and its length and key.
-    # 2. Group the rows by their hashes.
-    # 3. If all rows of each group are equal, these groups are the result.
-    # 4. If they are not, or if a tag is very long, group the headers one by one.
+    # 1. Make the words of each name: the tag, padded with zeros, then the tag's length and the key.
+    # 2. Group the headers by the hashes of their words.
+    # 3. If all headers of each group have equal words, return these groups.
+    # 4. If not, or if a tag is very long, group the headers one by one.
     begins, sizes = headers.tag[:, 0], headers.tag[:, 1] - headers.tag[:, 0]
     if len(begins) and sizes.max() <= _MAX_HASHED_TAG_BYTES:
         offsets = np.arange(0, sizes.max(), 8)  # 1
         words_at_any_offset = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
         last = len(words_at_any_offset) - 1
         words = words_at_any_offset[np.minimum(begins[:, None] + offsets, last)]
-        words &= FIRST_BYTES[np.clip(sizes[:, None] - offsets, 0, 8)]
+        words &= FIRST_BYTES_MASKS[np.clip(sizes[:, None] - offsets, 0, 8)]
         words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | headers.key])
         hashes = words @ _HASH_FACTORS[: words.shape[1]]  # 2
         _, examples, groups = np.unique(hashes, return_index=True, return_inverse=True)
@@ -200,9 +204,10 @@ def _group_by_name(
 def _read_metadata(
     buffer: bytearray, headers: ValueHeaders
 ) -> tuple[NDArray[np.int64], list[bytes]]:
-    """The index of each header's metadata in a list, and this list of serialized SummaryMetadata.
+    """Returns the index of each header's metadata in a list, and this list.
 
-    The index is -1 if there is no metadata, and -2 if the metadata is malformed.
+    The list has each distinct SummaryMetadata, serialized. The index is -1 for a header without
+    metadata, and -2 for one with malformed metadata.
     """
     indices = np.full(len(headers.indices), -1, np.int64)
     index_of: dict[bytes, int] = {}

@@ -190,7 +190,7 @@ class RowTemplate:
         # 2. In a block of few repetitions, or in the first slice with an error, find the first
         #    damaged record.
         first = 0
-        if num_repeats >= self._tuning.min_strided_block_rows:  # 1
+        if num_repeats >= self._tuning.min_strided_block_repeats:  # 1
             cycle_bytes = self.cycle_bytes
             end = start + num_repeats * cycle_bytes
             fields = [

@@ -1,9 +1,10 @@
 """Value headers: finds wall time, step, tag and metadata of images, histograms, texts and tensors.
 
-Such values stay in their file. Only these four are read, for many records at once: there is a
-cursor in each record, and each operation moves all cursors, for example past a key or a length.
-The content of a value is also walked, field by field, so that nothing is accepted that protobuf
-would reject. A record that writers would not produce is left to protobuf, with the same result.
+The content of such a value stays in its file; wall time, step, tag and metadata are read for many
+records at once. There is a cursor in each record, and each operation moves all cursors, for example
+past a key or a length. The cursors also walk through the fields of the contents, so that no record
+is accepted that protobuf would reject. A record in a form that no usual writer produces has no
+header here; protobuf decodes it later, with the same result.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.proto.types_pb2 import DataType
 
 _MAX_DIMS = 6
-"""Maximum number of dimensions of a tensor. Tensors with more are left to protobuf."""
+"""Maximum number of dimensions of a tensor. A tensor with more is left to protobuf."""
 _MAX_STRINGS = 24
-"""Maximum number of strings in a tensor. Tensors with more are left to protobuf."""
+"""Maximum number of strings in a tensor. A tensor with more is left to protobuf."""
 
 # Keys as they are in the file: field number << 3 | wire type.
 _WALL_TIME, _STEP, _SUMMARY = 0x09, 0x10, 0x2A  # of Event
 _VALUE = 0x0A  # of Summary
 _TAG, _IMAGE, _HISTO, _TENSOR, _METADATA = 0x0A, 0x22, 0x2A, 0x42, 0x4A  # of Summary.Value
 FIELDS = {_IMAGE: "image", _HISTO: "histo", _TENSOR: "tensor"}
-"""Maps the key of a value to the name of its field. Other fields are left to protobuf."""
+"""Maps the key of a content, in a Summary.Value, to the name of its field. Values with other fields
+are left to protobuf."""
 
 _VARINT_MERGES = [
     (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
@@ -34,9 +36,9 @@ _VARINT_MERGES = [
 ]
 """Operations that join the 7-bit groups in the bytes of a varint to a number of 56 bits.
 
-Each of the three joins pairs of neighbouring groups of bits, so that a group has 14, then 28, then
-56 bits. It is given by two masks, for the lower and for the upper group of each pair, and by the
-number of bits by which the upper group moves.
+Each operation joins pairs of neighbouring groups, which then have 14, 28 and finally 56 bits. An
+operation is given by a mask for the lower group of each pair, a mask for the upper group, and the
+number of bits by which the upper group is shifted.
 """
 _TOP_BITS = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
 """The top bit of each byte of a word, shape (8,)."""
@@ -46,16 +48,16 @@ _ALL_TOP_BITS = np.uint64(0x8080808080808080)
 class ValueHeaders(NamedTuple):
     """The headers of records with a single value that stays in the file.
 
-    All arrays have a row for each header. The bounds of tags and metadata are offsets in the
-    buffer.
+    The first dimension of each array is num_headers. The bounds of tags and metadata are offsets in
+    the buffer.
     """
 
     indices: NDArray[np.int64]
-    """Index of the record among those given, ascending."""
+    """Index of each header's record, in the order of the arguments; ascending."""
     wall_time: NDArray[np.float64]
     step: NDArray[np.int64]
     key: NDArray[np.uint8]
-    """Key of the value, one of those in `FIELDS`."""
+    """Key of the content, as in `FIELDS`."""
     tag: NDArray[np.int64]
     """Begin and end of the tag, shape (num_headers, 2). A tag is never empty."""
     metadata: NDArray[np.int64]
@@ -65,17 +67,17 @@ class ValueHeaders(NamedTuple):
 def find_value_headers(
     buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> ValueHeaders:
-    """The headers of those payloads that have one; `begins` are the offsets of all payloads.
+    """Finds the headers of payloads; `begins` are the offsets of the payloads in the buffer.
 
-    The buffer must extend at least 16 bytes beyond the last payload. Tags and metadata are not
-    decoded: they may be malformed.
+    A payload that is left to protobuf has no header. The buffer must extend at least 16 bytes
+    beyond the last payload. Tags and metadata are not decoded: they may be malformed.
     """
     # 1. Read the step, and the lengths of summary and value. Both must end where the payload ends:
     #    then the event has a single value, and no fields after it.
-    # 2. Read the tag, and the key after it, which says what the value is.
-    # 3. For each key, walk the content of the values, and read their metadata, if any. The payload
-    #    must end there.
-    # 4. Collect the headers of the records for which all this is true.
+    # 2. Read the tag, and the key of the content after it.
+    # 3. For each key, walk the contents with this key, and find the metadata after them, if any.
+    #    The payload must end after the metadata.
+    # 4. Collect the headers of the records that met all these conditions.
     cursors = _Cursors(buffer, begins, begins + lengths)
     cursors.require(_WALL_TIME)  # 1
     cursors.skip(8)
@@ -119,10 +121,10 @@ def find_value_headers(
 
 
 class _Cursors:
-    """A cursor in each of many protobuf messages, which all move at once.
+    """One cursor in each of many protobuf messages. All cursors move at once.
 
-    A cursor that finds something unexpected becomes invalid. It continues to move with the others,
-    but never beyond the end of its message.
+    A cursor that finds something unexpected becomes invalid. An invalid cursor still moves when the
+    valid ones do, but no cursor ever moves beyond the end of its message.
     """
 
     def __init__(
@@ -132,20 +134,20 @@ class _Cursors:
         self.offsets = offsets.copy()
         """Offset of each cursor in the buffer."""
         self.ends = ends
-        """Offset after each message."""
+        """Offset in the buffer after the end of each message."""
         self.is_valid = np.ones(len(offsets), np.bool_)
         self._buffer = buffer
         self._words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
-        """The eight bytes from each offset of the buffer on, as a word."""
+        """`_words[n]` is the word of the eight bytes that begin at offset n of the buffer."""
 
     def picked(self, indices: NDArray[np.int64]) -> _Cursors:
-        """Copies of the cursors at these indices, which must be valid."""
+        """Copies of the cursors with these indices. All of these cursors must be valid."""
         return _Cursors(self._buffer, self.offsets[indices], self.ends[indices])
 
     def nested(self, size: NDArray[np.int64]) -> _Cursors:
-        """New cursors in the nested messages of `size` bytes that begin at these cursors.
+        """New cursors in the nested messages that begin at these cursors and have `size` bytes.
 
-        They are invalid if the outer message has fewer bytes left.
+        A new cursor is invalid if its nested message does not end within the outer message.
         """
         ends = self.offsets + size
         cursors = _Cursors(self._buffer, self.offsets, np.minimum(ends, self.ends))
@@ -158,13 +160,13 @@ class _Cursors:
         return found
 
     def require(self, key: int) -> None:
-        """Moves past this key. Cursors that are in front of something else become invalid."""
+        """Moves past this key. A cursor that is not in front of this key becomes invalid."""
         found = self.are_at(key)
         self.is_valid &= found
         self.offsets += found
 
     def skip(self, size: NDArray[np.int64] | int) -> None:
-        """Moves by `size` bytes. Cursors with fewer bytes left become invalid."""
+        """Moves by `size` bytes. A cursor with fewer bytes in front of it becomes invalid."""
         after = self.offsets + size
         self.is_valid &= after <= self.ends
         self.offsets = np.minimum(after, self.ends)
@@ -172,28 +174,29 @@ class _Cursors:
     def varint(self, where: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Moves past varints and returns their numbers.
 
-        Cursors for which `where` is false do not move, and their numbers are 0. Cursors in front of
-        a varint of more than eight bytes become invalid.
+        A cursor for which `where` is false does not move, and its number is 0. A cursor in front of
+        a varint of more than eight bytes becomes invalid.
         """
-        # 1. Find the last byte of each varint, the lowest one whose top bit is not set: `stops`
-        #    has the top bits of all such bytes, and `stop` keeps the lowest one.
+        # 1. Find the last byte of each varint, which is the lowest byte without its top bit. `ends`
+        #    marks all bytes without their top bits, and `lowest` only the lowest such byte; both
+        #    mark a byte by its top bit.
         # 2. Clear all bits after the varint, and the top bits.
         # 3. Join the groups of 7 bits.
-        # 4. Leave out the cursors that must not move.
+        # 4. Undo this for cursors that must not move.
         words = self._words[self.offsets]
-        stops = ~words & _ALL_TOP_BITS  # 1
-        stop = stops & (~stops + np.uint64(1))
-        has_stop = stops != 0
-        widths = np.searchsorted(_TOP_BITS, stop) + 1
-        words &= (stop - np.uint64(1)) & ~_ALL_TOP_BITS  # 2
+        ends = ~words & _ALL_TOP_BITS  # 1
+        lowest = ends & (~ends + np.uint64(1))
+        has_end = ends != 0
+        widths = np.searchsorted(_TOP_BITS, lowest) + 1
+        words &= (lowest - np.uint64(1)) & ~_ALL_TOP_BITS  # 2
         for lower, upper, shift in _VARINT_MERGES:  # 3
             words = (words & lower) | ((words & upper) >> shift)
         numbers = words.view(np.int64)
         if where is not None:  # 4
             numbers = np.where(where, numbers, 0)
             widths = np.where(where, widths, 0)
-            has_stop |= ~where
-        self.is_valid &= has_stop
+            has_end |= ~where
+        self.is_valid &= has_end
         self.skip(widths)
         return numbers
 
@@ -210,7 +213,7 @@ class _Cursors:
         return size
 
     def skip_optional_fixed(self, key: int, size: int) -> None:
-        """Moves past this key and its number of `size` bytes, if present."""
+        """Moves past this key and the number after it, which has `size` bytes, if present."""
         found = self.are_at(key)
         self.skip(found * (1 + size))
 
@@ -224,7 +227,7 @@ def _walk_image(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of histograms; accepts those whose arrays are of 8-byte numbers."""
+    """Moves past the fields of histograms; accepts histograms with arrays of 8-byte numbers."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
         content.skip_optional_fixed(key, 8)
     limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
@@ -232,9 +235,9 @@ def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
 
 
 def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
-    """Moves past the fields of tensors; accepts strings, and numbers that cannot be scalars."""
-    # 1. Walk the first dimensions of all shapes, then the second ones, and so on. A tensor may be a
-    #    scalar if all its dimensions have length 1.
+    """Moves past the fields of tensors; accepts strings, and tensors that cannot be scalars."""
+    # 1. Walk the first dimensions of all shapes, then the second dimensions, and so on. A tensor
+    #    may be a scalar if all its dimensions have length 1.
     # 2. Walk the elements, which may be in tensor_content or string_val.
     dtype = content.optional_varint(0x08)
     content.offsets += (has_shape := content.are_at(0x12))  # 1
@@ -263,8 +266,8 @@ def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
 
 
 _WALKS = {_IMAGE: _walk_image, _HISTO: _walk_histo, _TENSOR: _walk_tensor}
-"""Maps the key of a value to the function that walks its content.
+"""Maps the key of a content to the function that walks contents with this key.
 
-The function moves cursors past all fields that writers produce. It returns which values are
-acceptable. Those whose cursors are then invalid or not at the end are not accepted either.
+The function moves cursors past all fields that writers produce, and returns whether each content is
+acceptable. Each cursor must also be valid and at the end of its content afterwards.
 """
