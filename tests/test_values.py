@@ -84,7 +84,7 @@ def test_a_simple_value_is_its_float32_widened() -> None:
 )
 def test_a_scalar_tensor_with_and_without_a_shape(shape: bool) -> None:
     """A tensor without a shape is a scalar."""
-    assert values.scalar(summaries.tensor("a", 2.5, shape=shape)) == 2.5
+    assert values.scalar(summaries.tensor("a", 2.5, with_shape=shape)) == 2.5
 
 
 def test_one_element_of_any_rank_is_a_scalar() -> None:

@@ -1,6 +1,6 @@
 """new_plugin: creates the distribution of a small plugin that works, as a starting point.
 
-The files `*.in` in this folder are its templates, with placeholders such as `{{name}}`.
+The files `*.in` in this folder are templates of its files, with placeholders such as `{{name}}`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ FILES = {
     "index.js": "tbcore_{{name}}/static/index.js",
     "test_plugin.py": "tests/test_{{name}}.py",
 }
-"""Name of a template, without `.in`, to the path of the file that is made from it."""
+"""Maps the name of each template, without `.in`, to the path of the file that is made from it."""
 
 MAX_NAME_CHARACTERS = 50
-"""Length of the longest name, because file systems limit the names of files."""
+"""Maximum number of characters in a name, because file systems limit the names of files."""
 NAME = re.compile(rf"(?=.{{1,{MAX_NAME_CHARACTERS}}}\Z)[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""What the name of a new plugin must match, as a part of the names of its module and, with `-` in
-place of `_`, of its distribution."""
+"""Matches valid names of new plugins.
+
+The name becomes a part of the module's name and, with `-` in place of `_`, of the distribution's.
+"""
 
 RESERVED = {
     RESERVED_NAME: "it is reserved for the page about all plugins",
     "server": "tbcore-server is the distribution of tbcore itself",
     "tbcore": "it is reserved for tbcore itself",
 }
-"""Names that no plugin may have, with the reasons."""
+"""Maps each name that no plugin may have to the reason."""
 
 
 def new_plugin(name: str, parent: Path) -> Path:
@@ -49,7 +51,7 @@ def new_plugin(name: str, parent: Path) -> Path:
     dashed = name.replace("_", "-")
     folder = parent / f"tbcore-{dashed}"
     major, minor = tbcore.__version__.split(".")[:2]
-    words = {
+    replacements = {
         "name": name,
         "dashed": dashed,
         "title": name.replace("_", " ").capitalize(),
@@ -64,10 +66,10 @@ def new_plugin(name: str, parent: Path) -> Path:
     except OSError as error:
         raise TbcoreError(f"{str(folder)!r} cannot be created: {error.strerror}") from None
     for template, path in FILES.items():
-        target = folder / _filled(path, words)
+        target = folder / _filled(path, replacements)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = (TEMPLATES / f"{template}.in").read_text(encoding="utf-8")
-        target.write_text(_filled(text, words), encoding="utf-8")
+        target.write_text(_filled(text, replacements), encoding="utf-8")
     return folder
 
 
@@ -97,5 +99,6 @@ def check_name(name: str) -> None:
         )
 
 
-def _filled(text: str, words: dict[str, str]) -> str:
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: words[found[1]], text)
+def _filled(text: str, replacements: dict[str, str]) -> str:
+    """The text with each placeholder `{{name}}` replaced by `replacements["name"]`."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: replacements[found[1]], text)

@@ -17,7 +17,7 @@ ARGUMENTS = [
 
 
 def find_chromium() -> str | None:
-    """Path of the browser that TBCORE_CHROMIUM names, else of one on the PATH; None without any."""
+    """TBCORE_CHROMIUM if it is set, otherwise the path of a browser on the PATH, or None."""
     path = os.environ.get("TBCORE_CHROMIUM")
     if path:
         return path
@@ -26,7 +26,7 @@ def find_chromium() -> str | None:
 
 
 def launch(playwright: Any, path: str | None, *arguments: str) -> Any:
-    """Starts the browser at a path; if it is None, the one that Playwright has downloaded."""
+    """Starts the browser at a path; None starts the browser that Playwright has downloaded."""
     # Chromium's sandbox does not work for root, as in most containers.
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS, *arguments, *sandbox])

@@ -1,11 +1,11 @@
-"""demo: writes a log directory with a few small training runs, the same ones each time.
+"""demo: writes a log directory with a few small training runs, with the same content each time.
 
     python -m tbcore.testing.demo DIRECTORY
     tbcore serve --logdir DIRECTORY
 
 The data is synthetic, but has features of real runs:
 
-- Each run has sub-runs for training and evaluation, with numbers in both forms, and noisy losses.
+- Each run has sub-runs for training and evaluation, with scalars in both forms, and noisy losses.
 - One loss diverges to infinity and NaN. One job restarts from a checkpoint and repeats some steps.
 - As the loss falls, pictures, clips and sentences become clearer, weights split into two groups,
   and a PR curve improves.
@@ -37,11 +37,11 @@ START_TIME = 1_700_000_000.0
 
 NUM_STEPS = 1000
 EVALUATION_INTERVAL = 50
-"""Steps between two evaluations, and between two points of a run of the sweep."""
+"""Number of steps between two evaluations, and between two points in the sweep."""
 CLIP_INTERVAL = 200
-"""Steps between two logs of audio clips."""
+"""Number of steps between two logs of audio clips."""
 HISTOGRAM_INTERVAL = 25
-"""Steps between two logs of weights."""
+"""Number of steps between two logs of weights."""
 NUM_WEIGHTS = 2000
 NUM_PREDICTIONS = 1000
 PICTURE_SIZE = 48
@@ -64,9 +64,9 @@ CHARTS = {
     },
     "Evaluation": {"accuracy": ["Multiline", ["accuracy$"]]},
 }
-"""Layout of the custom charts of each run: chart to the patterns of its tags."""
+"""Layout of the custom charts of each run, see `summaries.chart_layout`."""
 NUM_SETTINGS = 16
-"""Number of settings of hyperparameters in the sweep."""
+"""Number of settings (combinations of hyperparameters) in the sweep."""
 NUM_SEEDS = 2
 """Number of runs for each setting."""
 
@@ -78,7 +78,7 @@ class DemoRun:
     name: str
     start: float  # seconds after START_TIME
     seconds_per_step: float
-    learning_rate: float  # the largest
+    learning_rate: float  # the largest, after the warm-up
     speed: float  # rate of the exponential decay of the loss, per step
     floor: float  # limit of the loss
     stop_at: int | None = None  # step of a crash, after which it restarts from a checkpoint
@@ -210,7 +210,7 @@ def _write_sweep(folder: Path) -> None:
 
 
 def _open(directory: Path, wall_time: float) -> EventFileWriter:
-    """A writer of a new event file, whose name has the time as that of a real one."""
+    """A writer of a new event file, which has the time in its name, like real event files."""
     path = directory / f"events.out.tfevents.{int(wall_time)}.demo"
     return EventFileWriter(path, wall_time=wall_time)
 
@@ -235,7 +235,7 @@ def _write_training(
     noise: random.Random,
     wall_time: float,
 ) -> None:
-    """Writes the scalars of one training step as `simple_value`, as most libraries do."""
+    """Writes the scalars of one training step in the form of most libraries: `simple_value`."""
     warm_up = min(1.0, (step + 1) / 100)
     decay = 0.5 * (1 + math.cos(math.pi * step / NUM_STEPS))
     scalars = {
@@ -323,7 +323,7 @@ def _write_profile(writer: EventFileWriter, run: DemoRun, step: int, wall_time: 
 def _write_evaluation(
     writer: EventFileWriter, step: int, loss: float, noise: random.Random, wall_time: float
 ) -> None:
-    """Writes the scalars of one evaluation as tensors, as TensorFlow 2 does."""
+    """Writes the scalars of one evaluation in the form of TensorFlow 2: tensors."""
     accuracy = 0.1
     if math.isfinite(loss):
         accuracy = max(0.1, 1 - 0.38 * loss + noise.gauss(0.0, 0.008))

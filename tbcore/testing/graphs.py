@@ -1,4 +1,4 @@
-"""Serialized graphs and run metadata, as TensorFlow logs them."""
+"""Serialized graphs and run metadata, in the form that TensorFlow logs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Node(NamedTuple):
     """The name with its scopes, separated by slashes."""
     op: str
     inputs: Sequence[str] = ()
-    """Names of other nodes: `name:1` is the second output of one, `^name` a control dependency."""
+    """`name` of another node, `name:1` for its second output, `^name` for a control dependency."""
     shape: Sequence[int] | None = None
     """Shape of the output, with -1 for an unknown dimension; None to leave it out."""
     device: str = ""
 
 
 class NodeStats(NamedTuple):
-    """Time and memory that one operation stats in one execution of the graph."""
+    """Time and memory that one operation takes in one execution of the graph."""
 
     name: str
     start: int

@@ -12,8 +12,8 @@ from tbcore.testing import summaries
 from tbcore.testing.writer import WALL_TIME, EventFileWriter, MetadataOn
 
 Points = Mapping[str, Sequence[Any]]
-"""Tag to points. A point is a value, or a tuple (step, value) or (step, value, wall_time); the
-step of a bare value is its position."""
+"""Maps each tag to its points. A point is a tuple (step, value) or (step, value, wall_time), or
+only a value, whose step is then its index in the sequence."""
 
 
 class _Point(NamedTuple):
@@ -45,14 +45,16 @@ def write_run(
     """Writes an event file of a run and returns its path.
 
     Points are written in the order of a training loop: the first points of all tags, then the
-    second ones, and so on. Scalars are written as `simple_value`, or as tensors of `dtype`. With
-    `as_tensors` all values are tensors, and float32 is the default for scalars.
+    second ones, and so on. Scalars are written as `simple_value` or, with a `dtype`, as tensors of
+    this type. With `as_tensors` all values are tensors, and `dtype` is float32 by default.
 
-    The values of `histograms` are samples, those of `images` and `audio` encoded bytes. `graph` and
-    `run_metadata` are serialized messages, and `hparams` is the content of metadata without values.
+    In `histograms` a value is a list of samples, and in `images` and `audio` it is encoded bytes.
+    `graph` is a serialized GraphDef. `run_metadata` maps tags to serialized messages, and `hparams`
+    maps tags to the content of metadata without values.
 
-    Each call writes a new file, which is read after the run's earlier ones, or appends to the file
-    `filename` if it exists. `restart_at` is the step of a START event before the points.
+    Each call writes a new file, which is read after the run's earlier files. If a file `filename`
+    exists, the call appends to this file instead. `restart_at` is the step of a START event that is
+    written before the points.
     """
     directory = Path(logdir) / run
     directory.mkdir(parents=True, exist_ok=True)
@@ -79,14 +81,14 @@ def write_run(
 
     series = [
         (kind, tag, [*_points(points)])
-        for kind, tags in (
+        for kind, points_by_tag in (
             ("scalar", scalars),
             ("histogram", histograms),
             ("image", images),
             ("audio", audio),
             ("text", texts),
         )
-        for tag, points in (tags or {}).items()
+        for tag, points in (points_by_tag or {}).items()
     ]
     with EventFileWriter(
         directory / filename, file_version=file_version, wall_time=wall_time, metadata=metadata

@@ -1,8 +1,9 @@
-"""Functions that make summary values as frameworks log them.
+"""Functions that make summary values in the forms that frameworks log.
 
-Each returns one `Summary.Value`. Most data has two forms on disk: a field of its own
-(`simple_value`, `histo`, `image`, `audio`), and a tensor whose metadata names a plugin. Here each
-tensor has the metadata; an `EventFileWriter` may remove it from later values of a tag.
+The functions that take a tag return a `Summary.Value`; `tensor_proto`, `metadata`, `png` and `wav`
+return a part of one. Most data has two forms on disk: a field of its own (`simple_value`, `histo`,
+`image`, `audio`), and a tensor whose metadata names a plugin. The functions add this metadata to
+each tensor; an `EventFileWriter` may remove it from later values of a tag.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}
 
 Domain = Sequence[float] | Sequence[str] | Sequence[bool] | tuple[float, float]
-"""The valid values of a hyperparameter: a list of them, or a tuple (lowest, highest)."""
+"""The valid values of a hyperparameter: a list of values, or a tuple (lowest, highest)."""
 
 WAV_ENCODING = b"\x10\x0b"
 """Plugin content of audio metadata for WAV: field 2 (`encoding`) with value 11."""
@@ -33,9 +34,9 @@ class _DataType(NamedTuple):
     number: int
     """Value in the enum DataType."""
     dtype: str
-    """dtype of the numbers in `tensor_content`."""
+    """numpy dtype of the numbers in `tensor_content`."""
     field: str
-    """Name of the repeated field of TensorProto for numbers of the type."""
+    """Name of the repeated field of TensorProto for numbers of this type."""
 
 
 DATA_TYPES = {
@@ -60,20 +61,21 @@ DATA_TYPES = {
     "uint32": _DataType(22, "<u4", "uint32_val"),
     "uint64": _DataType(23, "<u8", "uint64_val"),
 }
-"""The numeric types of a tensor by name. (For strings, see `string_tensor`.)
+"""Maps the name of each numeric type to its form in a TensorProto. For strings: `string_tensor`.
 
-Values of the quantized types `q...` are the integers that are stored. tbcore and TensorBoard keep
-such tensors, but tbcore does not decode them. Source: types.proto and tensor.proto.
+For the quantized types `q...`, pass the integers as stored, not the real numbers that the integers
+represent. tbcore and TensorBoard keep such tensors, but tbcore does not decode them. Source:
+types.proto and tensor.proto.
 """
 
 
 def scalar(
     tag: str, value: float, *, dtype: str | None = None, content: bool = False
 ) -> Summary.Value:
-    """One number: `simple_value`, or with a `dtype` a tensor of plugin `scalars`.
+    """One number, as `simple_value` or, with a `dtype`, as a tensor of the plugin `scalars`.
 
-    `dtype` is a name in DATA_TYPES. With `content` the number is in the tensor's `tensor_content`,
-    else in the repeated field for its type.
+    `dtype` is a name in DATA_TYPES. If `content` is true, the tensor has the number as bytes in the
+    field `tensor_content`, otherwise in the repeated field for its type.
     """
     if dtype is None:
         return Summary.Value(tag=tag, simple_value=value)
@@ -87,8 +89,9 @@ def histogram(
 ) -> Summary.Value:
     """A histogram of the samples with buckets of equal width.
 
-    It is a `histo` with right edges and counts, or a float64 tensor of shape (num_buckets, 3) with
-    rows of left edge, right edge and count. Without samples it has no buckets.
+    The value is a `histo` with right edges and counts or, with `as_tensor`, a float64 tensor of
+    shape (num_buckets, 3), whose rows are left edge, right edge and count. Without samples, there
+    are no buckets.
     """
     data = np.asarray(samples, np.float64).ravel()
     counts, edges = np.histogram(data, num_buckets if data.size else 1)
@@ -118,10 +121,10 @@ def image(
     height: int | None = None,
     as_tensor: bool = False,
 ) -> Summary.Value:
-    """An encoded image, or with `as_tensor` several of the same size.
+    """One encoded image or, with `as_tensor`, any number of encoded images of the same size.
 
-    `width` and `height` are in pixels; without them, they are read from the header of a PNG. The
-    tensor has the strings width, height, first image, second image and so on.
+    `width` and `height` are in pixels; if one is None, both are read from the header of a PNG. The
+    strings of the tensor are the width, the height, the first image, the second image and so on.
     """
     images = [encoded] if isinstance(encoded, bytes) else list(encoded)
     if width is None or height is None:
@@ -151,19 +154,19 @@ def audio(
     content_type: str = "audio/wav",
     as_tensor: bool = False,
 ) -> Summary.Value:
-    """An encoded clip, or with `as_tensor` several, each with a label.
+    """One encoded clip or, with `as_tensor`, any number of encoded clips with labels.
 
-    The tensor has rows of clip and label, of shape (num_clips, 2), and metadata for WAV.
-    `sample_rate` in hertz, `length_frames` and `content_type` are written to the field `audio`
-    only.
+    The tensor has the shape (num_clips, 2), with a clip and its label in each row, and metadata for
+    WAV. A clip after the end of `labels` has the label "". `sample_rate` in hertz, `length_frames`
+    and `content_type` are only written without `as_tensor`, to the field `audio`.
     """
     clips = [encoded] if isinstance(encoded, bytes) else list(encoded)
     if as_tensor:
-        texts = [*labels, *[""] * (len(clips) - len(labels))]
+        all_labels = [*labels, *[""] * (len(clips) - len(labels))]
         strings = [
             part
-            for clip, text_ in zip(clips, texts, strict=True)
-            for part in (clip, text_.encode())
+            for clip, label in zip(clips, all_labels, strict=True)
+            for part in (clip, label.encode())
         ]
         return string_tensor(
             tag,
@@ -196,14 +199,14 @@ def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summ
 
 
 def metadata_only(tag: str, plugin_name: str, plugin_content: bytes = b"") -> Summary.Value:
-    """Metadata without a value, as hyperparameters are logged."""
+    """Metadata without a value, the form in which hyperparameters are logged."""
     return Summary.Value(tag=tag, metadata=metadata(plugin_name, plugin_content))
 
 
 def pr_curve(
     tag: str, labels: ArrayLike, predictions: ArrayLike, *, num_thresholds: int = 11
 ) -> Summary.Value:
-    """A precision-recall curve, as TensorBoard's plugin `pr_curves` logs it.
+    """A precision-recall curve, in the form that TensorBoard's plugin `pr_curves` logs.
 
     `labels` are true or false, and `predictions`, of the same length, are in [0, 1]. The tensor is
     float32 of shape (6, num_thresholds). Its rows are true positives, false positives, true
@@ -211,7 +214,7 @@ def pr_curve(
     """
     # 1. Predict true where a prediction is at least the threshold: shape (num_thresholds, n).
     # 2. Count the four outcomes at each threshold.
-    # 3. Stack them with precision and recall, which are 0 where they would be 0 / 0.
+    # 3. Stack the counts with precision and recall, where 0 / 0 becomes 0.
     truth = np.asarray(labels, bool).ravel()
     thresholds = np.linspace(0, 1, num_thresholds)
     predicted = np.asarray(predictions, np.float64).ravel() >= thresholds[:, None]  # 1
@@ -235,9 +238,10 @@ def experiment(
     description: str = "",
     created: float = 0.0,
 ) -> Summary.Value:
-    """The hyperparameters and metrics of an experiment, for a run above those of its sessions.
+    """The hyperparameters and metrics of an experiment.
 
-    `hparams` maps names to valid values. `metrics` are tags of scalars. `created` is in seconds
+    Log it in the run whose directory contains the runs of the sessions. `hparams` maps the name of
+    each hyperparameter to its valid values. `metrics` are tags of scalars. `created` is in seconds
     since the epoch.
     """
     content = bytes_field(1, description) + double_field(3, created)
@@ -260,7 +264,10 @@ def experiment(
 def session_start(
     hparams: Mapping[str, float | str | bool], *, group: str = "", start: float = 0.0
 ) -> Summary.Value:
-    """The hyperparameters of a run, logged at its start; `start` is in seconds since the epoch."""
+    """The hyperparameters of a run, logged at its start.
+
+    `group` is the name of a session group. `start` is in seconds since the epoch.
+    """
     fields = [
         bytes_field(1, bytes_field(1, name) + bytes_field(2, _hparam(value)))
         for name, value in hparams.items()
@@ -282,13 +289,16 @@ def tensor(
     *,
     dtype: str = "float32",
     content: bool = False,
-    shape: bool = True,
+    with_shape: bool = True,
     plugin_name: str = "",
     plugin_content: bytes = b"",
     data_class: DataClass = "unknown",
 ) -> Summary.Value:
-    """A numeric tensor of any shape, with metadata if `plugin_name` is set."""
-    proto = tensor_proto(values, dtype, content=content, shape=shape)
+    """A numeric tensor of any shape, with metadata if `plugin_name` is set.
+
+    `content` and `with_shape` select how the tensor is stored, see `tensor_proto`.
+    """
+    proto = tensor_proto(values, dtype, content=content, with_shape=with_shape)
     return _with_metadata(
         Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
     )
@@ -303,7 +313,7 @@ def string_tensor(
     plugin_content: bytes = b"",
     data_class: DataClass = "unknown",
 ) -> Summary.Value:
-    """A tensor of byte strings in row-major order; it is one-dimensional if `shape` is None."""
+    """A tensor of byte strings in row-major order, one-dimensional if `shape` is None."""
     proto = TensorProto(dtype=7, string_val=strings)  # type: ignore[arg-type]
     proto.tensor_shape.SetInParent()
     for size in (len(strings),) if shape is None else shape:
@@ -336,17 +346,18 @@ def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summa
 
 
 def tensor_proto(
-    values: ArrayLike, dtype: str, *, content: bool = False, shape: bool = True
+    values: ArrayLike, dtype: str, *, content: bool = False, with_shape: bool = True
 ) -> TensorProto:
-    """A numeric TensorProto, with its numbers in the repeated field for their type.
+    """A numeric TensorProto.
 
-    With `content` they are in `tensor_content` instead. Without `shape` the message has no shape,
-    as some writers log a scalar.
+    If `content` is true, the numbers are stored as bytes in the field `tensor_content`, otherwise
+    in the repeated field for their type. If `with_shape` is false, the message has no shape; some
+    writers leave out the shape of a scalar.
     """
     data_type = DATA_TYPES[dtype]
     array = _as_stored(values, dtype)
     proto = TensorProto(dtype=data_type.number)  # type: ignore[arg-type]
-    if shape:
+    if with_shape:
         proto.tensor_shape.SetInParent()
         for size in array.shape:
             proto.tensor_shape.dim.add(size=size)
@@ -377,7 +388,7 @@ def metadata(
 
 
 def png(width: int = 1, height: int = 1, rgb: tuple[int, int, int] = (255, 128, 0)) -> bytes:
-    """The content of a PNG file with one colour."""
+    """The content of a PNG file whose pixels all have the same colour."""
     rows = (b"\x00" + bytes(rgb) * width) * height
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
@@ -420,11 +431,11 @@ def _with_metadata(
 
 
 def _as_stored(values: ArrayLike, dtype: str) -> NDArray[Any]:
-    """The values as an array of the dtype that `tensor_content` has."""
+    """The values as an array of the dtype in which `tensor_content` stores them."""
     if dtype != "bfloat16":
         return np.asarray(values, dtype=DATA_TYPES[dtype].dtype)
-    # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. The lower half of a
-    # NaN is cut off instead, because rounding would make it infinity.
+    # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. A NaN is not
+    # rounded, which could make it infinity; its lower half is cut off.
     bits = np.asarray(values, "<f4").view("<u4")
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(np.asarray(values, "<f4")), (bits >> 16) | 0x40, rounded).astype("<u2")

@@ -33,8 +33,9 @@ class EventFileWriter:
     """Appends events to one file.
 
     A new file starts with an event that has the version of the format. Events without an explicit
-    wall time are one second apart. `metadata` selects the records that keep the metadata of their
-    tag: the "first" of this writer, "every" one, or "never" any.
+    wall time are one second apart. `metadata` selects the values that are written with their
+    metadata: the "first" value of each tag that this writer writes, "every" value, or none
+    ("never").
 
     Written bytes are in the file after `flush()`, `close()` or the end of a `with` block.
     """
@@ -56,6 +57,7 @@ class EventFileWriter:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._metadata_on = metadata
         self._described: set[str] = set()
+        """Tags for which a value with metadata was passed to this writer."""
         num_events = _num_records(self.path) if self.path.exists() else 0
         self._next_wall_time = wall_time + num_events
         self._file = self.path.open("ab")
@@ -72,7 +74,10 @@ class EventFileWriter:
         content: bool = False,
         wall_time: float | None = None,
     ) -> None:
-        """Writes one number: `simple_value`, or a tensor of the given dtype."""
+        """Writes one number, as `simple_value` or, with a `dtype`, as a tensor.
+
+        If `content` is true, the tensor has the number as bytes, see `summaries.scalar`.
+        """
         self.add_summary(
             step, summaries.scalar(tag, value, dtype=dtype, content=content), wall_time=wall_time
         )
@@ -100,7 +105,7 @@ class EventFileWriter:
         as_tensor: bool = False,
         wall_time: float | None = None,
     ) -> None:
-        """Writes a PNG image; with `as_tensor` it may be several."""
+        """Writes a PNG image or, with `as_tensor`, any number of them."""
         self.add_summary(
             step, summaries.image(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
         )
@@ -114,7 +119,7 @@ class EventFileWriter:
         as_tensor: bool = False,
         wall_time: float | None = None,
     ) -> None:
-        """Writes a clip; with `as_tensor` it may be several."""
+        """Writes an audio clip or, with `as_tensor`, any number of them."""
         self.add_summary(
             step, summaries.audio(tag, encoded, as_tensor=as_tensor), wall_time=wall_time
         )
@@ -137,7 +142,10 @@ class EventFileWriter:
         plugin_content: bytes = b"",
         wall_time: float | None = None,
     ) -> None:
-        """Writes a numeric tensor of any shape, with metadata if `plugin_name` is set."""
+        """Writes a numeric tensor of any shape, with metadata if `plugin_name` is set.
+
+        If `content` is true, the tensor has its numbers as bytes, see `summaries.tensor_proto`.
+        """
         value = summaries.tensor(
             tag,
             values,
@@ -158,8 +166,8 @@ class EventFileWriter:
             event.summary.value.append(value)
             if not value.HasField("metadata"):
                 continue
-            described = value.tag in self._described
-            if self._metadata_on == "never" or (self._metadata_on == "first" and described):
+            is_described = value.tag in self._described
+            if self._metadata_on == "never" or (self._metadata_on == "first" and is_described):
                 event.summary.value[-1].ClearField("metadata")
             self._described.add(value.tag)
         self._add(event, wall_time)
@@ -206,7 +214,7 @@ class EventFileWriter:
     def add_event(self, event: Event | None = None, **fields: Any) -> None:
         """Writes any event, given as a message or by its fields.
 
-        A message is written as it is. An event of fields without `wall_time` gets the next one.
+        A message is written unchanged. If `fields` has no `wall_time`, the event gets the next one.
         """
         if event is not None:
             self.add_record(event.SerializeToString())
@@ -217,8 +225,8 @@ class EventFileWriter:
     def add_record(self, payload: bytes, *, damage: Damage | None = None) -> None:
         """Writes a record with any payload.
 
-        `damage` makes the record invalid: with a wrong checksum of its "length" or of its
-        "payload", or without its second half ("torn"), as while a program writes it.
+        `damage` makes the record invalid: "length" and "payload" give this part a wrong checksum,
+        and "torn" leaves out the second half of the record, as if a program were still writing it.
         """
         record = bytearray(record_bytes(payload))
         if damage == "length":
@@ -230,7 +238,7 @@ class EventFileWriter:
         self.add_bytes(bytes(record))
 
     def add_bytes(self, data: bytes) -> None:
-        """Writes bytes as they are, such as part of a record, or bytes that are not one."""
+        """Writes bytes unchanged, such as a part of a record, or bytes that are no record."""
         self._file.write(data)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""A plugin that does nothing. Its tab is opened to close that of the plugin under test."""
+"""A plugin that does nothing. The suite opens its tab to close the tab under test."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tbcore.testing.conformance.servers import PREFIX, RaisedErrors, RunningServ
 from tbcore.testing.conformance.subject import Subject, find_subject
 
 MAX_PAIRS = 40
-"""Series of one log directory with which each route is probed."""
+"""Maximum number of (run, tag) pairs of one log directory with which each route is probed."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def all_subjects(request: pytest.FixtureRequest) -> dict[str, Subject]:
-    """The plugins of all --plugin options, by argument; the same servers have all of them."""
+    """Maps the argument of each --plugin option to the plugin. Every server has all of them."""
     names = request.config.getoption("tbcore_plugin")
     return {name: find_subject(name) for name in names}
 
@@ -46,7 +46,7 @@ def subject(request: pytest.FixtureRequest, all_subjects: dict[str, Subject]) ->
 
 @pytest.fixture(scope="session")
 def plugin(subject: Subject) -> Subject:
-    """The plugin under test; skips the test if it failed to load, which `test_it_loads` reports."""
+    """The plugin under test. If it failed to load (see `test_it_loads`), the test is skipped."""
     if subject.plugin is None:
         pytest.skip(f"plugin {subject.name!r} could not be loaded; see test_it_loads")
     return subject
@@ -58,7 +58,7 @@ def logs(
     all_subjects: dict[str, Subject],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Logs]:
-    """A function from a name to a log directory, which is written at the first call."""
+    """A function that returns the log directory with a name, which it writes at the first call."""
     own_logs = request.config.getoption("tbcore_plugin_logs")
     claims = [claim for one in all_subjects.values() for claim in one.claims]
     extra = ExtraData(claims, Path(own_logs).resolve() if own_logs else None)
@@ -77,7 +77,7 @@ def logs(
 def server(
     logs: Callable[[str], Logs], all_subjects: dict[str, Subject]
 ) -> Iterator[Callable[..., RunningServer]]:
-    """A function from the name of a log directory, and a path prefix, to a running server."""
+    """A function that returns a running server for a log directory's name and a path prefix."""
     plugins = {one.name: one.plugin for one in all_subjects.values() if one.plugin}
     [plugins[blank.NAME]] = load_plugins(only=(), extra={blank.NAME: blank})
     running: dict[tuple[str, str], RunningServer] = {}
@@ -96,7 +96,7 @@ def server(
 
 @pytest.fixture(scope="session")
 def prober(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Prober]]:
-    """A function from the name of a log directory, and a path prefix, to a client of its server."""
+    """A function that returns a client of the server that `server` returns for the arguments."""
     made: dict[tuple[str, str], Prober] = {}
     with RaisedErrors() as errors:
 
@@ -112,7 +112,7 @@ def prober(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Probe
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A running Chromium; without one, tests of the page are skipped, as the summary reports."""
+    """A running Chromium. If there is none, tests of the page are skipped; the summary says why."""
     try:
         from playwright import sync_api
     except ImportError:
@@ -147,7 +147,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def visits(plugin: Subject, server: Callable[[str], RunningServer], request: Any) -> Visits:
-    """Visits to the plugin's tab, made in the browser when a test needs them."""
+    """Visits to the plugin's tab. Each is made in the browser when a test first needs it."""
     if not plugin.has_page:
         pytest.skip(f"plugin {plugin.name!r} has no module, so it has no tab")
     visits = Visits(request.getfixturevalue("browser"), server, plugin.name)

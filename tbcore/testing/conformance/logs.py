@@ -21,9 +21,9 @@ from tbcore.testing import graphs, summaries
 from tbcore.testing.writer import EventFileWriter
 
 NUM_TAGS_IN_MANY = 10_000
-"""Tags of each kind in the log directory `many`."""
+"""Number of tags of each kind in the log directory `many`."""
 MAX_EXTRA_TAGS = 20
-"""Tags of the author's own logs that are also written with other names."""
+"""Maximum number of tags in the author's logs whose first values the suite also writes itself."""
 
 KNOWN_PLUGIN_NAMES = {
     *("", "scalars", "histograms", "images", "audio", "text", "pr_curves", "hparams", "graphs"),
@@ -32,8 +32,11 @@ KNOWN_PLUGIN_NAMES = {
 }
 """Plugin names in metadata for which the suite writes valid values."""
 
-GUESSES = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
-"""Ends of the tags of values for a plugin name whose format the suite does not know."""
+GUESSED_TAG_ENDS = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
+"""Ends of the tags of guessed values.
+
+A value is guessed if the suite does not know the format of its plugin name.
+"""
 
 MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
 """Markup that adds an element with the id `tbcore-markup` to a page that uses it as HTML."""
@@ -74,7 +77,7 @@ ODD_RUNS = [
     "new\nline",
     200 * "x",
 ]
-"""Names of runs. They are directories, so a `/` in a name separates two."""
+"""Names of runs. Runs are directories, so a `/` in a name separates two directories."""
 
 ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
 
@@ -85,8 +88,8 @@ class Logs:
 
     name: str
     logdir: Path
-    guesses: Sequence[str] = ()
-    """Parts of tags whose values are in a guessed format, which the plugin may reject."""
+    guessed_tags: Sequence[str] = ()
+    """Parts of the tags of guessed values, which the plugin may reject; see GUESSED_TAG_ENDS."""
     multiplexer: Multiplexer = field(default_factory=Multiplexer)
     _num_added: int = 0
 
@@ -106,10 +109,10 @@ class Logs:
         self.reload()
 
     def pairs(self, claims: Claims, limit: int) -> list[tuple[str, str]]:
-        """Pairs of run and tag that the claims match.
+        """(Run, tag) pairs that the claims match.
 
-        Each tag is in a pair, up to `limit` pairs, which are then spread evenly over all tags. Each
-        run is in a pair, even beyond the limit.
+        There is one pair for each tag; if there are more than `limit` tags, for `limit` of them at
+        even distances. Then there is one more pair for each run that is not in a pair yet.
         """
         tags = self.multiplexer.tags(claims)
         run_of: dict[str, str] = {}
@@ -130,17 +133,17 @@ class ExtraData:
     claims: Claims = (Claim(),)
     """The claims of all plugins under test."""
     logdir: Path | None = None
-    """Event files of the plugin's author, or None."""
+    """Folder with event files of the plugin's author, or None."""
 
     @property
     def plugin_names(self) -> list[str]:
-        """Plugin names in claims for which the suite knows no format; it writes various tensors."""
+        """Plugin names in claims whose format the suite does not know, and for which it guesses."""
         return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN_PLUGIN_NAMES)
 
     @property
-    def guesses(self) -> list[str]:
-        """Parts of the tags of those tensors."""
-        return [f"{name}/{what}" for name in self.plugin_names for what in GUESSES]
+    def guessed_tags(self) -> list[str]:
+        """Parts of the tags of guessed values."""
+        return [f"{name}/{end}" for name in self.plugin_names for end in GUESSED_TAG_ENDS]
 
     def values(self) -> list[Summary.Value]:
         """The first value of each tag in the author's logs, up to MAX_EXTRA_TAGS tags."""
@@ -158,7 +161,7 @@ def write_logs(name: str, folder: Path, extra: ExtraData) -> Logs:
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, extra)
-    logs = Logs(name, logdir, extra.guesses)
+    logs = Logs(name, logdir, extra.guessed_tags)
     if name == "gone":
         shutil.rmtree(logdir)
     return logs
@@ -178,13 +181,13 @@ def _plain(logdir: Path, extra: ExtraData) -> None:
             "nesterov": [True, False],
         }
         writer.add_summary(0, summaries.experiment(domains, ["loss/simple", "accuracy"]))
-    for number, run in enumerate(("train", "deep/eval")):
+    for index, run in enumerate(("train", "deep/eval")):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
-            _write_session(writer, number, writer.path.parent.name)
+            _write_session(writer, index, writer.path.parent.name)
             for step in range(6):
-                values = [*_every_kind("{}", step), *_values_for(extra.plugin_names, "{}")]
+                values = [*_every_kind("{}", step), *_guessed_values(extra.plugin_names, "{}")]
                 writer.add_summary(step, *values, *own_values)
-                writer.add_scalar("accuracy", step / 10 + number / 20, step)
+                writer.add_scalar("accuracy", step / 10 + index / 20, step)
             writer.add_summary(6, summaries.session_end())
     if extra.logdir is not None:
         shutil.copytree(extra.logdir, logdir / "given")
@@ -192,7 +195,7 @@ def _plain(logdir: Path, extra: ExtraData) -> None:
 
 def _numbers(logdir: Path, extra: ExtraData) -> None:
     """NaN, infinities, extreme steps and times."""
-    for number, run in enumerate(("train", "eval")):
+    for index, run in enumerate(("train", "eval")):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
             hparams = {"lr": math.nan, "momentum": math.inf, "decay": -math.inf, "layers": 2.0}
             writer.add_summary(0, summaries.session_start(hparams, start=math.nan))
@@ -207,8 +210,8 @@ def _numbers(logdir: Path, extra: ExtraData) -> None:
                 writer.add_text("extreme text", "text", step, wall_time=wall_time)
             values = [float("nan") for _ in range(3)]
             for name in extra.plugin_names:
-                writer.add_tensor(f"{name}/NaN", values, number, plugin_name=name)
-                writer.add_tensor(f"{name}/one NaN", math.nan, number, plugin_name=name)
+                writer.add_tensor(f"{name}/NaN", values, index, plugin_name=name)
+                writer.add_tensor(f"{name}/one NaN", math.nan, index, plugin_name=name)
 
 
 def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -> None:
@@ -231,17 +234,17 @@ def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -
 def _names(logdir: Path, extra: ExtraData) -> None:
     """Runs and tags with names that are markup, paths or quotes, or very long."""
     own_values = extra.values()
-    for number, run in enumerate(ODD_RUNS):
+    for index, run in enumerate(ODD_RUNS):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
-            _write_session(writer, number, run)
-            # The first run has all tags, the others one of each group of tags.
+            _write_session(writer, index, run)
+            # The first run has all tags. Each tag is also in one of the other runs.
             for position, tag in enumerate(ODD_TAGS):
-                if number and position % (len(ODD_RUNS) - 1) != number - 1:
+                if index and position % (len(ODD_RUNS) - 1) != index - 1:
                     continue
-                own = tag.replace("{", "{{").replace("}", "}}")
-                # One value with the name itself, the others with their kind after the name.
-                values = [summaries.scalar(tag, 0.5), *_every_kind(f"{own}{{}}", 0)]
-                values += _values_for(extra.plugin_names, f"{own}{{}}")
+                escaped = tag.replace("{", "{{").replace("}", "}}")
+                # One value has exactly this tag; in all other tags a kind follows it.
+                values = [summaries.scalar(tag, 0.5), *_every_kind(f"{escaped}{{}}", 0)]
+                values += _guessed_values(extra.plugin_names, f"{escaped}{{}}")
                 values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
                 for step in range(2):
                     writer.add_summary(step, *values)
@@ -249,7 +252,7 @@ def _names(logdir: Path, extra: ExtraData) -> None:
 
 def _many(logdir: Path, extra: ExtraData) -> None:
     """Ten thousand tags of each kind."""
-    own_values = [*_values_for(extra.plugin_names, "{}"), *extra.values()[:3]]
+    own_values = [*_guessed_values(extra.plugin_names, "{}"), *extra.values()[:3]]
     forms = [
         [v for v in (*_every_kind("{}", 0, form=form), *own_values) if _is_claimed(v, extra.claims)]
         for form in (0, 1)
@@ -296,9 +299,9 @@ def _odd(logdir: Path, extra: ExtraData) -> None:
         writer.add_record(b"the rest of a record is missing", damage="torn")
 
 
-def _write_session(writer: EventFileWriter, number: int, name: str) -> None:
+def _write_session(writer: EventFileWriter, index: int, name: str) -> None:
     """Writes hyperparameters, a graph, run metadata and a Keras model, which are logged once."""
-    hparams = {"lr": 0.1**number, "optimizer": ("adam", "sgd")[number % 2], "nesterov": True}
+    hparams = {"lr": 0.1**index, "optimizer": ("adam", "sgd")[index % 2], "nesterov": True}
     writer.add_summary(0, summaries.session_start({**hparams, name[:50]: 1.0}))
     nodes = [
         graphs.Node("input", "Placeholder", shape=(-1, 4)),
@@ -320,7 +323,11 @@ def _write_session(writer: EventFileWriter, number: int, name: str) -> None:
 
 
 def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
-    """Yields one value of each kind, in both forms or in one; `tag` is a format for their tags."""
+    """Yields one value of each kind.
+
+    `tag` is a format string for the tags. Of the kinds with two forms on disk, `form` 0 selects
+    fields such as `histo`, 1 tensors, and None both.
+    """
     name = tag.format
     samples = np.linspace(-1, 1 + step, 20)
     if form in (0, None):
@@ -340,8 +347,8 @@ def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Sum
     yield summaries.tensor(name("values/tensor"), [[1.0, 2.0], [3.0, 4.0]])
 
 
-def _values_for(names: Sequence[str], tag: str) -> list[Summary.Value]:
-    """Various values for plugin names whose format the suite does not know."""
+def _guessed_values(names: Sequence[str], tag: str) -> list[Summary.Value]:
+    """Values for plugin names whose format the suite does not know; `tag` as in `_every_kind`."""
     return [
         value
         for name in names
@@ -364,7 +371,7 @@ def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
 
 
 def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
-    """Whether a claim matches the value, as a scalar or not."""
+    """Whether any claim matches the value, whether or not the value counts as a scalar."""
     field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 
@@ -389,4 +396,4 @@ WRITERS: dict[str, Callable[[Path, ExtraData], None]] = {
     "odd": _odd,
     "gone": _plain,
 }
-"""Name of a log directory to the function that writes it."""
+"""Maps the name of each log directory to the function that writes it. `gone` is deleted later."""

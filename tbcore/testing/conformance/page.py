@@ -16,28 +16,35 @@ from tbcore.testing.conformance.blank import NAME as BLANK
 from tbcore.testing.conformance.servers import RunningServer
 
 WIDE = {"width": 1400, "height": 900}
+"""Size of most windows, in pixels."""
 NARROW = {"width": 400, "height": 800}
+"""Size of the window in `Visits.narrow`, in pixels."""
 OPEN_TIMEOUT_MS = 20_000
-"""Time in which a tab must show something, even on a busy machine."""
+"""Maximum time until a tab shows something, even on a busy machine."""
 QUIET_TIMEOUT_MS = 5_000
-"""Time after that in which requests should stop. A tab that goes on is tested in that state."""
+"""Maximum time to wait until a tab that shows something has no pending requests.
+
+If a tab keeps sending requests, the tests go on regardless.
+"""
 MIN_CONTRAST = 3.0
 """Lowest contrast between a text and its background. WCAG requires 4.5, or 3 for large text."""
-NUM_WARM_UP_ROUNDS, NUM_ROUNDS = 5, 15
-"""How often a tab is opened and closed before the first count of nodes and listeners, and between
-the first and the last."""
+NUM_WARM_UP_ROUNDS = 5
+"""Number of times that a tab is opened and closed before nodes and listeners are first counted."""
+NUM_ROUNDS = 15
+"""Number of times that a tab is opened and closed between the first and the last count."""
 STABLE_TIMEOUT_SECONDS = 5.0
-"""Time in which two counts of nodes and listeners in a row must be equal."""
+"""Maximum time to wait for two equal counts in a row; the last count is used after that."""
 MAX_GROWTH_PER_ROUND = 1
-"""Nodes or listeners that may remain after each round; the browser itself leaves fewer."""
+"""Maximum number of nodes, and of listeners, that a round may leave. The browser leaves fewer."""
 
 CONTROLS = {
     *("button", "checkbox", "combobox", "link", "listbox", "menuitem", "menuitemcheckbox"),
     *("menuitemradio", "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox"),
 }
-"""ARIA roles of controls, which must have names."""
+"""ARIA roles of controls. Each control must have a name."""
 
 WATCH = Path(__file__).parent / "static" / "watch.js"
+"""A script that runs before the scripts of the page, and records what they do."""
 
 
 @dataclass
@@ -49,7 +56,8 @@ class TabErrors:
     console: list[str] = field(default_factory=list)
     """Errors in the console, and uncaught exceptions."""
     failed_requests: list[str] = field(default_factory=list)
-    """Requests with a status of 4xx or 5xx, except for values that a plugin may reject."""
+    """Requests with a status of 4xx or 5xx. A 404 for a guessed value (see `Logs.guessed_tags`) is
+    not included."""
     blocked: list[str] = field(default_factory=list)
     """Violations of the page's content policy, and requests to other hosts."""
     outside_prefix: list[str] = field(default_factory=list)
@@ -75,13 +83,17 @@ class Tab:
         self.page = self._context.new_page()
 
     def open(self, hash: str = "") -> Tab:
-        """Opens the tab and waits until it shows something and has no pending requests."""
+        """Opens the tab and calls `wait`. The address ends with `hash` or the plugin's name."""
         self.page.goto(f"{self._root}#{hash or self._name}")
         self.wait()
         return self
 
     def wait(self) -> None:
-        """Waits until the tab shows something and has no pending requests, or has failed."""
+        """Waits until the tab shows something and has no pending requests, or has failed.
+
+        Afterwards `errors` has the error notices of the shell and, if the wait timed out, whether
+        the tab shows anything.
+        """
         for test, timeout in (
             (f"() => watch.isDrawn({self._name!r}) || watch.notices().length", OPEN_TIMEOUT_MS),
             (f"() => watch.isReady({self._name!r}, 250)", QUIET_TIMEOUT_MS),
@@ -98,13 +110,13 @@ class Tab:
         self.errors.notices += self.page.evaluate("() => watch.notices()")
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Calls a function of watch.js and returns its result."""
+        """The result of a function of watch.js, called by default with the plugin's name."""
         return self.page.evaluate(
             f"(args) => watch[{function!r}](...args)", list(arguments) or [self._name]
         )
 
     def unlabelled_controls(self) -> list[str]:
-        """The HTML of those controls in the tab that have no name for screen readers."""
+        """The HTML of each control in the tab that has no name for screen readers."""
         session = self._context.new_cdp_session(self.page)
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         found = []
@@ -114,37 +126,39 @@ class Tab:
             if str(node.get("name", {}).get("value", "")).strip():
                 continue
             backend = {"backendNodeId": node["backendDOMNodeId"]}
-            handle = session.send("DOM.resolveNode", backend)["object"]["objectId"]
-            shown = session.send(
+            object_id = session.send("DOM.resolveNode", backend)["object"]["objectId"]
+            # Only elements of the tab are in a shadow root; the shell's controls get "".
+            html = session.send(
                 "Runtime.callFunctionOn",
                 {
-                    "objectId": handle,
+                    "objectId": object_id,
                     "functionDeclaration": "function () { return this.getRootNode() instanceof "
                     "ShadowRoot ? this.outerHTML.slice(0, 160) : '' }",
                     "returnByValue": True,
                 },
             )["result"]["value"]
-            if shown:
-                found.append(shown)
+            if html:
+                found.append(html)
         session.detach()
         return found
 
     def counters(self) -> dict[str, int]:
-        """The numbers of DOM nodes and listeners in memory, including detached ones.
+        """Counts of the DOM nodes and the listeners in memory, including those of detached nodes.
 
-        Waits until they are stable: closed players and aborted requests are freed some time later.
+        Counts again until two counts in a row are equal, since closed players and aborted requests
+        are freed some time later, or until STABLE_TIMEOUT_SECONDS have passed.
         """
         session = self._context.new_cdp_session(self.page)
         deadline = time.monotonic() + STABLE_TIMEOUT_SECONDS
-        before: dict[str, int] = {}
+        previous: dict[str, int] = {}
         while True:
             for _ in range(2):
                 session.send("HeapProfiler.collectGarbage")
             counters: dict[str, int] = session.send("Memory.getDOMCounters")
-            if counters == before or time.monotonic() > deadline:
+            if counters == previous or time.monotonic() > deadline:
                 session.detach()
                 return counters
-            before = counters
+            previous = counters
             time.sleep(0.3)
 
     def close(self) -> None:
@@ -176,11 +190,11 @@ class Tab:
     def _on_response(self, response: Any) -> None:
         if response.status >= 400 and response.url.startswith(self._root):
             request = response.request
-            parameters = unquote_plus(response.url) + (request.post_data or "")
+            request_text = unquote_plus(response.url) + (request.post_data or "")
             if response.status == 404 and any(
-                tag in parameters for tag in self._server.logs.guesses
+                tag in request_text for tag in self._server.logs.guessed_tags
             ):
-                return
+                return  # The plugin may reject a guessed value.
             address = response.url.removeprefix(self._root)[:200]
             self.errors.failed_requests.append(f"{request.method} {address} -> {response.status}")
 
@@ -192,13 +206,16 @@ class Leftovers:
     resources: list[dict[str, str]]
     """Listeners, timers, connections and observers that the tab's code did not remove."""
     num_frames: int
-    """Animation frames that the tab's code requested within a second."""
+    """Number of animation frames that the closed tab's code requested within a second."""
     requests: list[str]
-    """Requests of the tab's code when new data arrived."""
+    """Requests that the closed tab's code sent when new data arrived."""
     elements: list[str]
     """HTML of elements that the tab's code left in the page."""
     growth: dict[str, float]
-    """Increase of the numbers of nodes and listeners per round of opening and closing."""
+    """Maps `nodes` and `jsEventListeners` to the mean increase of their count per round.
+
+    A round opens and closes the tab.
+    """
 
     def of(self, kind: str) -> list[str]:
         """Descriptions of the resources of one kind."""
@@ -217,27 +234,27 @@ class Visits:
         self._server = server
         self.name = name
         self.requests: list[dict[str, Any]] = []
-        """Requests of the tab on plain data, with `url`, `method` and `body`."""
+        """Requests of the tab in `plain`, with `url`, `method` and `body`; empty before."""
 
     def is_active(self, logs: str) -> bool:
-        """Whether the plugin is active on these logs."""
+        """Whether the plugin is active on the log directory with this name."""
         server = self._server(logs)
         address = f"{server.origin}{quote(server.prefix)}/data/plugins_listing"
         return bool(httpx.get(address, timeout=30).json()[self.name])
 
     @cached_property
     def plain(self) -> tuple[TabErrors, list[str], list[str]]:
-        """Errors, unlabelled controls, low-contrast texts, in a wide window in the light theme."""
+        """Errors, unlabelled controls, and low-contrast texts, at 1400 px in the light theme."""
         tab = self._tab("plain", color_scheme="light").open()
-        labels = tab.unlabelled_controls()
+        unlabelled = tab.unlabelled_controls()
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
         self.requests = tab.page.evaluate("() => watch.requests")
         tab.close()
-        return tab.errors, labels, low_contrast
+        return tab.errors, unlabelled, low_contrast
 
     @cached_property
     def narrow(self) -> tuple[TabErrors, list[str], list[str]]:
-        """Errors, too wide elements, low-contrast texts, at 400 px in the dark theme."""
+        """Errors, too wide elements, and low-contrast texts, at 400 px in the dark theme."""
         tab = self._tab("plain", color_scheme="dark", viewport=NARROW).open()
         overflow = tab.call("overflow")
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
@@ -245,9 +262,10 @@ class Visits:
         return tab.errors, overflow, low_contrast
 
     def with_data(self, logs: str, hash: str = "") -> tuple[TabErrors, bool, int]:
-        """Errors, whether a name became markup, and the number of requests, on other logs.
+        """Errors, whether a name became an element, and the number of requests to the plugin.
 
-        If the plugin is not active on them, the shell shows no tab, and there are no errors.
+        `logs` is the name of a log directory; `hash` follows the plugin's name in the address. If
+        the plugin is not active on these logs, it has no tab, so no errors and no requests.
         """
         if not self.is_active(logs):
             return TabErrors(), False, 0
@@ -259,35 +277,36 @@ class Visits:
         return tab.errors, is_markup, sum(folder in one["url"] for one in requests)
 
     @cached_property
-    def left(self) -> Leftovers:
+    def leftovers(self) -> Leftovers:
         """What remains after the tab was closed, and after it was opened and closed many times."""
         tab = self._tab("plain")
         page = tab.page
         page.goto(f"{tab._root}#{BLANK}")
         page.wait_for_function(f"() => watch.isDrawn({BLANK!r})", timeout=3 * OPEN_TIMEOUT_MS)
-        before = set(tab.call("outside"))
+        elements_before = set(tab.call("outside"))
         page.evaluate(f"() => {{ location.hash = {self.name!r}; }}")
         tab.wait()
         page.evaluate(f"() => {{ location.hash = {BLANK!r}; }}")
         page.wait_for_function(f"() => watch.isLeft({self.name!r})", timeout=3 * OPEN_TIMEOUT_MS)
         # Some things end a moment later, such as an animation, or the storing of a setting.
         tab.call("sleep", 700)
-        num_frames = tab.call("frames")
-        num_requests = page.evaluate("() => watch.requests.length")
+        num_frames_before = tab.call("frames")
+        num_requests_before = page.evaluate("() => watch.requests.length")
         self._server("plain").logs.add_step()
         tab.call("sleep", 1000)
-        num_frames = tab.call("frames") - num_frames
+        num_frames = tab.call("frames") - num_frames_before
         folder = f"/data/plugin/{self.name}/"
-        later = page.evaluate(f"() => watch.requests.slice({num_requests})")
+        later = page.evaluate(f"() => watch.requests.slice({num_requests_before})")
         requests = [one["url"].partition(folder)[2] for one in later if folder in one["url"]]
         resources = tab.call("left")
-        elements = [one for one in tab.call("outside") if one not in before]
+        elements = [one for one in tab.call("outside") if one not in elements_before]
         tab.call("openAndLeave", self.name, BLANK, NUM_WARM_UP_ROUNDS)
-        first = tab.counters()
+        first_count = tab.counters()
         tab.call("openAndLeave", self.name, BLANK, NUM_ROUNDS)
-        last = tab.counters()
+        last_count = tab.counters()
         growth = {
-            key: (last[key] - first[key]) / NUM_ROUNDS for key in ("nodes", "jsEventListeners")
+            key: (last_count[key] - first_count[key]) / NUM_ROUNDS
+            for key in ("nodes", "jsEventListeners")
         }
         tab.close()
         return Leftovers(resources, num_frames, requests, elements, growth)

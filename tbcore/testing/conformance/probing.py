@@ -1,8 +1,8 @@
 """Probing: requests to all routes of a plugin with valid and odd parameters, and their results.
 
 A route does not declare its parameters, so they are discovered by requests: the servers of this
-suite record which parameters `tbcore.http.required` and `optional` read. Routes that read the query
-in another way name a missing parameter in the text of a 400, or in a KeyError.
+suite record which parameters `tbcore.http.required` and `optional` read. If a route reads the query
+in another way, the text of a 400 response or a KeyError names a missing parameter.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ SLOW_RESPONSE_SECONDS = 3.0
 REQUEST_TIMEOUT_SECONDS = 15.0
 """Timeout of each request."""
 MAX_ATTEMPTS = 3
-"""How often a slow request is sent before it is a failure, since the machine may be busy."""
+"""Number of attempts after which a slow request is a failure. The machine may be busy at first."""
 MAX_DISCOVERY_REQUESTS = 6
-"""Requests that discover the parameters of one route, which may report one missing at a time."""
+"""Maximum number of requests to discover the parameters of one route.
+
+A route may report only one missing parameter at a time.
+"""
 
 ODD_VALUES = [
     "",
@@ -149,13 +152,17 @@ class KnownRoute:
     """A route with the parameters that were discovered."""
 
     path: str
-    """The path with path parameters in `{}`, as Starlette has it."""
+    """The path in Starlette's form, with path parameters in `{}`."""
     methods: Sequence[str]
-    names: dict[str, bool] = field(default_factory=dict)
-    """Names of query parameters, to whether they are required."""
+    required_by_name: dict[str, bool] = field(default_factory=dict)
+    """Maps the name of each query parameter to whether it is required."""
 
     def probe(self, method: str, values: Mapping[str, str], **more: Any) -> Probe:
-        """A request with those of the values that the route has parameters for."""
+        """A request to the route, with the values of its parameters.
+
+        `values` maps names of parameters to values. It may have values for parameters that the
+        route does not have, which are omitted. A required parameter without a value gets "0".
+        """
         path = re.sub(
             r"\{(\w+)(:\w+)?\}",
             lambda match: quote(values.get(match[1], "0"), safe="/" if match[2] == ":path" else ""),
@@ -164,7 +171,7 @@ class KnownRoute:
         query = urlencode(
             {
                 name: values.get(name, "0")
-                for name, is_required in self.names.items()
+                for name, is_required in self.required_by_name.items()
                 if is_required or name in values
             },
             errors="surrogatepass",
@@ -172,9 +179,10 @@ class KnownRoute:
         return Probe(method, path, query, **more)
 
     @property
-    def all_names(self) -> list[str]:
+    def parameter_names(self) -> list[str]:
         """Names of all parameters, in the path and in the query."""
-        return [*(match[1] for match in re.finditer(r"\{(\w+)(:\w+)?\}", self.path)), *self.names]
+        in_path = [match[1] for match in re.finditer(r"\{(\w+)(:\w+)?\}", self.path)]
+        return [*in_path, *self.required_by_name]
 
 
 class ProbedRoutes:
@@ -189,8 +197,8 @@ class ProbedRoutes:
         self.results: list[ProbeResult] = []
         """Results of valid requests on plain data."""
         self._broken: set[tuple[str, str]] = set()
-        """Paths and methods that fail on plain data. Only one check reports them, the others skip
-        them."""
+        """(Path, method) of each route that fails on plain data. One check reports these routes,
+        and all other checks skip them."""
         for route in self.routes:
             self._discover(route, prober, pairs)
         for result in self.probe_all(prober, pairs):
@@ -199,7 +207,7 @@ class ProbedRoutes:
                 self._broken.add((self._path_of(result.probe), result.probe.method))
 
     def probe_all(self, prober: Prober, pairs: Sequence[tuple[str, str]]) -> Iterator[ProbeResult]:
-        """Probes all routes with these runs and tags; skips what fails on plain data."""
+        """Probes all routes with these runs and tags; skips routes that fail on plain data."""
         sent: set[tuple[str, str, str, bytes | None]] = set()
         for route, method in self._working():
             for run, tag in [*pairs, ("", "")][: max(len(pairs), 1)]:
@@ -214,20 +222,20 @@ class ProbedRoutes:
         """Yields requests with odd or missing parameters, and with odd bodies."""
         for route, method in self._working():
             valid = valid_values(*pair)
-            names = route.all_names
+            names = route.parameter_names
             more = _body_of(method, *pair)
             for name, value in itertools.product(names, ODD_VALUES):
                 yield route.probe(method, {**valid, name: value}, **more)
             for name in names:
                 probe = route.probe(method, valid, **more)
-                others = [
+                other_parts = [
                     part
                     for part in probe.query.split("&")
                     if part and not part.startswith(f"{name}=")
                 ]
-                yield probe._replace(query="&".join(others))
+                yield probe._replace(query="&".join(other_parts))
                 for value in INVALID_ENCODINGS:
-                    yield probe._replace(query="&".join([*others, f"{name}={value}"]))
+                    yield probe._replace(query="&".join([*other_parts, f"{name}={value}"]))
             if method == "GET":
                 continue
             for body in ODD_BODIES:
@@ -253,23 +261,23 @@ class ProbedRoutes:
     def _discover(
         self, route: KnownRoute, prober: Prober, pairs: Sequence[tuple[str, str]]
     ) -> None:
-        """Fills in the query parameters of a route, until a request reveals no further one."""
+        """Finds a route's query parameters: sends requests until one reveals no new parameter."""
         run, tag = pairs[0] if pairs else ("run", "tag")
         values = valid_values(run, tag)
         for _ in range(MAX_DISCOVERY_REQUESTS):
-            prober.server.app.names.clear()
+            prober.server.app.required_by_name.clear()
             method = route.methods[0]
             result = prober.send(route.probe(method, values, **_body_of(method, run, tag)))
-            names = dict(prober.server.app.names)
+            required_by_name = dict(prober.server.app.required_by_name)
             missing = re.findall(r"^KeyError: '(\w{1,40})'", result.error)
             if result.status == 400:
                 missing += re.findall(r"[\"'`](\w{1,40})[\"'`]", result.body.decode("latin-1"))
-            names |= dict.fromkeys(missing, True)
-            known = route.all_names
-            new = {name: required for name, required in names.items() if name not in known}
+            required_by_name |= dict.fromkeys(missing, True)
+            known = route.parameter_names
+            new = {name: value for name, value in required_by_name.items() if name not in known}
             if not new:
                 break
-            route.names |= new
+            route.required_by_name |= new
 
 
 _JSON = {"content-type": "application/json"}
@@ -281,6 +289,7 @@ def valid_values(run: str, tag: str) -> dict[str, str]:
 
 
 def _body_of(method: str, run: str, tag: str) -> dict[str, Any]:
+    """The fields `body` and `headers` of a valid Probe; neither of them for a GET."""
     if method == "GET":
         return {}
     series = {"run": run, "tag": tag, "runs": [run], "tags": [tag], "series": [[run, tag]]}
@@ -288,9 +297,9 @@ def _body_of(method: str, run: str, tag: str) -> dict[str, Any]:
 
 
 def json_error(result: ProbeResult) -> str:
-    """Why a response with a content type of JSON is not valid JSON; "" if it is, or has another."""
-    kind = result.content_type.partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
+    """Why a response is not valid JSON; "" if it is valid, or if its content type is not JSON."""
+    media_type = result.content_type.partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
         return ""
     if result.status in (204, 304):
         return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 MAX_SHOWN = 5
-"""Lines of a report; a last one has the number of the others."""
+"""Maximum number of problems that a report lists. If there are more, its last line counts them."""
 
 
 def report(problems: Iterable[object], advice: str) -> None:

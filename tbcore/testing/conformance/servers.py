@@ -25,21 +25,22 @@ PREFIX = "/below/a prefix"
 
 
 class RecordingQuery(dict[str, str]):
-    """Query parameters that record which of them were read.
+    """Query parameters that record which of them were read, and whether they are required.
 
-    `tbcore.http.optional` calls `get`, while `required` tests with `in` first.
+    `tbcore.http.optional` calls `get`, while `tbcore.http.required` tests with `in` first.
     """
 
-    def __init__(self, query: Mapping[str, str], names: dict[str, bool]) -> None:
+    def __init__(self, query: Mapping[str, str], required_by_name: dict[str, bool]) -> None:
+        """`required_by_name` is the dict to record in: it maps names of parameters to booleans."""
         super().__init__(query)
-        self._names = names
+        self._required_by_name = required_by_name
 
     def get(self, name: str, default: Any = None) -> Any:
-        self._names.setdefault(name, False)
+        self._required_by_name.setdefault(name, False)
         return super().get(name, default)
 
     def __contains__(self, name: object) -> bool:
-        self._names[str(name)] = True
+        self._required_by_name[str(name)] = True
         return super().__contains__(name)
 
 
@@ -50,13 +51,13 @@ class RecordingApp(App):
         self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
     ) -> None:
         super().__init__(config, multiplexer, mounted)
-        self.names: dict[str, bool] = {}
-        """Names of the parameters that were read, to whether they are required. The caller
-        clears it before a request."""
+        self.required_by_name: dict[str, bool] = {}
+        """Maps the name of each parameter that was read to whether it is required. The caller
+        clears the dict before a request."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope[_QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.names)
+            scope[_QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.required_by_name)
         await super().__call__(scope, receive, send)
 
 

@@ -13,7 +13,7 @@ from tbcore.sources import installed
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A plugin that was loaded, or the reason why it could not be."""
+    """A plugin that was loaded, or the reason why it could not be loaded."""
 
     name: str
     plugin: LoadedPlugin | None
@@ -21,7 +21,7 @@ class Subject:
 
     @property
     def claims(self) -> Claims:
-        """The claims of the plugin; one for all data if it has none."""
+        """The claims of the plugin; a claim that matches all data if the plugin has none."""
         info = self.plugin.info if self.plugin else None
         return (info.claims if info else ()) or (Claim(),)
 
@@ -32,7 +32,7 @@ class Subject:
 
 
 def find_subject(argument: str) -> Subject:
-    """The plugin with this name; an argument with a slash, or that ends in .py, is its path."""
+    """The plugin with this name or, if the argument has a slash or ends in .py, at this path."""
     is_path = os.sep in argument or "/" in argument or argument.endswith(".py")
     if is_path:
         path = Path(argument).expanduser().resolve()

@@ -1,6 +1,7 @@
 """Tests of the plugin's tab in Chromium: in both themes, with all sorts of data, and after closing.
 
-They are skipped for a plugin without a tab, and if there is no browser, as the summary reports.
+The tests are skipped for a plugin without a tab. They are also skipped if there is no browser; the
+summary then says why.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from tbcore.testing.conformance.probing import Probe, Prober
 from tbcore.testing.conformance.report import MAX_SHOWN, report
 
 MAX_REQUESTS = 300
-"""Requests that a tab may send when it is opened on 10,000 tags: it should load visible data
-only."""
+"""Maximum number of requests of a tab that is opened on 10,000 tags.
+
+A tab should load only the data of visible tags.
+"""
 
 
-def errors_of(tab: TabErrors, *, allow_failed_requests: bool = False) -> list[str]:
-    """Descriptions of what a reader would notice, or the console would show."""
-    found = [*tab.notices, *tab.console]
-    if not tab.is_drawn and not found:
+def errors_of(errors: TabErrors, *, allow_failed_requests: bool = False) -> list[str]:
+    """Error notices, errors in the console and, if these are not allowed, failed requests."""
+    found = [*errors.notices, *errors.console]
+    if not errors.is_drawn and not found:
         found.append("the tab shows nothing")
-    return found if allow_failed_requests else [*found, *tab.failed_requests]
+    return found if allow_failed_requests else [*found, *errors.failed_requests]
 
 
 def test_the_tab_renders(visits: Visits) -> None:
@@ -137,7 +140,7 @@ def test_the_tab_renders_without_runs(visits: Visits) -> None:
 
 def test_requests_of_the_tab_never_fail(visits: Visits, prober: Callable[[str], Prober]) -> None:
     """Requests of the tab with one changed part cause no status of 5xx."""
-    assert visits.plain
+    assert visits.plain  # This visit records the requests.
     folder = f"/data/plugin/{visits.name}/"
     wrong = []
     for probe in dict.fromkeys(_changed(visits.requests, folder)):
@@ -154,22 +157,22 @@ def test_requests_of_the_tab_never_fail(visits: Visits, prober: Callable[[str], 
 
 
 def _changed(requests: list[dict[str, Any]], folder: str) -> Iterator[Probe]:
-    """Yields one request with a body for each address, in all variants with one change."""
+    """Yields all variants with one change of the first request with a JSON body to each route."""
     seen = set()
-    for one in requests:
-        parts = urlsplit(one["url"])
-        _, _, rest = parts.path.partition(folder)
-        if not rest or not one["body"] or rest in seen:
+    for request in requests:
+        parts = urlsplit(request["url"])
+        _, _, path = parts.path.partition(folder)
+        if not path or not request["body"] or path in seen:
             continue
-        seen.add(rest)
+        seen.add(path)
         try:
-            body = json.loads(one["body"])
+            body = json.loads(request["body"])
         except ValueError:
             continue
         for changed in _variants(body):
             encoded = json.dumps(changed).encode()
             # Headers of () instead of a dict, to make probes hashable.
-            yield Probe(one["method"], f"{folder}{rest}", parts.query, encoded, ())  # type: ignore[arg-type]
+            yield Probe(request["method"], f"{folder}{path}", parts.query, encoded, ())  # type: ignore[arg-type]
 
 
 def _variants(value: Any) -> Iterator[Any]:
@@ -188,17 +191,18 @@ def _variants(value: Any) -> Iterator[Any]:
 def test_the_tab_ends_its_listeners(visits: Visits) -> None:
     """Listeners on the window, the document and the like are removed when the tab is closed."""
     report(
-        visits.left.of("listener"),
+        visits.leftovers.of("listener"),
         "listeners remain after the tab was closed; add them with { signal: host.signal }:",
     )
 
 
 def test_the_tab_ends_its_timers(visits: Visits) -> None:
     """Intervals, timeouts and animation frames stop when the tab is closed."""
-    left = visits.left
-    frames = f"{left.num_frames} animation frames in a second" if left.num_frames > 5 else ""
+    leftovers = visits.leftovers
+    num_frames = leftovers.num_frames
+    frames = f"{num_frames} animation frames in a second" if num_frames > 5 else ""
     report(
-        [*left.of("timer"), *filter(None, [frames])],
+        [*leftovers.of("timer"), *filter(None, [frames])],
         "timers still run after the tab was closed; clear them in the function that render "
         "returns:",
     )
@@ -207,7 +211,7 @@ def test_the_tab_ends_its_timers(visits: Visits) -> None:
 def test_the_tab_ends_its_connections(visits: Visits) -> None:
     """Workers, streams, sockets, channels and audio contexts are closed along with the tab."""
     report(
-        visits.left.of("connection"),
+        visits.leftovers.of("connection"),
         "workers or connections remain after the tab was closed; terminate or close them in the "
         "function that render returns:",
     )
@@ -215,7 +219,7 @@ def test_the_tab_ends_its_connections(visits: Visits) -> None:
 
 def test_the_tab_ends_its_observers(visits: Visits) -> None:
     report(
-        visits.left.of("observer"),
+        visits.leftovers.of("observer"),
         "observers remain after the tab was closed; disconnect them in the function that render "
         "returns:",
     )
@@ -224,7 +228,7 @@ def test_the_tab_ends_its_observers(visits: Visits) -> None:
 def test_the_tab_leaves_no_elements(visits: Visits) -> None:
     """The tab's code leaves no elements in the page outside of its own root."""
     report(
-        visits.left.elements,
+        visits.leftovers.elements,
         "elements remain in the page after the tab was closed; add them to host.element only, or "
         "remove them in the function that render returns:",
     )
@@ -233,7 +237,7 @@ def test_the_tab_leaves_no_elements(visits: Visits) -> None:
 def test_the_tab_asks_nothing_after_it_was_left(visits: Visits) -> None:
     """The closed tab sends no requests, not even for new data."""
     report(
-        sorted(set(visits.left.requests)),
+        sorted(set(visits.leftovers.requests)),
         "the tab sends requests after it was closed; use host.fetch, host.onReload and "
         "host.signal, which end along with it:",
     )
@@ -243,9 +247,9 @@ def test_the_tab_does_not_grow(visits: Visits) -> None:
     """Opening and closing the tab twenty times leaves no nodes or listeners in memory."""
     report(
         [
-            f"{number:.1f} more {what} each time"
-            for what, number in visits.left.growth.items()
-            if number > MAX_GROWTH_PER_ROUND
+            f"{increase:.1f} more {what} each time"
+            for what, increase in visits.leftovers.growth.items()
+            if increase > MAX_GROWTH_PER_ROUND
         ],
         "something remains in memory each time the tab is opened and closed; keep no elements in "
         "variables of the module, and call render(null, host.element) if the tab uses preact:",

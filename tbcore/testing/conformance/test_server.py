@@ -25,7 +25,7 @@ from tbcore.testing.conformance.servers import PREFIX
 from tbcore.testing.conformance.subject import Subject
 
 IS_ACTIVE_SECONDS = 0.1
-"""The core logs a warning if `is_active` takes longer."""
+"""Maximum time of `is_active`. If it takes longer, the core logs a warning."""
 
 FindProber = Callable[..., Prober]
 FindLogs = Callable[[str], Logs]
@@ -58,7 +58,7 @@ def test_its_hooks_give_routes(plugin: Subject, prober: FindProber) -> None:
 
 
 def test_is_active_without_data(plugin: Subject, logs: FindLogs) -> None:
-    """A plugin is inactive without data; one without claims may always be active."""
+    """A plugin is inactive without data; a plugin without claims may always be active."""
     assert plugin.plugin is not None
     if not plugin.plugin.implements("is_active"):
         return
@@ -83,11 +83,11 @@ def test_is_active_is_cheap(
     reads: list[Item] = []
     read = Item.read
 
-    def counted(item: Item) -> object:
+    def counted_read(item: Item) -> object:
         reads.append(item)
         return read(item)
 
-    monkeypatch.setattr(Item, "read", counted)
+    monkeypatch.setattr(Item, "read", counted_read)
     fastest = float("inf")
     for _ in range(MAX_ATTEMPTS):
         started = time.perf_counter()
@@ -163,7 +163,7 @@ def test_json_is_strict(
 def test_routes_work_below_a_path_prefix(
     plugin: Subject, routes: ProbedRoutes, prober: FindProber, logs: FindLogs
 ) -> None:
-    """Routes respond as without a prefix, and have no addresses without the prefix."""
+    """The status is the same as without a prefix, and absolute addresses include the prefix."""
     at_root = prober("plain", "")
     wrong = []
     for below in routes.results:
