@@ -15,7 +15,7 @@ from tbcore_audio.reader import clips
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
     """/audio and /individualAudio for programs; /tags, /steps and /step for the front end.
 
-    /audio returns a sample of at most `samples` steps of a series; 0 means all.
+    /audio returns at most `samples` steps of a series; 0 means all.
     """
     media = Media(multiplexer, claims, clips)
     return [*_routes(media, samples), *media.routes()]

@@ -15,7 +15,7 @@ MAX_LINES = 500
 """Maximum number of lines or bands in one chart. A pattern may match every tag."""
 
 ChartData = tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]
-"""A header, and a table for each line, as `columns_response` takes them."""
+"""The arguments of `columns_response`: a header, and a table for each line."""
 
 
 class Margin(NamedTuple):
@@ -35,7 +35,7 @@ class Charts:
         self._samples = samples
 
     def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> ChartData:
-        """A line for each run and each of its tags that a pattern matches from the start.
+        """A line for each run and each of its tags whose start matches a pattern.
 
         In the header, `lines` has the run, the tag and the `segments` of each line, `num_lines` is
         the number of matches, of which only the first MAX_LINES are included, and `invalid` maps
@@ -92,7 +92,7 @@ class Charts:
 
 
 def match_tags(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], dict[str, str]]:
-    """The tags that any pattern matches from the start, and each invalid pattern with the reason.
+    """The tags whose start matches any pattern; a dict that maps invalid patterns to the reason.
 
     Raises BadRequestError if matching takes too long.
     """
@@ -110,7 +110,7 @@ def match_tags(patterns: Sequence[str], tags: Sequence[str]) -> tuple[set[str], 
 
 
 def segments(step: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first row of each segment: 0, and all rows where the step decreases after a restart."""
+    """The first row of each segment: row 0, and each row where the step decreases (a restart)."""
     if not len(step):
         return np.zeros(0, np.int64)
     return np.concatenate(([0], np.flatnonzero(np.diff(step) < 0) + 1))
@@ -130,7 +130,7 @@ def join_steps(
     rows_of = {}
     steps: NDArray[np.int64] | None = None
     for name, series in (("value", value), ("lower", lower), ("upper", upper)):  # 1
-        # unique() finds the first row of each step; in the reversed column that is the last logged.
+        # unique() finds the first row of each step; the column is reversed, so it was logged last.
         own, first = np.unique(series.step[::-1], return_index=True)
         rows_of[name] = own, len(series.step) - 1 - first
         steps = own if steps is None else np.intersect1d(steps, own, assume_unique=True)

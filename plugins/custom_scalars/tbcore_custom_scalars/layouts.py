@@ -21,7 +21,7 @@ class Layouts:
         self._multiplexer = multiplexer
         self._claims = claims
         self._cache: dict[str, tuple[object, list[Layout]]] = {}
-        """Run to a key of the item that was read, and its layout; no layout if it was invalid."""
+        """Maps each run to a key of the item that was read, and its layout, or [] if invalid."""
 
     def merged(self) -> Layout | None:
         """The layouts of all runs merged, in the order of the runs' names; None if there are none.
@@ -40,7 +40,7 @@ class Layouts:
         return merge(layouts) if layouts else None
 
     def _read(self, run: str) -> tuple[object, list[Layout]]:
-        """The entry of `_cache` for the last layout of a run, from the cache if still current."""
+        """The entry of `_cache` for the last layout of a run, cached unless it has changed."""
         items = self._multiplexer.items(run, TAG, self._claims, samples=1)
         key = [(item.ordinal, item.step, item.wall_time) for item in items]
         cached = self._cache.get(run)
@@ -67,7 +67,8 @@ def parse(value: Value) -> Layout:
 def merge(layouts: list[Layout]) -> Layout:
     """Merges layouts, of which there must be at least one.
 
-    The version is that of the first layout. A category is `closed` as in the first layout with it.
+    The version is that of the first layout. Whether a category is `closed` is taken from the
+    first layout that has the category.
     """
     merged = Layout()
     merged.CopyFrom(layouts[0])

@@ -1,4 +1,4 @@
-"""Routes: those of TensorBoard's API, and those of the front end."""
+"""Routes: TensorBoard's API, and the routes of the front end."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from tbcore.values import HistogramValue
 
 BASIS_POINTS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
-"""Shares in hundredths of a percent: of a normal distribution, this much is below the mean plus
--inf, -1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
+"""Shares of a normal distribution, in hundredths of a percent, that are below its mean plus -inf,
+-1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
 _HUNDRED_PERCENT = 10000.0
 """100 percent in basis points."""
@@ -45,10 +45,10 @@ def compress(histograms: Sequence[HistogramValue]) -> Floats:
     """
     values = np.zeros((len(histograms), len(BASIS_POINTS)))
     width = max((len(histogram.bucket) for histogram in histograms), default=0)
-    step = max(_MAX_TABLE_BUCKETS // max(width, 1), 1)
-    for start in range(0, len(histograms), step):
-        batch = histograms[start : start + step]
-        values[start : start + step] = _compress_table(batch)
+    num_rows = max(_MAX_TABLE_BUCKETS // max(width, 1), 1)
+    for start in range(0, len(histograms), num_rows):
+        stop = start + num_rows
+        values[start:stop] = _compress_table(histograms[start:stop])
     return values
 
 
@@ -80,7 +80,7 @@ def _compress_table(histograms: Sequence[HistogramValue]) -> Floats:
             bucket = np.minimum((shares <= point).sum(axis=1, keepdims=True), width - 1)
 
             def take(table: Floats, at: NDArray[np.int64] = bucket) -> Floats:
-                """The element of each histogram at its own index."""
+                """One element of each row of the table: row i at the index `at[i]`."""
                 return np.take_along_axis(table, at, axis=1)
 
             left = np.where(

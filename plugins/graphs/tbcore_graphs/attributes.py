@@ -17,7 +17,7 @@ from tbcore_graphs.proto.tensor_pb2 import TensorProto
 from tbcore_graphs.proto.types_pb2 import DataType
 
 MAX_CHARACTERS = 2000
-"""Maximum length of an attribute's text before it is cut."""
+"""Maximum length of an attribute's text. A longer text is cut."""
 _MAX_ELEMENTS = 200
 """Maximum number of elements of a list or tensor that are shown."""
 
@@ -37,7 +37,7 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     DataType.DT_UINT32: np.dtype("<u4"),
     DataType.DT_UINT64: np.dtype("<u8"),
 }
-"""A tensor's DataType to the numpy dtype of its `tensor_content`."""
+"""Maps a tensor's DataType to the numpy dtype of its `tensor_content`."""
 
 
 def attributes(node: NodeDef) -> list[list[str]]:
@@ -49,7 +49,7 @@ def attributes(node: NodeDef) -> list[list[str]]:
 
 
 def type_name(number: int) -> str:
-    """The short name of a type, `float` for DT_FLOAT; its number if the type is unknown."""
+    """The short name of a type, such as `float` for DT_FLOAT; its number if the type is unknown."""
     name = DataType.Name(number) if number in DataType.values() else str(number)
     return name.removeprefix("DT_").lower()
 
@@ -127,7 +127,7 @@ def _content(value: bytes, data_type: int) -> str:
 
 
 def _values(field: str, values: Any, data_type: int) -> str:
-    """The elements of a tensor's `..._val` field. Which field depends on the DataType."""
+    """The elements of a tensor's `..._val` field. The DataType determines the field."""
     if isinstance(values, bytes):
         return _bytes(values)
     count = len(values)

@@ -14,7 +14,7 @@ V = TypeVar("V")
 class Cache(Generic[V]):
     """A thread-safe LRU cache of up to `max_bytes`.
 
-    The most recent value is kept even if it alone is larger.
+    The most recent value is kept even if it alone exceeds `max_bytes`.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -23,14 +23,14 @@ class Cache(Generic[V]):
         self._num_bytes = 0
         self._lock = threading.Lock()
         self._locks: dict[Hashable, threading.Lock] = {}
-        """Key of each value that is being made to the lock that other threads wait for."""
+        """Maps the key of each value that is being made to the lock that other threads wait for."""
 
     def get(self, key: Hashable, make: Callable[[], V], size: Callable[[V], int]) -> V:
         """The value for this key, made by `make()` if it is not in the cache.
 
-        Only one thread makes the value; others that request it wait. Keys identify bytes in a file,
-        so values never go stale. `size` returns a value's size in bytes. An exception from `make`
-        propagates, and nothing is cached.
+        Only one thread makes the value; other threads that request it wait. Keys identify bytes in
+        a file, so values never go stale. `size` returns a value's size in bytes. An exception from
+        `make` propagates, and nothing is cached.
         """
         with self._lock:
             found = self._find(key)
@@ -56,7 +56,7 @@ class Cache(Generic[V]):
             return self._find(key)
 
     def put(self, key: Hashable, value: V, size: int) -> None:
-        """Caches a value of `size` bytes, and evicts the least recently used ones if needed."""
+        """Caches a value of `size` bytes, and evicts the least recently used values if needed."""
         with self._lock:
             if key in self._values:
                 self._num_bytes -= self._values.pop(key)[1]
@@ -90,7 +90,7 @@ class TextCache:
         return None if chunks is None else map(zlib.decompress, chunks)
 
     def keep(self, key: Hashable, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yields the chunks unchanged, and caches the text after the last one."""
+        """Yields the chunks unchanged. After the last one, the text is cached unless too large."""
         kept: list[bytes] = []
         size = 0
         for chunk in chunks:

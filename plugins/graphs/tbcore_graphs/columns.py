@@ -21,7 +21,7 @@ from tbcore_graphs.proto.graph_pb2 import FunctionDef, GraphDef, NodeDef
 from tbcore_graphs.proto.tensor_pb2 import TensorShapeProto
 
 UNKNOWN_OUTPUT = -1
-"""Output index of an input that names its output by a word, as inputs inside functions do."""
+"""Output index of an input that names an output by a word; this occurs inside functions."""
 
 _NODE = 1
 """Field number of `node` in GraphDef."""
@@ -71,9 +71,9 @@ class Columns:
     """E codes, indices into `shapes`; 0 means unknown."""
     shapes: list[str]
     functions: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Name of each library function to its message's (start, end) in the serialized graph."""
+    """Maps each library function's name to its message's (start, end) in the serialized graph."""
     index: dict[str, int] = field(default_factory=dict)
-    """Each node's name, both as logged and as made unique, to the node's index in `names`."""
+    """Maps each node's name, both the logged and the unique one, to the node's index in `names`."""
 
     @property
     def num_bytes(self) -> int:
@@ -90,7 +90,7 @@ def columns_of(data: bytes) -> Columns:
 
 
 def function_spans(data: bytes) -> dict[str, tuple[int, int]]:
-    """Name of each library function of a serialized GraphDef to its message's (start, end).
+    """Maps the name of each function in a serialized GraphDef to its message's (start, end).
 
     Raises DecodeError if the bytes are not a GraphDef.
     """
@@ -120,7 +120,7 @@ def columns_of_function(data: bytes, start: int, end: int) -> Columns:
 
 
 def resolve_input(index: dict[str, int], text: str) -> tuple[int, int, bool]:
-    """Index of the node that an input names (-1 if missing), which output, and whether control.
+    """The node's index (-1 if missing), the output's index, and whether it is a control input.
 
     An input is `node`, `node:1` or `^node`; inside functions also `node:output:1`.
     """
@@ -161,7 +161,7 @@ class _ColumnsBuilder:
         self._inputs: list[str] = []
         self._num_inputs = array("i")
         self._codes_of_lists: dict[bytes, list[int]] = {}
-        """Serialized list of shapes to the shapes' codes. Many nodes have the same list."""
+        """Maps a serialized list of shapes to their codes. Many nodes have the same list."""
         self._shape_codes = array("i")
         """Shape codes of all outputs of the first node, then of the second, and so on."""
         self._num_outputs = array("i")
@@ -202,7 +202,7 @@ class _ColumnsBuilder:
             ):
                 other_fields.append(message_field)
                 continue
-            # A batch is decoded as one slice of the data, so its fields must be adjacent.
+            # A batch is decoded as one slice of the data, so there must be no gaps between fields.
             if batch and (
                 batch[-1].end != message_field.start
                 or message_field.end - batch[0].start > wire.PART_BYTES
@@ -255,7 +255,7 @@ class _ColumnsBuilder:
     def _unique_names(self) -> dict[str, int]:
         """Renames nodes with an empty or repeated name; returns `Columns.index`.
 
-        The names as logged stay in the index, for the inputs that use them.
+        The logged names stay in the index, for the inputs that use the logged names.
         """
         index: dict[str, int] = {}
         to_rename = [
@@ -266,12 +266,12 @@ class _ColumnsBuilder:
         counts: dict[str, int] = {}
         for node in to_rename:
             name = self._names[node] or _NO_NAME
-            shown = name
-            while shown in index:
+            unique_name = name
+            while unique_name in index:
                 counts[name] = counts.get(name, 1) + 1
-                shown = f"{name} ({counts[name]})"
-            self._names[node] = shown
-            index[shown] = node
+                unique_name = f"{name} ({counts[name]})"
+            self._names[node] = unique_name
+            index[unique_name] = node
         return index
 
     def _shape_codes_of(self, value: AttrValue) -> list[int]:
@@ -288,10 +288,10 @@ class _ColumnsBuilder:
     def _edge_shapes(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        """E shape codes. The parameters are the columns of the E edges with the same names."""
+        """E shape codes. The parameters are columns of `Columns`, for all E edges."""
         # 1. Find where each node's shape codes begin.
         # 2. Take output 0 where the index is unknown but the node has only one output.
-        # 3. Look up the shape of every data edge whose output has one; 0 for the others.
+        # 3. Look up the shape of every data edge whose output has a shape; use 0 for other edges.
         codes = np.frombuffer(self._shape_codes, np.int32)
         counts = np.frombuffer(self._num_outputs, np.int32)
         first = np.cumsum(counts) - counts  # 1
@@ -306,7 +306,7 @@ def _resolve_inputs(
     index: dict[str, int], inputs: Sequence[str]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """The columns `source` (-1 if missing), `output` and `control`, with one row for each input."""
-    # Nearly all inputs are a node's plain name. Only the others need `resolve_input`.
+    # Nearly all inputs are the plain name of a node. Only other inputs need `resolve_input`.
     source = np.fromiter((index.get(text, -1) for text in inputs), np.int32, len(inputs))
     output = np.zeros(len(inputs), np.int32)
     control = np.zeros(len(inputs), bool)
@@ -318,9 +318,9 @@ def _resolve_inputs(
 def _spans_in_libraries(
     data: bytes, fields: Iterable[wire.MessageField]
 ) -> dict[str, tuple[int, int]]:
-    """Name of each library function to its message's (start, end) in `data`.
+    """Maps the name of each library function to its message's (start, end) in `data`.
 
-    `fields` are those of the GraphDef; other fields than the library are ignored.
+    `fields` are the fields of the GraphDef; only libraries are used.
     """
     functions = {}
     for library in fields:

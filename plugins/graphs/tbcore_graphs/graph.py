@@ -55,7 +55,7 @@ class CostTotals(NamedTuple):
     num_nodes: NDArray[np.int64]
     """S + N counts of the nodes that have a cost."""
     devices: DevicePlacement
-    """The devices on which the nodes ran; if the metadata does not give one, that in the graph."""
+    """The device on which each node ran, or the device in the graph if the metadata has none."""
 
     @property
     def size(self) -> int:
@@ -122,11 +122,11 @@ class Graph:
     def scope(
         self, path: str, costs: CostTotals | None, *, limit: int, offset: int = 0, series: str = ""
     ) -> Json:
-        """The direct children of a scope, the edges between them, and those that cross its border.
+        """The direct children of a scope, the edges between them, and edges across the border.
 
-        If there are more than `limit` children, each series among them is folded into one row;
-        `series` requests the members of one series instead. At most `limit` rows are returned, from
-        `offset` on. Raises NotFoundError for an unknown scope or series.
+        If there are more than `limit` children, each series among them is folded into one row. If
+        `series` is given, the rows are the members of this series instead. At most `limit` rows are
+        returned, from `offset` on. Raises NotFoundError for an unknown scope or series.
         """
         scope = self._scope(path)
         children = self.tree.children(scope)
@@ -200,7 +200,7 @@ class Graph:
         }
 
     def ancestor_counts(self, entry: int) -> NDArray[np.int64]:
-        """S + N counts of the ancestors of `entry` among the nodes below each entry.
+        """S + N counts: how many ancestors of `entry` there are among the nodes below each entry.
 
         Ancestors are the nodes from which edges lead to a node below `entry`, directly or through
         other nodes, and the nodes below `entry` themselves.
@@ -353,7 +353,7 @@ class Graph:
             return ufunc.reduceat(values[entries], starts) if len(rows) else values[:0]
 
         def common(low: NDArray[Any], high: NDArray[Any]) -> Any:
-            """The value that all entries of a row share; 0 if they differ."""
+            """The value that all entries of a row share; 0 if their values differ."""
             lowest = reduce_rows(low, np.minimum)
             return np.where(lowest == reduce_rows(high, np.maximum), lowest, 0).tolist()
 
@@ -361,9 +361,9 @@ class Graph:
             """The sum of a cost for each row; None if no node of the row has a cost."""
             if costs is None:
                 return [None] * len(rows)
-            num_nodes = reduce_rows(costs.num_nodes, np.add).tolist()
+            counts = reduce_rows(costs.num_nodes, np.add).tolist()
             sums = reduce_rows(getattr(costs, column), np.add).tolist()
-            return [a if b else None for a, b in zip(sums, num_nodes, strict=True)]
+            return [total if count else None for total, count in zip(sums, counts, strict=True)]
 
         return {
             "name": [row.name for row in rows],
@@ -391,8 +391,8 @@ class Graph:
         #    none.
         # 2. Replace each end by the entry that represents it as seen from the scope, and by the row
         #    that displays this entry.
-        # 3. Sort the edges into those between rows, those into a row and those out of a row, and
-        #    merge each sort.
+        # 3. Select the edges between rows, then the edges into a row, then the edges out of a row,
+        #    and merge the edges of each selection.
         tree = self.tree
         first, end = tree.position[scope], tree.position[scope] + tree.size[scope]
         edges = np.flatnonzero(  # 1
@@ -418,8 +418,8 @@ class Graph:
     def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The entry that represents each node as seen from a scope, given the nodes' positions.
 
-        For each node, take the innermost scope that contains it, out of `scope` and its enclosing
-        scopes. The result is the child of that scope that contains the node or is the node.
+        The entry is the node, or a scope that contains the node. Its parent is the innermost scope
+        that contains the node, out of `scope` and the scopes around it.
         """
         tree = self.tree
         found = np.full(len(positions), -1, np.int64)
@@ -444,10 +444,10 @@ class Graph:
         `near` and `far` are the ends of each of `edges`, as rows or entries. With a limit, only the
         merged edges with the highest counts are returned.
         """
-        # 1. Sort the edges so that those to be merged are adjacent.
+        # 1. Sort the edges, so that edges to be merged follow each other.
         # 2. Find where each group starts, and its size.
         # 3. Test whether all edges of a group have the same shape.
-        # 4. With a limit, keep the largest groups, in their order.
+        # 4. With a limit, keep the largest groups, in the order of step 1.
         columns = self.columns
         control = columns.control[edges]
         order = np.lexsort((control, far, near))  # 1
@@ -493,7 +493,7 @@ class Graph:
 
     def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Json]:
         """Every input of a node, from the inputs as logged and the edges into the node."""
-        # Inputs that name a missing node have no edge; the others have theirs in the same order.
+        # An input that names a missing node has no edge. The edges are in the order of the inputs.
         remaining = iter(edges.tolist())
         listed = []
         for text in inputs:

@@ -1,7 +1,7 @@
 """Keras models: converts the layers in a model's JSON to a graph.
 
 A model is a layer that has layers of its own. In a sequential model, the input of each layer is the
-output of the one before it. In a functional model, each layer names its input layers, in a format
+output of the layer before. In a functional model, each layer names its input layers, in a format
 that differs between versions of Keras.
 """
 
@@ -53,7 +53,7 @@ class _Converter:
 
     def __init__(self) -> None:
         self._outputs: dict[int, list[str]] = {}
-        """id() of a layer to the names of the nodes that produce its outputs."""
+        """Maps the id() of a layer to the names of the nodes that produce its outputs."""
 
     def nodes(self, layer: Json, scope: str, inputs: Sequence[str]) -> Iterator[NodeDef]:
         """Yields the nodes of a layer in `scope`; `inputs` are the names of its input nodes."""
@@ -176,10 +176,10 @@ def _is_functional(model: Json) -> bool:
 
 
 def _by_name(layers: list[Json]) -> dict[str, Json]:
-    """Name of each layer to the layer.
+    """Maps the names of each layer to the layer.
 
-    Other layers refer to a layer by the name next to its config. It may be missing, and in most
-    layers it is the same as the name inside the config, so both names are keys.
+    Layers refer to another layer by the name next to its config. This name may be missing, and it
+    mostly equals the name inside the config, so both names are keys.
     """
     by_inner_name = {_name(layer): layer for layer in layers}
     return by_inner_name | {str(layer["name"]): layer for layer in layers if layer.get("name")}

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 
 class Library:
-    """What the routes of the front end respond with. Safe to use from any thread.
+    """Makes the responses of the front end's routes. Safe to use from any thread.
 
     A `graph_id` names a graph or a function, see `sources.resolve_id`; None is the first graph of
     the run. All methods raise NotFoundError for an unknown run, graph, tag or name, and
@@ -42,8 +42,8 @@ class Library:
     def overview(self, run: str) -> Json:
         """The graphs of a run, and its tags of run metadata.
 
-        A graph that cannot be read has an `error`. Empty graphs, such as Keras writes in addition
-        to the real one, are omitted unless the run has no other graph.
+        A graph that cannot be read has an `error`. If the run has other graphs, empty graphs are
+        omitted: Keras writes one in addition to the real graph.
         """
         multiplexer = self._multiplexer
         generation = multiplexer.generation
@@ -63,7 +63,7 @@ class Library:
         return self._graph(*sources.resolve_id(self._multiplexer, run, graph_id))
 
     def cost_totals(self, run: str, graph_id: str | None, tag: str | None) -> CostTotals | None:
-        """Time and memory of a graph's nodes, from the run metadata under `tag`; None if no tag."""
+        """Time and memory of a graph's nodes, from the run metadata `tag`; None without a tag."""
         if tag is None:
             return None
         source, function = sources.resolve_id(self._multiplexer, run, graph_id)

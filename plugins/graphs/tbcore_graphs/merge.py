@@ -11,9 +11,9 @@ from tbcore_graphs.proto.graph_pb2 import FunctionDefLibrary, GraphDef, NodeDef
 def merge_graphs(serialized: Sequence[bytes]) -> bytes:
     """A serialized GraphDef with the nodes of all graphs, in scopes `graph_1`, `graph_2` and so on.
 
-    Functions are renamed to `graph_1_<name>`, and their calls are adjusted. The versions are those
-    of the first graph. A single graph is returned unchanged. The result is deterministic. Raises
-    DecodeError if one of the inputs is not a GraphDef.
+    Functions are renamed to `graph_1_<name>`, and their calls are adjusted. All other
+    fields, such as the versions, are from the first graph. A single graph is returned unchanged.
+    The result is deterministic. Raises DecodeError if one of the inputs is not a GraphDef.
     """
     if len(serialized) == 1:
         return serialized[0]

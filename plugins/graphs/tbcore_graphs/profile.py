@@ -21,7 +21,7 @@ class Cost(NamedTuple):
 
 
 def read_costs(data: bytes) -> dict[str, Cost]:
-    """Name of each node to its cost, from a serialized RunMetadata.
+    """Maps the name of each node to its cost, read from a serialized RunMetadata.
 
     Raises DecodeError if the bytes are not a RunMetadata.
     """

@@ -31,8 +31,8 @@ _DEFAULT_LIMIT = 2000
 def make_routes(multiplexer: Multiplexer, *, graph_bytes: int) -> list[Route]:
     """All routes of the plugin, with a cache of `graph_bytes` for graphs.
 
-    /runs, /graph, /run_metadata and /run_metadata_tags are for programs, the others for the front
-    end.
+    /runs, /graph, /run_metadata and /run_metadata_tags are for programs, and all other routes
+    are for the front end.
     """
     library = Library(multiplexer, graph_bytes)
 

@@ -72,7 +72,8 @@ class GraphSource(NamedTuple):
 def graphs_of_run(multiplexer: Multiplexer, run: str) -> list[GraphSource]:
     """The graphs of a run, with the main graph first, if there is one.
 
-    The last graph under each name is used, and a graph_def takes precedence over a meta_graph_def.
+    Of each tag, the last graph is used. The main graph is a graph_def if there is one, otherwise a
+    meta_graph_def.
     Raises NotFoundError for an unknown run.
     """
     found = []
@@ -130,7 +131,7 @@ def resolve_id(
 
 
 def read_graph(source: GraphSource, function: str | None) -> bytes:
-    """A graph as a serialized GraphDef; a function as one with only this function in its library.
+    """A graph as a serialized GraphDef; for a function, a GraphDef with a library of only this one.
 
     Raises the errors of `GraphSource.read`, and NotFoundError if the function does not exist.
     """
@@ -146,7 +147,7 @@ def read_graph(source: GraphSource, function: str | None) -> bytes:
 
 
 def run_metadata_tags(multiplexer: Multiplexer, run: str) -> dict[str, int]:
-    """Tag of each run metadata to the step of its last item."""
+    """Maps the tag of each run metadata to the step of its last item."""
     last = _last_items(multiplexer, run, RUN_METADATA)
     return {tag: item.step for tag, item in last.items()}
 

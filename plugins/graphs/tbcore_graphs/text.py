@@ -1,8 +1,9 @@
 """The protobuf text format of graphs and run metadata, generated in pieces.
 
-Front ends parse it line by line: each line is one field, `name: value`, or opens one, `name {`.
-Protobuf's own printer takes 0.2 s per megabyte. The same attributes occur thousands of times in a
-graph, so the text of each is cached. Neither the message nor its text is ever in memory as a whole.
+Front ends parse it line by line: each line is one field, `name: value`, or opens or closes
+a nested message, `name {` and `}`. Protobuf's own printer takes 0.2 s per megabyte. The same
+attributes occur thousands of times in a graph, so the text of each attribute is cached. Neither the
+message nor its text is ever in memory as a whole.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ def graph_text(data: bytes, limit: Limit | None = None) -> Iterator[bytes]:
     """Yields the text of a serialized GraphDef, UTF-8, in chunks of about CHUNK_BYTES.
 
     Maps are sorted by key, strings are UTF-8, and bytes have octal escapes. With a limit, larger
-    attributes of the graph's own nodes are omitted. Raises DecodeError if the bytes are not a
-    GraphDef; call `wire.check` first to get that error before any text.
+    attributes of the graph's own nodes are omitted, but not of nodes in functions. Raises
+    DecodeError if the bytes are not a GraphDef; call `wire.check` first to get that error before
+    any text.
     """
     return _chunks(_graph_pieces(data, limit))
 
@@ -62,8 +64,8 @@ def message_text(message_type: type[Message], data: bytes) -> Iterator[bytes]:
 def omit_large_attributes(node: NodeDef, limit: Limit) -> None:
     """Removes a node's attributes that exceed the limit, and lists their keys under `limit.key`.
 
-    If the node already has an attribute with that key, and it is within the limit, the keys are
-    appended to its list.
+    If the node already has an attribute `limit.key` that is within the limit, the keys are appended
+    to this attribute's list.
     """
     large = sorted(key for key in node.attr if node.attr[key].ByteSize() > limit.max_bytes)
     for key in large:
@@ -74,7 +76,7 @@ def omit_large_attributes(node: NodeDef, limit: Limit) -> None:
 
 def _graph_pieces(data: bytes, limit: Limit | None) -> Iterator[str]:
     """Yields the text of a GraphDef: nodes first, because their field has the lowest number."""
-    # Attributes, as (key, serialized value, indent), to their text.
+    # Maps attributes, as (key, serialized value, indent), to their text.
     cache: dict[tuple[str, bytes, int], str] = {}
     other_fields = []
     for field in wire.fields(data):
@@ -226,7 +228,7 @@ def _quoted(text: str) -> str:
 
 
 def _escapes() -> tuple[Any, Any]:
-    """Two arrays of shape (256, 4): each byte's escape in ASCII, and which elements are used."""
+    """Two arrays of shape (256, 4): each byte's escape in ASCII, and which elements it uses."""
     table = np.zeros((256, 4), np.uint8)
     used = np.zeros((256, 4), bool)
     for byte in range(256):

@@ -38,7 +38,7 @@ class Tree:
         self.segments: list[str] = [""]
         """S strings: the last segment of each scope's name."""
         self._scopes: dict[tuple[int, str], int] = {}
-        """(Scope, segment) to the entry of the scope with that segment in it."""
+        """Maps (scope, segment) to the entry of the inner scope `segment` that `scope` contains."""
         self._first: list[int] = [0]
         """S indices: the node with the lowest index below each scope."""
         scope_of = np.fromiter(
@@ -48,7 +48,7 @@ class Tree:
         self.names = list(names)
         """N displayed names. A node `a` is displayed as `a/(a)` if there is a scope `a`."""
         self.renamed: dict[str, int] = {}
-        """Displayed name to the node's index, for nodes whose name differs from the logged one."""
+        """Maps displayed names to node indices, for nodes with another logged name."""
         self._move_into_scopes(scope_of)
         self.parent = np.concatenate([np.array(self.parents, np.int32), scope_of])
         """S + N entries: the scope that directly contains each entry; -1 for the root."""
@@ -87,7 +87,7 @@ class Tree:
         return len(self.parent)
 
     def _add(self, name: str, node: int) -> int:
-        """The scope that directly contains a node. Creates it and its parents if missing."""
+        """The scope that directly contains a node; creates the scope and its parents if missing."""
         scope = ROOT
         for segment in _split(name)[:-1]:
             key = (scope, segment)
@@ -194,7 +194,7 @@ class Tree:
         return lowest, highest
 
     def structure_ids(self, values: NDArray[np.int32]) -> NDArray[np.int64]:
-        """S numbers: equal and above 0 for scopes with the same structure; 0 for unique scopes.
+        """S ids: equal and above 0 for scopes with the same structure; 0 for unique scopes.
 
         Two scopes have the same structure if they contain equal nodes and scopes of the same
         structure, in any order and with any names. Nodes are equal if their `values` are.
@@ -212,8 +212,8 @@ class Tree:
         _, structure, counts = np.unique(  # 3
             hashes[: self.num_scopes], return_inverse=True, return_counts=True
         )
-        numbers: NDArray[np.int64] = np.where(counts > 1, np.cumsum(counts > 1), 0)[structure]
-        return numbers
+        ids: NDArray[np.int64] = np.where(counts > 1, np.cumsum(counts > 1), 0)[structure]
+        return ids
 
     @cached_property
     def num_nodes(self) -> NDArray[np.int64]:

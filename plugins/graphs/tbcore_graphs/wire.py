@@ -22,7 +22,7 @@ PART_BYTES = 1 << 18
 LENGTH_DELIMITED = 2
 """The wire type of messages, strings and bytes."""
 _FIXED_SIZES = {1: 8, 5: 4}
-"""Wire type to the number of bytes in such a field's content."""
+"""Maps a wire type to the number of bytes in the content of its fields."""
 
 
 class MessageField(NamedTuple):
@@ -116,8 +116,8 @@ def _parts(
 def is_divisible(message_type: type[Message]) -> bool:
     """Whether a message of this type can be decoded in parts.
 
-    Messages with a oneof cannot: the last field of a oneof replaces the earlier ones, so they must
-    be decoded together.
+    A message with a oneof cannot: the last field of a oneof replaces its earlier fields, so
+    all must be decoded together.
     """
     return not message_type.DESCRIPTOR.oneofs
 

@@ -1,4 +1,4 @@
-"""Reader: histograms as rows of wall time, step and the buckets as logged."""
+"""Reader: histograms as rows of wall time, step and the logged buckets."""
 
 from __future__ import annotations
 

@@ -50,10 +50,10 @@ def aggregate(
     the steps is rounded down.
 
     MIN, MAX and MEDIAN choose one session to represent each group: the one whose metric `by` is the
-    lowest, the highest or the median (the lower one, for an even number). If values are equal, the
-    first session by name is chosen. A session with NaN is chosen only if there are no others. A
-    group without the metric `by` has no values. The values of `by` that are compared come from
-    `chooser` if it is given, otherwise from `metrics`.
+    lowest, the highest or the median (of an even number of values, the lower middle one). If
+    values are equal, the first session by name is chosen. A session with NaN is chosen only if all
+    values of `by` in the group are NaN. A group without the metric `by` has no values. The compared
+    values of `by` come from `chooser` if it is given, otherwise from `metrics`.
     """
     if method in (api_pb2.AGGREGATION_UNSET, AVG):
         return _means(metrics, groups)
@@ -103,7 +103,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
 def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricName) -> Rows:
     """Index of the session that represents each group; -1 for groups without one."""
     # 1. Get the value of `by` for each row of `groups.sessions`.
-    # 2. Keep the rows with a number; those with NaN only in groups that have no number.
+    # 2. Keep the rows with a number and, in groups without any number, the rows with NaN.
     # 3. Sort the rows by group, and by value within the group. Equal values keep their order.
     # 4. Take the first row of each group, or the middle one.
     chosen = np.full(len(groups.names), -1, np.int64)

@@ -35,10 +35,9 @@ def download(
 ) -> Download:
     """The visible columns of the chosen groups, which are given as indices.
 
-    `visible` has one element per column, hyperparameters first. If it is shorter, the columns after
-    its end are omitted.
-    A missing hyperparameter is "", a missing metric None. If `hparams` is given, all other
-    hyperparameters are treated as missing.
+    `visible` tells for each column whether it is visible, hyperparameters first; the columns after
+    the end of `visible` are not. A missing hyperparameter is "", a missing metric None. If
+    `hparams` is given, all other hyperparameters are treated as missing.
     """
     first = groups.first[chosen]
     header: list[str] = []
@@ -113,4 +112,4 @@ _LATEX_ESCAPES = str.maketrans(
 )
 
 FORMATS: dict[str, Callable[[Download], Response]] = {"json": _json, "csv": _csv, "latex": _latex}
-"""Name of each download format to the function that makes a response from a table."""
+"""Maps the name of each download format to the function that makes a response from a table."""

@@ -72,8 +72,8 @@ class Experiment(NamedTuple):
 def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     """Merges logged experiments, of which there must be at least one.
 
-    Some programs log one per session. If hyperparameters or metrics have the same name, the first
-    one is used.
+    Some programs log an experiment in each session. Of the hyperparameters with the same name, the
+    first is used, and of the metrics with the same name as well.
     """
     hparams: dict[str, HParamInfo] = {}
     metrics: dict[MetricName, MetricInfo] = {}

@@ -48,7 +48,7 @@ class Sessions:
             name: Values.from_objects([session.hparams.get(name, ABSENT) for session in self.all])
             for name in sorted(names)
         }
-        """Name of each hyperparameter to a column with one row per session."""
+        """Maps the name of each hyperparameter to a column with one row per session."""
         self.status: NDArray[np.int32] = np.array([s.status for s in self.all], np.int32)
         self._group_names = sorted({session.group for session in self.all})
         index = {name: i for i, name in enumerate(self._group_names)}
@@ -79,9 +79,9 @@ class ExperimentData(NamedTuple):
     generation: str
     """Identifies this state of the data; every other state has another string."""
     experiment: Experiment
-    """As logged or, if none was logged, as inferred.
+    """The experiment that was logged or, if none was logged, inferred from the sessions.
 
-    A logged experiment is followed by what only the sessions contain.
+    A logged experiment is extended by the hyperparameters and metrics that only sessions contain.
     """
     sessions: Sessions
     metrics: Metrics
@@ -90,7 +90,7 @@ class ExperimentData(NamedTuple):
     def declared(self) -> ExperimentData:
         """This data without undeclared hyperparameters and metrics.
 
-        TensorBoard's API returns no others if an experiment was logged.
+        If an experiment was logged, TensorBoard's API returns only what it declares.
         """
         experiment = self.experiment.declared()
         metrics = self.metrics.first(len(experiment.metrics))

@@ -36,7 +36,7 @@ class Session(NamedTuple):
     name: str
     """The run that logged it."""
     hparams: Mapping[str, Any]
-    """Name to a float, str, bool, None, or a list or dict of these."""
+    """Maps each name to a float, str, bool, None, or a list or dict of these."""
     group: str
     """Name of the session group; the session's own name if none was logged."""
     model_uri: str
@@ -122,7 +122,7 @@ def _contents(multiplexer: Multiplexer, run: str, tag: str) -> Iterator[bytes]:
 
 
 def _parse(content: bytes, field: str) -> Any:
-    """The message in that field of an HParamsPluginData. Raises ValueError with the problem."""
+    """The message in this field of an HParamsPluginData. Raises ValueError with the problem."""
     try:
         data = HParamsPluginData.FromString(content)
     except ProtobufDecodeError:

@@ -23,7 +23,8 @@ class MetricName(NamedTuple):
     """The name of a metric, which is the same in all sessions."""
 
     group: str
-    """Path of the metric's run, relative to the session's run; "" for the session's own run."""
+    """Path of the metric's run, relative to the session's run; "" for the session's own run. It is
+    not a session group."""
     tag: str
 
 
@@ -71,7 +72,7 @@ def run_of(session: str, group: str) -> str:
 def containing_sessions(run: str, sessions: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yields (session, group) for each session that contains a run, the innermost session first.
 
-    `group` is that of the run's metrics in that session, see MetricName.
+    `group` is the group of the run's metrics in this session, see MetricName.
     """
     if run in sessions:
         yield run, ""
@@ -144,7 +145,7 @@ def collect(
         np.full(shape, np.nan),
     )
     session_index = {name: i for i, name in enumerate(sessions)}
-    # Group, then tag, to the indices in `names`. Several groups may normalize to the same one.
+    # Maps a group, and then a tag, to indices in `names`. Groups may be equal once normalized.
     metrics_by_group: dict[str, dict[str, list[int]]] = {}
     for metric, (group, tag) in enumerate(names):
         metrics_by_group.setdefault(normalized(group), {}).setdefault(tag, []).append(metric)
@@ -170,7 +171,7 @@ def collect(
 def _pairs(
     metrics_by_tag: Mapping[str, list[int]], tags: Iterable[str]
 ) -> tuple[list[int], list[int]]:
-    """Two lists of equal length: indices of metrics, and the index in `tags` of each one's tag."""
+    """Two lists of equal length: indices of metrics, and the indices in `tags` of their tags."""
     pairs = [(metric, i) for i, tag in enumerate(tags) for metric in metrics_by_tag.get(tag, ())]
     return [metric for metric, _ in pairs], [i for _, i in pairs]
 

@@ -84,7 +84,7 @@ def _metric(name: MetricName, metrics: Aggregate) -> Values:
 
 
 def _passing(column: Column, rows: Rows, matcher: Matcher) -> Mask:
-    """Whether each of these groups passes the filter of the column; groups are given as rows."""
+    """Whether each group passes the filter of the column; `rows` are indices of groups."""
     params = column.params
     kind = params.WhichOneof("filter")
     if kind is None and not params.exclude_missing_values:

@@ -42,7 +42,7 @@ class Reader:
         self._lock = threading.Lock()
         self._generation = -1
         self._instance = secrets.token_hex(4)
-        """Random prefix of generations, so that those of different servers differ."""
+        """Random prefix of generations, so that different servers have different generations."""
         self._num_changes = 0
         self._logs = _RunCache[RunLog]()
         self._points = _RunCache[LastPoints]()
@@ -121,7 +121,8 @@ class Reader:
         if logged:
             experiment = add_undeclared(merge_logged(logged), experiment)
         limit = max_columns(len(names))
-        # Both were limited when they were collected: if one is full, names may have been dropped.
+        # Hyperparameters and metrics were each limited when they were collected. If either reached
+        # the limit, names may have been dropped.
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= limit:
             self._warn_about_columns(limit, len(names))
             experiment = experiment._replace(metrics=experiment.metrics[:limit])
@@ -161,7 +162,7 @@ class _RunCache(Generic[T]):
     def update(
         self, runs: Iterable[str], generations: Mapping[str, int], make: Callable[[str], T]
     ) -> bool:
-        """Updates the values of these runs, and drops those of all others.
+        """Updates the values of these runs, and drops the values of all other runs.
 
         Returns whether any value was made or dropped. `make` may raise NotFoundError.
         """

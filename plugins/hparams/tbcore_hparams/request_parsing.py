@@ -80,8 +80,8 @@ def session_groups_request(request: Request) -> ListSessionGroupsRequest:
 def included_hparams(message: ListSessionGroupsRequest) -> set[str] | None:
     """Names of the hyperparameters to include in the response; None for all of them.
 
-    If any column of the request sets `include_in_result`, only hyperparameters that are columns of
-    the request are included, except those that set it to false.
+    If no column of the request sets `include_in_result`, these are all. Otherwise they are the
+    columns of the request that set it to true or do not set it.
     """
     if not any(params.HasField("include_in_result") for params in message.col_params):
         return None

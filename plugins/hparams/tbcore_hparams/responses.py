@@ -22,7 +22,7 @@ from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NULL, NUMBER, OTHER, STRING, Rows, Values
 
 Cells = Sequence[str]
-"""JSON text for each row: one array element or object member, without commas; "" for none."""
+"""JSON text for each row: one array element or object member, without separator; "" for none."""
 
 
 def experiment_json(experiment: Experiment) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Routes: those of TensorBoard's HTTP API, and /table for the front end."""
+"""Routes: TensorBoard's HTTP API, and /table for the front end."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ _TYPES = {
     frozenset({NUMBER, NONFINITE}): "number",
     frozenset({STRING}): "string",
 }
-"""The kinds that occur in a column to its type in the header; `mixed` for other combinations."""
+"""Maps the kinds in a column to the column's type in the header, `mixed` for other kinds."""
 _TYPES_WITH_NUMBERS = ("number", "mixed")
 _DECLARED_TYPES: dict[int, str] = {
     api_pb2.DATA_TYPE_BOOL: "bool",
     api_pb2.DATA_TYPE_FLOAT64: "number",
 }
-"""Declared type to the type in the header; `string` for others."""
+"""Maps a declared type to the type in the header, `string` for other declared types."""
 _STATUSES: dict[int, str] = {
     api_pb2.STATUS_SUCCESS: "success",
     api_pb2.STATUS_FAILURE: "failure",
@@ -81,8 +81,8 @@ def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
             "monitor_url": [sessions[first].monitor_url for first in groups.first.tolist()],
         },
         "strings": {
-            str(number): _without_numbers(column)
-            for number, (hparam, column) in enumerate(zip(hparams, columns, strict=True))
+            str(i): _without_numbers(column)
+            for i, (hparam, column) in enumerate(zip(hparams, columns, strict=True))
             if hparam["type"] != "number"
         },
     }
@@ -94,28 +94,28 @@ def tables_of(
     metrics: Aggregate,
     extremes: Mapping[str, tuple[Metrics, Aggregate]],
 ) -> list[Table]:
-    """Two tables: the columns of groups, and those of sessions.
+    """Two tables: the columns of groups, and the columns of sessions.
 
-    `extremes` has additional values of the metrics: suffix of their columns to the values of
-    sessions and those of groups.
+    `extremes` maps the suffix of additional columns to their values: metrics of the sessions, and
+    metrics of the groups.
     """
     by_group: Table = {}
-    for number, info in enumerate(data.experiment.hparams):
+    for i, info in enumerate(data.experiment.hparams):
         column = data.sessions.hparam(info.name).take(groups.first)
         if _type_of(info, column) in _TYPES_WITH_NUMBERS:
-            by_group[f"h{number}"] = np.where(column.kind == BOOL, np.nan, column.number)
+            by_group[f"h{i}"] = np.where(column.kind == BOOL, np.nan, column.number)
     by_session: Table = {}
-    for number in range(len(metrics.names)):
-        by_group[f"m{number}"] = metrics.value[number]
-        by_group[f"m{number}.step"] = metrics.step[number]
-        by_group[f"m{number}.sessions"] = metrics.num_sessions[number]
-        by_session[f"m{number}"] = data.metrics.value[number]
-        by_session[f"m{number}.step"] = data.metrics.step[number]
-        by_session[f"m{number}.wall_time"] = data.metrics.wall_time[number]
+    for i in range(len(metrics.names)):
+        by_group[f"m{i}"] = metrics.value[i]
+        by_group[f"m{i}.step"] = metrics.step[i]
+        by_group[f"m{i}.sessions"] = metrics.num_sessions[i]
+        by_session[f"m{i}"] = data.metrics.value[i]
+        by_session[f"m{i}.step"] = data.metrics.step[i]
+        by_session[f"m{i}.wall_time"] = data.metrics.wall_time[i]
         for name, (of_sessions, of_groups) in extremes.items():
-            by_group[f"m{number}.{name}"] = of_groups.value[number]
-            by_session[f"m{number}.{name}"] = of_sessions.value[number]
-            by_session[f"m{number}.{name}_step"] = of_sessions.step[number]
+            by_group[f"m{i}.{name}"] = of_groups.value[i]
+            by_session[f"m{i}.{name}"] = of_sessions.value[i]
+            by_session[f"m{i}.{name}_step"] = of_sessions.step[i]
     return [by_group, by_session]
 
 

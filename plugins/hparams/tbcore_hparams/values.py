@@ -34,7 +34,7 @@ ABSENT: Final = object()
 """Marks a missing value in the input of `Values.from_objects`."""
 
 _KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, type(ABSENT): MISSING}
-"""Python type of a value to its kind; OTHER for all other types."""
+"""Maps the Python type of a value to its kind, OTHER for all other types."""
 _NAN = float("nan")
 
 
@@ -66,7 +66,7 @@ class Values(NamedTuple):
     strings: Sequence[str]
     """Unique strings in ascending order. Some may not occur in any row."""
     others: NDArray[np.object_] | None
-    """The value of OTHER; None for other kinds, and in place of the array if there is no OTHER."""
+    """The value of OTHER; None for other kinds. If no row is OTHER, None instead of an array."""
 
     @classmethod
     def from_objects(cls, logged: Sequence[Any]) -> Values:

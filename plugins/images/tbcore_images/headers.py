@@ -1,8 +1,8 @@
 """Headers: reads the type and size of an image from its header, without decoding the image.
 
 The bytes in a log can be anything. A truncated file or one that is not an image has no size, and no
-function here raises. Only a few bytes at the start are read; in a JPEG, only those at the start of
-each segment before the size.
+function here raises. Only a few bytes at the start are read; in a JPEG, only the bytes at the
+start of each segment up to the one that contains the size.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Cameras write about ten segments, and a large colour profile takes about a hundr
 """
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers SOF0 to SOF15, which begin a frame. The three that are excluded do not."""
+"""Markers SOF0 to SOF15, which begin a frame. The three excluded markers do not begin one."""
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 """Markers TEM and RST0 to RST7, which have no content."""
 _JPEG_ENDS = frozenset({0xD9, 0xDA})
@@ -50,7 +50,7 @@ def header_of(encoded: bytes) -> Header:
 
 
 def _png(data: bytes) -> Size | None:
-    # In these diagrams, a number before a field is its offset, and one after it its size in bytes.
+    # In these diagrams, the number before a field is the offset, and the number after it the size.
     #  0 signature: 8 | length: 4 | "IHDR" | width: 4 | height: 4        big-endian
     return _pair(">II", data, 16) if data[12:16] == b"IHDR" else None
 

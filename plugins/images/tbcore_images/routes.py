@@ -15,14 +15,14 @@ from tbcore_images.reader import decode_images
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
     """/images and /individualImage for programs; /tags, /steps and /step for the front end.
 
-    /images returns a sample of at most `samples` steps of a series; 0 means all.
+    /images returns at most `samples` steps of a series; 0 means all.
     """
     media = Media(multiplexer, claims, decode_images)
     return [*_routes(media, samples), *media.routes()]
 
 
 def make_legacy_api(multiplexer: Multiplexer, claims: Claims, samples: int) -> LegacyApi:
-    """The legacy API: data/images, and data/individualImage, also available without data/."""
+    """The legacy API: data/images and data/individualImage, and the latter also without data/."""
     images, individual_image = _routes(Media(multiplexer, claims, decode_images), samples)
     return LegacyApi(
         routes=[images, individual_image],

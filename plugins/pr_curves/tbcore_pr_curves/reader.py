@@ -24,8 +24,8 @@ def curve(value: Value) -> dict[str, NDArray[Any]]:
     All columns have the same shape (n,). `precision`, `recall` and `thresholds` are float64.
     `true_positives`, `false_positives`, `true_negatives` and `false_negatives` are int64, or all
     four are float64 if any count is NaN or above MAX_COUNT. The logged thresholds are evenly spaced
-    from 0 to 1. Those at the end that no prediction reaches are omitted, except for the first
-    threshold, since they have no precision.
+    from 0 to 1. The first threshold is always included. Thresholds at the end that no prediction
+    reaches are omitted, since they have no precision.
 
     Raises DecodeError for anything but real numbers of shape (6, n) with n at least 1.
     """

@@ -1,4 +1,4 @@
-"""Routes: those of TensorBoard's API, and those of the front end."""
+"""Routes: TensorBoard's API, and the routes of the front end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tbcore_pr_curves.reader import curve, samples
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
-    """/tags, /pr_curves and /available_time_entries as in TensorBoard; /steps and /step.
+    """/tags, /pr_curves and /available_time_entries as in TensorBoard; /steps and /step too.
 
     /pr_curves and /available_time_entries return at most `num_samples` steps of each series; 0
     means all.
@@ -44,7 +44,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
 
     def available_time_entries(request: Request) -> Response:
         all_tags = multiplexer.tags(claims)
-        # The times of one tag stand for those of the run.
+        # The times of one tag stand for the times of the run.
         return json_response(
             {run: times(run, min(names)) for run, names in all_tags.items() if names}
         )

@@ -1,11 +1,12 @@
 """Bands: for each group of runs, a line for their mean and a band that shows how far they spread.
 
 Runs of a group are rarely logged at the same x, so each run is first resampled at common points.
-Where a run has rows near a point, its value at the point is their mean. Between two of its rows, it
-is interpolated linearly if both are finite. The run is not extrapolated beyond its ends.
+Where a run has rows near a point, its value at the point is the mean of these rows. Between two
+rows, the value is interpolated linearly if both rows are finite. Beyond its first and last row, a
+run has no value.
 
 A run has one value at each x. If several rows have the same x, the last one logged is used. After a
-restart at an earlier x, the new rows replace all old rows from that x on.
+restart at an earlier x, the new rows replace all old rows at this x and at greater x.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Band:
     count: Floats
     """Number of runs in the mean."""
     nonfinite: Floats
-    """Number of runs with a non-finite row at the point, or next to it if they have no row there.
+    """Number of runs with a non-finite row at the point or, without a row there, next to the point.
 
     A run with several rows in a pixel column can be counted both here and in `count`.
     """
@@ -121,7 +122,7 @@ def _summary(values: Floats, spread: Spread) -> tuple[Floats, Floats, Floats]:
 
 def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """x and value of the rows that are not replaced by later ones; x is strictly ascending."""
-    # 1. From the last segment to the first, keep the rows before the x at which a later one begins.
+    # 1. From the last segment to the first, keep the rows before the x of a later segment's start.
     # 2. Join the segments in ascending order of x.
     # 3. Where rows have the same x, keep the last.
     parts = []  # 1
@@ -143,7 +144,7 @@ def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 
 
 def _rows_around(start: float, stop: float, x: NDArray[Any], value: Any) -> tuple[Floats, Floats]:
-    """x and value of the rows between two x, and of one more on each side.
+    """x and value of the rows between two x, and of one more row on each side.
 
     Infinite values are replaced by NaN.
     """
@@ -167,14 +168,15 @@ def _resample(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """A run's values at the points, and whether each of them involves a non-finite row.
 
-    A point's own rows are those that are nearer to it than to any other point, and between the
-    ends. Its value is the mean of its own finite rows. Without own rows, it is interpolated between
-    the means on both sides. It is NaN where that is impossible, and beyond the ends of `x`.
+    A point's own rows are the rows between `ends` that are nearer to it than to any other point.
+    The point's value is the mean of its own finite rows. Without own rows, the value is
+    interpolated between the means on both sides. It is NaN where interpolation is impossible, and
+    beyond the first and the last row.
     """
-    # 1. Split the rows into groups at the borders between points, and at both ends.
-    # 2. Compute each group's mean over its finite rows; NaN if there are none.
+    # 1. Split the rows into parts at the borders between points, and at both ends.
+    # 2. Compute each part's mean over its finite rows; NaN if there are none.
     # 3. Interpolate between the means at all points. Next to a NaN the result is NaN.
-    # 4. Replace the values of points with own rows by the mean of their group.
+    # 4. Replace the values of points with own rows by the mean of these rows.
     # 5. Reset points beyond the ends of x, to which interp extends the first and last mean.
     borders = (points[1:] + points[:-1]) / 2  # 1
     # `inner` is where the rows between the ends begin and stop.

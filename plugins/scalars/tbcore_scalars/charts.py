@@ -33,7 +33,7 @@ class Charts:
         self._multiplexer = multiplexer
         self._claims = claims
         self._instance = secrets.token_hex(4)
-        """Random prefix of generations, so that those of different servers differ."""
+        """Random prefix of generations, so that different servers have different generations."""
 
     def lines(self, request: LinesRequest) -> ChartData:
         """The metadata and the rows to draw of each run that has the tag.
@@ -130,7 +130,7 @@ class Charts:
 
 
 def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:
-    """The window's bounds. Missing ones are taken from all lines, or are 0 and 1 without lines."""
+    """The window's bounds. Missing bounds come from all lines, or are 0 and 1 without lines."""
     extents = [extent for line in lines if (extent := line.extent()) is not None]
     first = min((low for low, _ in extents), default=0.0)
     last = max((high for _, high in extents), default=1.0)

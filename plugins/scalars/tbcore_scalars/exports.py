@@ -17,8 +17,10 @@ COLUMNS = ("run", "tag", *reader.COLUMNS)
 """Header of a download, which may contain several series."""
 PIECE_ROWS = 4_000
 """Number of rows per piece. Each piece is made while holding the GIL, so it must be short."""
-MIN_PLAIN, MAX_PLAIN = 1e-4, 1e16
-"""Python and orjson both write numbers from MIN_PLAIN to below MAX_PLAIN without an exponent."""
+MIN_PLAIN = 1e-4
+"""The smallest magnitude that both Python and orjson write without an exponent, except for 0."""
+MAX_PLAIN = 1e16
+"""Below this magnitude, both Python and orjson write numbers without an exponent."""
 
 
 def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
@@ -81,7 +83,7 @@ def _csv_line(texts: Sequence[str]) -> bytes:
 
 
 def _csv_rows(series: ScalarSeries, prefix: bytes) -> Iterator[bytes]:
-    """Yields the rows as `csv.writer` writes them, each after `prefix`, in an eighth of the time.
+    """Yields what `csv.writer` would write, in an eighth of the time; `prefix` begins each row.
 
     orjson formats the numbers; its punctuation is then replaced by that of CSV.
     """
@@ -97,7 +99,7 @@ def _csv_rows(series: ScalarSeries, prefix: bytes) -> Iterator[bytes]:
 
 
 def _numbers(column: NDArray[np.floating[Any]]) -> list[Any]:
-    """The numbers of a column for `_json`, as Python writes them.
+    """The numbers of a column, such that `_json` writes them in the same way as Python.
 
     orjson writes non-finite numbers and exponents differently, so these are passed as strings.
     """

@@ -26,7 +26,8 @@ def overview(
 ) -> dict[str, dict[str, list[Row]]]:
     """At most `sample_count` evenly spaced rows of every series, as nested dicts by run and tag.
 
-    They include the first and the last row. Every run is a key. `sample_count` must be at least 2.
+    The rows include the first and the last row. Every run is a key. `sample_count` must be at least
+    2.
     """
     result: dict[str, dict[str, list[Row]]] = {}
     for run, tags in multiplexer.tags(claims).items():
@@ -42,7 +43,7 @@ def overview(
 def evenly_spaced(series: ScalarSeries, sample_count: int) -> ScalarSeries:
     """At most `sample_count` points, at the indices (len - 1) * i // (sample_count - 1).
 
-    If there are no more than that, all points are returned. This is the rule of TensorBoard in
+    If the series has no more points, all are returned. This is the rule of TensorBoard in
     TensorFlow 1.0.
     """
     num_points = len(series)

@@ -15,7 +15,7 @@ from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
 MAX_PIXELS = 20_000
-"""Maximum width of a chart."""
+"""Maximum width of a chart, in pixels."""
 MAX_BOUND = 1e300
 """Maximum absolute value of `from` and `to`, so that a range with margins has a finite width."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
@@ -49,7 +49,7 @@ class LinesRequest(NamedTuple):
     margin: float
     """How much to include beyond the window on each side, as a fraction of the window."""
     known: Mapping[str, str]
-    """Run to the generation of the data that the client already has for the same request."""
+    """Maps runs to the generation of the data that the client already has for the same request."""
 
 
 class BandsRequest(NamedTuple):
@@ -57,7 +57,7 @@ class BandsRequest(NamedTuple):
 
     tag: str
     groups: Mapping[str, Sequence[str]]
-    """Name of each group to its runs."""
+    """Maps the name of each group to its runs."""
     window: Window
     spread: Spread
 

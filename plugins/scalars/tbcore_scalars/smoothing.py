@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 REFERENCE_POINTS = 1000
 """Number of points that TensorBoard shows. The user's weight is meant for series of this length."""
-_BLOCK_ROWS = 32
+_TERMS_PER_ROW = 32
 """Number of terms in each row of the matrix in `_scan`."""
-_CHUNK_ROWS = 1 << 15
+_CHUNK_VALUES = 1 << 15
 """Number of values that are smoothed at once, so that temporary arrays fit in the L2 cache."""
 
 
@@ -39,7 +39,7 @@ def point_weight(weight: float, num_points: int) -> float:
 def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
     """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1."""
     # 1. Select the finite values.
-    # 2. Process them in chunks, each of which continues with the last average of the one before.
+    # 2. Process them in chunks. Each chunk continues with the last average of the chunk before.
     # 3. Divide by the sum of the weights so far, which is 1 - weight ** (i + 1).
     result = value.astype(np.float64)
     is_finite = np.isfinite(result)  # 1
@@ -47,10 +47,10 @@ def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
     if weight == 0 or not len(finite) or (finite == finite[0]).all():
         return result
     average = np.empty(len(finite))
-    powers = weight ** np.arange(1.0, min(len(finite), _CHUNK_ROWS) + 1)
+    powers = weight ** np.arange(1.0, min(len(finite), _CHUNK_VALUES) + 1)
     last = 0.0
-    for start in range(0, len(finite), _CHUNK_ROWS):  # 2
-        chunk = finite[start : start + _CHUNK_ROWS] * (1 - weight)
+    for start in range(0, len(finite), _CHUNK_VALUES):  # 2
+        chunk = finite[start : start + _CHUNK_VALUES] * (1 - weight)
         chunk[0] += weight * last
         chunk = _scan(chunk, weight)
         last = chunk[-1]
@@ -62,16 +62,16 @@ def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
 
 def _scan(term: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     """Solves the recurrence sum[i] = factor * sum[i - 1] + term[i]; returns shape (n,)."""
-    # 1. Arrange the terms as rows of _BLOCK_ROWS, padded with zeros.
+    # 1. Arrange the terms as rows of _TERMS_PER_ROW, padded with zeros.
     # 2. Multiply by a triangular matrix of powers, which solves the recurrence within each row.
-    # 3. The recurrence over the ends of the rows is the same problem, _BLOCK_ROWS times smaller.
+    # 3. The recurrence over the ends of the rows is the same problem, _TERMS_PER_ROW times smaller.
     #    Solve it recursively, and add the result to the following row.
-    num_blocks = -(-len(term) // _BLOCK_ROWS)  # 1
-    blocks = np.zeros((num_blocks, _BLOCK_ROWS))
-    blocks.reshape(-1)[: len(term)] = term
-    distance = np.arange(_BLOCK_ROWS) - np.arange(_BLOCK_ROWS)[:, None]  # 2
-    blocks = blocks @ np.where(distance >= 0, factor ** np.maximum(distance, 0.0), 0.0)
-    if num_blocks > 1:  # 3
-        ends = _scan(blocks[:-1, -1], factor**_BLOCK_ROWS)
-        blocks[1:] += ends[:, None] * factor ** np.arange(1.0, _BLOCK_ROWS + 1)
-    return blocks.reshape(-1)[: len(term)]
+    num_rows = -(-len(term) // _TERMS_PER_ROW)  # 1
+    rows = np.zeros((num_rows, _TERMS_PER_ROW))
+    rows.reshape(-1)[: len(term)] = term
+    distance = np.arange(_TERMS_PER_ROW) - np.arange(_TERMS_PER_ROW)[:, None]  # 2
+    rows = rows @ np.where(distance >= 0, factor ** np.maximum(distance, 0.0), 0.0)
+    if num_rows > 1:  # 3
+        ends = _scan(rows[:-1, -1], factor**_TERMS_PER_ROW)
+        rows[1:] += ends[:, None] * factor ** np.arange(1.0, _TERMS_PER_ROW + 1)
+    return rows.reshape(-1)[: len(term)]

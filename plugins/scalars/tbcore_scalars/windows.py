@@ -1,7 +1,7 @@
 """Windows: selects the rows of a series that a chart needs to draw the same picture as all rows.
 
 If a pixel column has many rows, its first, last, lowest and highest row draw the same picture as
-all of them. These are kept, together with non-finite rows, which the chart marks. Nothing is
+all of them. These four are kept, together with non-finite rows, which the chart marks. Nothing is
 averaged: every row was logged.
 """
 
@@ -23,10 +23,12 @@ Rows = NDArray[np.int64]
 MAX_RESTARTS = 64
 """Maximum number of decreases of the step that are taken for restarts.
 
-If it decreases more often, several writers log in turn, and their rows are one line.
+If the step decreases more often, several writers log in turn, and their rows are one line.
 """
 MAX_NONFINITE_ROWS = 10_000
-"""If more rows are non-finite, only the first of each kind in each pixel column is kept.
+"""Maximum number of non-finite rows that are all kept.
+
+If there are more, only the first of each kind in each pixel column is kept.
 
 A run that has diverged logs NaN until its end. One mark per pixel column is then enough.
 """
@@ -100,8 +102,8 @@ def select_indices(
 ) -> Rows:
     """Ascending indices of the rows to draw between two x, for a chart of this many pixels.
 
-    These are all indices if there are at most 2 per pixel. Each segment also has the index before
-    and the one after the range, so that lines continue to the edges of the chart.
+    If there are at most 2 rows per pixel, all of them are drawn. From each segment, one more row
+    before the range and one after it are drawn, so that lines continue to the edges of the chart.
     """
     spans = [
         (max(low, first - 1), min(high, end + 1))
@@ -153,7 +155,7 @@ def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Ro
     """Indices of the rows to keep from a range of indices within one segment."""
     # 1. Split the range at the edges of pixel columns. Rows before the first edge and after the
     #    last are columns of their own.
-    # 2. For the search for extremes, replace non-finite values by ones that are never extreme.
+    # 2. For the search for extremes, replace non-finite values by values that are never extreme.
     # 3. Keep the first and the last row of each column, and non-finite rows.
     # 4. Keep the first lowest and the first highest row of each column, searched among candidates.
     first, end = span
@@ -196,9 +198,9 @@ def _nonfinite_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: R
 
 
 def _extreme_candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> Rows:
-    """Ascending rows that include the first lowest and highest of each column, and `starts`.
+    """Ascending rows that include `starts`, and each column's first lowest and first highest row.
 
-    In a long series these are few, so that the exact search over them is fast.
+    In a long series there are few such rows, so that the exact search over them is fast.
     """
     # 1. Without at least two blocks per column, all rows are candidates.
     # 2. Keep the lowest and the highest row of each block.

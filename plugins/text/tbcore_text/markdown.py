@@ -41,7 +41,7 @@ a b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr 
 p pre samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var
 """
 _TAGS = frozenset(_NAMES.split())
-"""Elements accepted as HTML tags. None of them loads or runs anything, or affects others.
+"""Elements accepted as HTML tags. None of them loads or runs anything, or affects other elements.
 
 `s` is missing, because `<s>` is a token of many language models.
 """
@@ -104,7 +104,7 @@ class _Open(NamedTuple):
 class _Tree:
     """Builds the tree from start and end tags.
 
-    Tags from markdown are balanced; those written as HTML need not be.
+    Tags from markdown are balanced; tags written as HTML need not be.
     """
 
     def __init__(self, num_left: int) -> None:
@@ -124,7 +124,7 @@ class _Tree:
         self._append([tag, attributes or {}, list(children)])
 
     def start(self, tag: str, attributes: Attributes, *, is_html: bool = False) -> None:
-        """Opens an element. If it would be too deep, its content goes to the one around it."""
+        """Opens an element. If it is too deep, its content is added to the element around it."""
         children = self._open[-1].children
         if len(self._open) < _MAX_DEPTH:
             inside: Nodes = []

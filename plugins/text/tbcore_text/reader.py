@@ -28,7 +28,8 @@ def samples(value: Value, _metadata: object) -> list[Sample]:
     Its `fields` are:
     - `shape`: the shape of the array as logged.
     - `cells`: rows of strings; only the first ones if `is_cut`.
-    - `nodes`: rows of each cell's markdown as nodes, see `tbcore_text.markdown`; None if too long.
+    - `nodes`: in the rows of `cells`, each cell's markdown as nodes, see `to_nodes`, or None if
+      too long.
     - `length`: the number of characters in all cells.
     - `is_cut`: whether `cells` is incomplete.
 

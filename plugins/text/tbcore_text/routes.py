@@ -1,4 +1,4 @@
-"""Routes: those of TensorBoard's API, and those of the front end."""
+"""Routes: TensorBoard's API, and the routes of the front end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tbcore_text.search import SearchPosition, SearchQuery, search
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
     """/text and /runs as in TensorBoard; /tags, /steps, /step, /individualText and /search.
 
-    /text returns a sample of at most `num_samples` steps of a series; 0 means all.
+    /text returns at most `num_samples` steps of a series; 0 means all.
     """
     media = Media(multiplexer, claims, samples)
 

@@ -86,7 +86,7 @@ def _series_entry(run: str, tag: str, matches: list[dict[str, Any]]) -> list[dic
 def _series(
     multiplexer: Multiplexer, claims: Claims, query: SearchQuery
 ) -> Iterator[SearchPosition]:
-    """Yields each series to search as a position, beginning where the query continues."""
+    """Yields the position at which to search each series; the first may be `query.after`."""
     all_tags = multiplexer.tags(claims)
     tags = {run: set(all_tags[run]) for run in query.runs if run in all_tags}
     positions = (
