@@ -30,6 +30,7 @@ _DELTA, _RIGHT_SHIFT, _LEFT_SHIFT = np.uint32(MASK_DELTA), np.uint32(17), np.uin
 """Operands of `unmask`, which rotates by 15 bits to the left."""
 _ALL_ONES = 0xFFFFFFFF
 _ZEROS = bytes(1 << 16)
+_WORD = np.dtype("<u4")
 
 
 def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
@@ -137,32 +138,37 @@ class ChecksumFields(NamedTuple):
     payload_init: NDArray[np.uint32] | np.uint32
     """`init_contribution` of each payload, or one number if it is the same for all."""
 
-    @classmethod
-    def of_payloads(
-        cls, offsets: NDArray[np.int64], payload_init: NDArray[np.uint32]
-    ) -> ChecksumFields:
-        """The checksum fields of records whose length checksums have been made raw before."""
-        return cls(slice(0), offsets, np.uint32(0), np.uint32(0), payload_init)
-
-    def make_raw(self, buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
+    def make_raw(self, buffer: bytearray) -> NDArray[np.uint32]:
         """Replaces all checksums by raw CRCs; returns the payload checksums that were stored.
 
         Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. Length
         checksums are overwritten unread, so they must have been verified before.
         """
-        words = _words_at_any_offset(buffer)
+        words = words_at_any_offset(buffer)
         words[self.length_crcs] = self.raw_length
-        stored = words[self.payload_crcs]
-        if isinstance(self.payload_crcs, slice):
-            stored = stored.copy()  # It is a view of the buffer.
-        words[self.payload_crcs] = unmask(stored) ^ self.payload_init
-        return stored
+        return make_payload_crcs_raw(words, self.payload_crcs, self.payload_init)
 
     def restore(self, buffer: bytearray, stored: NDArray[np.uint32]) -> None:
         """Reverts `make_raw`, which returned `stored`."""
-        words = _words_at_any_offset(buffer)
+        words = words_at_any_offset(buffer)
         words[self.length_crcs] = self.masked_length
         words[self.payload_crcs] = stored
+
+
+def make_payload_crcs_raw(
+    words: NDArray[np.uint32],
+    offsets: slice | NDArray[np.int64],
+    payload_init: NDArray[np.uint32] | np.uint32,
+) -> NDArray[np.uint32]:
+    """Replaces the payload checksums at these offsets by raw CRCs; returns those that were stored.
+
+    `words` is `words_at_any_offset` of a buffer. `payload_init` is as in ChecksumFields.
+    """
+    stored = words[offsets]
+    if isinstance(offsets, slice):
+        stored = stored.copy()  # It is a view of the buffer.
+    words[offsets] = unmask(stored) ^ payload_init
+    return stored
 
 
 def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
@@ -175,9 +181,9 @@ def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
     return [index for index, records in enumerate(slices) if not is_raw_zero(records)]
 
 
-def _words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
+def words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
     """A view of the buffer: element i is the word of four bytes at offset i."""
-    return np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
+    return np.ndarray((len(buffer) - 3,), _WORD, buffer, strides=(1,))
 
 
 def is_raw_zero(data: NDArray[np.uint8]) -> bool:

@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import DecodedItem, FileVersion, Table, TableLayout
 from tbcore.eventfiles.crc32c import (
-    ChecksumFields,
     for_lengths,
     init_contribution,
     is_raw_zero,
+    make_payload_crcs_raw,
     masked_length_crc,
     raw_length_crc,
+    words_at_any_offset,
 )
 from tbcore.eventfiles.framing import (
     FRAME_BYTES,
@@ -198,9 +199,8 @@ class RecordSequence:
             (self._constants[:num_words] & mask).tobytes(),
             mask,
             self._length_to_raw[:num_words],
-            ChecksumFields.of_payloads(
-                self._payload_crcs[:num_records], self._payload_init[:num_records]
-            ),
+            self._payload_crcs[:num_records],
+            self._payload_init[:num_records],
             table_layout,
             values.picked(order),
             self._step_width,
@@ -218,7 +218,8 @@ class FileTemplate:
         constants: bytes,
         mask: NDArray[np.uint64],
         length_to_raw: NDArray[np.uint64],
-        checksums: ChecksumFields,
+        payload_crcs: NDArray[np.int64],
+        payload_init: NDArray[np.uint32],
         table_layout: TableLayout,
         values: _ValueOffsets,
         step_width: int,
@@ -231,7 +232,8 @@ class FileTemplate:
         self.num_bytes = num_bytes
         self._version = version
         self._constants, self._mask = constants, mask
-        self._length_to_raw, self._checksums = length_to_raw, checksums
+        self._length_to_raw = length_to_raw
+        self._payload_crcs, self._payload_init = payload_crcs, payload_init
         self._table_layout = table_layout
         self._step_width = step_width
         step_dtype = np.dtype("<u4" if step_width <= 4 else "<u8")
@@ -253,8 +255,10 @@ class FileTemplate:
         words = np.ndarray(self._mask.shape, "<u8", buffer, start)
         if (words & self._mask).tobytes() != self._constants:
             return False
+        # A copy of the records, in which first the length checksums are made raw, then the others.
         records = (words ^ self._length_to_raw).view(np.uint8)
-        self._checksums.make_raw(records)
+        crcs = words_at_any_offset(records)
+        make_payload_crcs_raw(crcs, self._payload_crcs, self._payload_init)
         return is_raw_zero(records[: self.num_bytes])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
