@@ -24,11 +24,11 @@ A complete plugin:
     def routes(multiplexer):
         return [Route("/tags", lambda request: json_response(multiplexer.tags(CLAIMS)))]
 
-Arguments are passed by name, and a hook may leave out arguments that it does not need. So new ones
-break no plugin. An unknown hook, or an unknown argument of a hook, makes the plugin fail before any
-of its other hooks is called. `tbcore plugins`, the page and the log list a failed plugin with the
-reason; its addresses respond with status 503, and everything else works. With `tbcore serve --dev`
-the page shows the traceback.
+Arguments are passed by name, and a hook may leave out arguments that it does not need. So new
+arguments break no plugin. An unknown hook, or an unknown argument of a hook, makes the plugin fail
+before any of its other hooks is called. `tbcore plugins`, the page and the log list a failed plugin
+with the reason; its addresses respond with status 503, and everything else works. With
+`tbcore serve --dev` the page shows the traceback.
 """
 
 from __future__ import annotations
@@ -83,13 +83,14 @@ class PluginInfo:
     """Default for the maximum number of items of one (run, tag) in a response; 0 for all. Users
     change it with `--samples_per_plugin`."""
     module: str | None = "static/index.js"
-    """ES module inside the package, in a folder of its own, whose files are all served at
-    `static/plugins/<name>/`. None for a plugin without a tab."""
+    """Path of the ES module within the package. All files in the module's folder are served at
+    `static/plugins/<name>/`, so keep nothing else there. None for a plugin without a tab."""
     order: int = 100
     """Tabs are sorted by this number, then by title."""
     api: int = PLUGIN_API
-    """The version of the plugin API that the plugin needs. Write it as a number: then a tbcore with
-    another version reports what to upgrade, instead of failing inside of the plugin."""
+    """The version of the plugin API that the plugin needs. Write a literal number such as 1, not
+    `PLUGIN_API`, which always equals the installed version. A tbcore with another version can then
+    report what to upgrade, instead of failing inside the plugin."""
     description: str = ""
     """One line for lists of the installed plugins."""
     how_to_log: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Media: routes for pictures, clips and the like, several of which are logged in one step.
+"""Media: routes for pictures, clips and similar samples; one step may have several samples.
 
 A plugin decodes a value to samples; `Media` has the routes that `tbcore/lib/step-tab.js` calls:
 
@@ -42,6 +42,8 @@ from tbcore.values import Value
 __all__ = ["Decode", "Media", "Metadata", "Sample"]
 
 Steps = NDArray[np.int64]
+Indices = NDArray[np.int64]
+Counts = NDArray[np.int64]
 StepsAsDoubles = NDArray[np.float64]
 """Steps as a page has them: its numbers are doubles, so different steps beyond 2**53 may be equal.
 """
@@ -84,12 +86,13 @@ class Media:
     def listing(
         self, run: str, tag: str, *, sample: int, samples: int
     ) -> list[tuple[Item, Sample, str]]:
-        """One sample of each item, in the order written, for at most `samples` items (0: all).
+        """One sample of each item, in the order written.
 
-        Returns tuples of the item, the sample, and the query string of the sample's address.
-        `sample` is the index of the sample in its item; items with fewer samples, and items that
-        cannot be read, are left out. Raises NotFoundError if there is no such run or tag, and
-        NotFoundError or DecodeError if no item can be read.
+        `sample` is the index of the sample in its item. `samples` is the maximum number of items
+        (0: all). Items without a sample at this index, and items that cannot be read, are left out.
+        Returns tuples of the item, the sample, and the query string of the sample's address. Raises
+        NotFoundError if there is no such run or tag, and NotFoundError or DecodeError if no item
+        can be read.
         """
         metadata = self._multiplexer.metadata(run, tag)
 
@@ -122,7 +125,7 @@ class Media:
         return json_response(self._multiplexer.tags(self._claims))
 
     def _steps(self, request: Request) -> Response:
-        """All steps of the requested runs and tags together; reads nothing from files."""
+        """The union of the steps of the requested runs and tags; reads nothing from files."""
         body = json_body(request)
         runs, tags = names_in(body, "runs"), names_in(body, "tags")
         steps, counts = union_of_steps(self._steps_of(runs, tags))
@@ -186,7 +189,7 @@ class Media:
         return samples
 
 
-def sort_by_step(step: Steps) -> tuple[Steps, StepsAsDoubles, Steps]:
+def sort_by_step(step: Steps) -> tuple[Indices, StepsAsDoubles, Indices]:
     """The items of a series in ascending order of their steps, as three arrays of shape (n,).
 
     - The indices of the items in the series. Items with the same step stay in the order written.
@@ -206,13 +209,14 @@ def sort_by_step(step: Steps) -> tuple[Steps, StepsAsDoubles, Steps]:
 
 
 def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate_index: int) -> int:
-    """Index of the last item that is not after a step and a duplicate index; -1 if there is none.
+    """Index of the last item at or before (step, duplicate index); -1 if there is none.
 
-    A `step` of None stands for the end of the series.
+    Items are ordered by step, and those of equal steps by duplicate index. The result is an index
+    in `sorted_steps`. A `step` of None stands for the end of the series.
     """
     if step is None:
         return len(sorted_steps) - 1
-    # Converted to int, because the duplicate index is from a request and may exceed int64.
+    # Python ints, because adding a huge `duplicate_index` from a request would overflow int64.
     start = int(np.searchsorted(sorted_steps, float(step)))
     end = int(np.searchsorted(sorted_steps, float(step), side="right"))
     if end == start:
@@ -220,13 +224,13 @@ def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate
     return min(max(start + duplicate_index, start - 1), end - 1)
 
 
-def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Steps]:
-    """All steps of several series together, in ascending order, and for each a number of items.
+def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Counts]:
+    """The union of the steps of several series, ascending, and a number of items for each step.
 
-    This number is the largest number of items that any one of the series has at the step. Steps
-    that are equal as doubles count as one. Both arrays have one element for each step.
+    The number for a step is the largest number of items that any one series has there. Steps that
+    are equal as doubles count as one. Both arrays have one element for each step.
     """
-    # 1. Drop series with equal steps: tags that are written together have the same ones.
+    # 1. Drop series with equal steps: tags that are written together have the same steps.
     distinct = {step.tobytes(): np.sort(step) for step in series}
     if not distinct:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -237,9 +241,9 @@ def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Steps]:
             step.astype(np.float64), return_index=True, return_counts=True
         )
         columns.append((double, step[first], count))
-    doubles, steps, nums = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    # 3. Merge the steps of all series, and keep the largest number for each.
+    doubles, steps, counts = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    # 3. Merge the steps of all series, and keep the largest count of each step.
     _, first, inverse = np.unique(doubles, return_index=True, return_inverse=True)
-    counts = np.zeros(len(first), np.int64)
-    np.maximum.at(counts, inverse, nums)
-    return steps[first], counts
+    largest_counts = np.zeros(len(first), np.int64)
+    np.maximum.at(largest_counts, inverse, counts)
+    return steps[first], largest_counts

@@ -307,7 +307,7 @@ class Decoder:
                 self._layout_cache, self._row_templates, self._cycles = LayoutCache(), {}, {}
             matched = self._layout_cache.match(*payloads)
             for group in matched:
-                numbers[group.indices] = group.numbers
+                numbers[group.indices] = group.layout_numbers
         numbers[damaged] = -1
         problems_found = [
             Damage(base + start, "payload checksum wrong")
@@ -324,7 +324,7 @@ class Decoder:
         if use_layouts:  # 3
             learnt = self._layout_cache.learn(*payloads, undecoded)
             for group in learnt:
-                numbers[group.indices] = group.numbers
+                numbers[group.indices] = group.layout_numbers
             matched += learnt
             undecoded = undecoded[numbers[undecoded] < 0]
         for i in undecoded.tolist():  # 4
@@ -390,7 +390,7 @@ class Decoder:
         if not len(picked):
             return
         # 2. Layout numbers of 16 bits are used, because numpy sorts these in linear time.
-        layout_numbers = group.numbers[picked].astype(np.uint16)
+        layout_numbers = group.layout_numbers[picked].astype(np.uint16)
         if (layout_numbers != layout_numbers[0]).any():
             order = np.argsort(layout_numbers, kind="stable")
             picked, layout_numbers = picked[order], layout_numbers[order]

@@ -1,15 +1,17 @@
 """Layouts: learns the bytes that all events of one tag share, and matches records with them.
 
 A trainer that logs a scalar again and again writes the same bytes each time, except for the wall
-time, the step and the value:
+time, the step and the value of the scalar:
 
     09 <wall time: 8> 10 <step: varint> 2a <length> 0a <length> 0a <length> <tag> 15 <value: 4>
        ^^^^^^^^^^^^^^    ^^^^^^^^^^^^                                               ^^^^^^^^^^
 
-The *field offsets* of such a payload say where its variable bytes are. A *layout* consists of field
-offsets, all constant bytes, and the tag, field and metadata of each value. A record matches a
-layout if its constant bits are equal to the layout's; wall time, step and numbers are then read
-from its variable bits, with the same result as by protobuf.
+The *field offsets* of such a payload say where the wall time, the step and the values are. A
+*layout* consists of field offsets, the constant bits of the payload, and the tag, field and
+metadata of each value. Bits are compared, not bytes, because each byte of a step has both constant
+and variable bits: the top bit says whether another byte follows, and the other seven vary. A record
+matches a layout if its constant bits are equal to the layout's; wall time, step and values are then
+read from its variable bits, with the same result as by protobuf.
 
 The *size* of a record is its payload length together with the width of its step. A *group* has all
 layouts with the same field offsets. Records of one size may belong to several groups.
@@ -53,7 +55,7 @@ that, no more records of this size are tried: they are probably histograms."""
 _MAX_GROUPS = 32
 """Maximum number of groups of one size. The files of usual writers need one or two; a file that
 needs many was crafted to slow the server down."""
-_NUMBER_DTYPES = {
+_ELEMENT_DTYPES = {
     1: "<f4",
     2: "<f8",
     3: "<i4",
@@ -83,13 +85,13 @@ index. Payloads with equal hashes are compared word by word."""
 
 
 class FieldOffsets(NamedTuple):
-    """Where the variable bytes of a payload are."""
+    """Where the wall time, the step and the values of a payload are."""
 
     length: int
     step_width: int
     """Length of the step's varint in bytes; 0 if the varint is missing, which means step 0."""
     values: tuple[tuple[int, str], ...]
-    """Offset and numpy dtype of the number in each value."""
+    """Offset and numpy dtype of each value."""
 
 
 class ValueSlot(NamedTuple):
@@ -131,15 +133,15 @@ def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray
     return steps.astype(np.int64)
 
 
-def as_value_column(numbers: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Numbers of any real type as a column: float32 for float32 and float16, else float64."""
-    if numbers.dtype == np.float32 or numbers.dtype == np.float64:
-        return numbers
-    return numbers.astype(np.float32 if numbers.dtype == np.float16 else np.float64)
+def as_value_column(values: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Values of any real type as a column: float32 for float32 and float16, else float64."""
+    if values.dtype == np.float32 or values.dtype == np.float64:
+        return values
+    return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
 
 
-def _numbers_at(data: NDArray[np.uint8], offset: int, dtype: str) -> NDArray[Any]:
-    """The number at `offset` in each row of `data`, an array of bytes."""
+def _column_at(data: NDArray[np.uint8], offset: int, dtype: str) -> NDArray[Any]:
+    """The element at `offset` in each row of `data`, an array of bytes."""
     size = np.dtype(dtype).itemsize
     return np.ascontiguousarray(data[:, offset : offset + size]).view(dtype)[:, 0]
 
@@ -165,7 +167,7 @@ def learn(payload: bytes) -> Layout | None:
 
 
 def _learn(payload: bytes) -> Layout:
-    """The layout of a payload; raises one of the errors that `learn` catches if it has none."""
+    """The layout of a payload. If it has none, raises one of the errors that `learn` catches."""
     if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH or payload[0] != 0x09:
         raise _NoLayoutError
     at, step_width = 9, 0
@@ -195,7 +197,7 @@ def _learn(payload: bytes) -> Layout:
 
 
 def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], ValueSlot]:
-    """Offset and dtype of the number in a Summary.Value, and the slot of the value."""
+    """Offset and dtype of the scalar in a Summary.Value, and the slot of the value."""
     fields = _unique_fields(payload, begin, end)
     tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
     node_name = payload[slice(*fields.pop((7, 2), (0, 0)))].decode()
@@ -213,7 +215,7 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
 
 
 def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
-    """Offset and dtype of the number in a TensorProto, which must hold exactly one."""
+    """Offset and dtype of the element in a TensorProto, which must hold exactly one."""
     fields = _unique_fields(payload, begin, end)
     if (1, 0) not in fields:
         raise _NoLayoutError
@@ -227,7 +229,7 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     (key, (begin, end)) = fields.popitem()
     # Fields 4 to 6 are tensor_content, float_val and double_val. The latter two may be packed.
     dtype = {
-        (4, 2): _NUMBER_DTYPES.get(data_type),
+        (4, 2): _ELEMENT_DTYPES.get(data_type),
         (5, 2): "<f4" if data_type == 1 else None,
         (5, 5): "<f4" if data_type == 1 else None,
         (6, 2): "<f8" if data_type == 2 else None,
@@ -257,7 +259,7 @@ def _unique_fields(payload: bytes, begin: int, end: int) -> dict[tuple[int, int]
 class _LayoutGroup:
     """All layouts with the same field offsets. A layout is found by the hash of its constant bits.
 
-    The *number* of a layout is its index in `LayoutCache.layouts`.
+    The *layout number* of a layout is its index in `LayoutCache.layouts`.
     """
 
     def __init__(self, offsets: FieldOffsets) -> None:
@@ -268,60 +270,64 @@ class _LayoutGroup:
         """Constant bits of each layout as words, shape (num_layouts, num_words), sorted by hash."""
         self._hashes = np.empty(0, np.uint64)
         """Hash of the constant bits of each layout, ascending."""
-        self._numbers = np.empty(0, np.int64)
-        """Number of each layout, sorted by hash."""
+        self._layout_numbers = np.empty(0, np.int64)
+        """Layout number of each layout, sorted by hash."""
         self._mask_bits = int.from_bytes(constant_mask(offsets).tobytes(), "little")
         """The mask as one little-endian integer."""
-        self._layout_by_bits: dict[int, int] = {}
+        self._layout_number_by_bits: dict[int, int] = {}
         """Maps the constant bits of a layout, as a little-endian integer, to the layout number."""
 
-    def add(self, payloads: Sequence[bytes], first_number: int) -> None:
-        """Adds layouts, numbered from `first_number` up. All variable bits of `payloads` are 0."""
+    def add(self, payloads: Sequence[bytes], first_layout_number: int) -> None:
+        """Adds layouts with consecutive layout numbers, starting at `first_layout_number`.
+
+        All variable bits of `payloads` are 0.
+        """
         data = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), -1)
         constants = _as_words(data)
         hashes = np.append(self._hashes, self._hash(constants))
         order = np.argsort(hashes, kind="stable")
-        numbers = np.arange(first_number, first_number + len(payloads), dtype=np.int64)
+        layout_numbers = np.arange(len(payloads), dtype=np.int64) + first_layout_number
         self._hashes = hashes[order]
         self._constants = np.concatenate([self._constants, constants])[order]
-        self._numbers = np.append(self._numbers, numbers)[order]
-        for number, payload in enumerate(payloads, first_number):
-            self._layout_by_bits.setdefault(int.from_bytes(payload, "little"), number)
+        self._layout_numbers = np.append(self._layout_numbers, layout_numbers)[order]
+        for layout_number, payload in enumerate(payloads, first_layout_number):
+            bits = int.from_bytes(payload, "little")
+            self._layout_number_by_bits.setdefault(bits, layout_number)
 
     def match_one(self, bits: int) -> int | None:
-        """The number of the layout that one payload matches; None if it matches none.
+        """The layout number of the layout that one payload matches; None if it matches none.
 
         `bits` is the payload as one little-endian integer.
         """
-        return self._layout_by_bits.get(bits & self._mask_bits)
+        return self._layout_number_by_bits.get(bits & self._mask_bits)
 
     def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Finds sets of equal rows; returns the index of the first row of each set, ascending.
 
         Rows are equal if they have the same bits where layouts of this group have constant bits.
-        Sets with too few rows are left out. Whether a row belongs to this group at all is not known
-        before a layout is learnt from the row.
+        Sets with too few rows are left out. The rows need not belong to this group: the caller
+        finds out by learning a layout from them.
         """
         hashes = self._hash(rows & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         return np.sort(first[counts >= _MIN_REPEATS])
 
     def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The number of the layout that each row matches; -1 for a row that matches none."""
-        if not len(self._numbers):
+        """The layout number of the layout that each row matches; -1 for a row that matches none."""
+        if not len(self._layout_numbers):
             return np.full(len(rows), -1, np.int64)
         constants = rows & self._mask
-        if len(self._numbers) == 1:
+        if len(self._layout_numbers) == 1:
             equal = constants == self._constants[0]
             hit = True if equal.all() else equal.all(axis=1)
-            return np.where(hit, np.full(len(rows), self._numbers[0]), -1)
+            return np.where(hit, np.full(len(rows), self._layout_numbers[0]), -1)
         hashes = self._hash(constants)
         found = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         equal = self._constants[found] == constants
         # Nearly always all rows match, and checking them together is faster than one by one.
         if equal.all():
-            return self._numbers[found]
-        return np.where(equal.all(axis=1), self._numbers[found], -1)
+            return self._layout_numbers[found]
+        return np.where(equal.all(axis=1), self._layout_numbers[found], -1)
 
     def _hash(self, constants: NDArray[np.uint64]) -> NDArray[np.uint64]:
         hashes: NDArray[np.uint64] = constants @ _HASH_FACTORS[: self._num_words]
@@ -341,7 +347,7 @@ class MatchedRecords(NamedTuple):
     offsets: FieldOffsets
     indices: NDArray[np.int64]
     """Indices of the records, ascending."""
-    numbers: NDArray[np.int64]
+    layout_numbers: NDArray[np.int64]
     """Layout number of each record: the index of its layout in `LayoutCache.layouts`."""
     rows: NDArray[np.uint64]
     """The payloads as little-endian words, shape (num_records, num_words)."""
@@ -349,9 +355,9 @@ class MatchedRecords(NamedTuple):
     def columns(
         self, picked: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], list[NDArray[np.floating[Any]]]]:
-        """Wall times, steps and numbers of the picked records.
+        """Wall times, steps and values of the picked records.
 
-        There is one array of numbers for each value of a record.
+        There is one array of values for each slot of the layouts.
         """
         words = self.rows[picked]
         data = words.view(np.uint8)
@@ -361,8 +367,8 @@ class MatchedRecords(NamedTuple):
             steps = decode_steps(step_words, self.offsets.step_width)
         else:
             steps = np.zeros(len(words), np.int64)
-        values = [as_value_column(_numbers_at(data, *value)) for value in self.offsets.values]
-        return _numbers_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
+        values = [as_value_column(_column_at(data, *value)) for value in self.offsets.values]
+        return _column_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
 
 
 class _Size(NamedTuple):
@@ -387,7 +393,7 @@ class LayoutCache:
         return len(self.layouts) > MAX_LAYOUTS
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
-        """The number of the layout that one payload matches; None if it matches none."""
+        """The layout number of the layout that one payload matches; None if it matches none."""
         if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
             return None
         width = 0
@@ -398,9 +404,9 @@ class LayoutCache:
         bits = None
         for group in self._groups_of_size.get(_Size(len(payload), width), {}).values():
             bits = int.from_bytes(payload, "little") if bits is None else bits
-            number = group.match_one(bits)
-            if number is not None:
-                return number
+            layout_number = group.match_one(bits)
+            if layout_number is not None:
+                return layout_number
         return None
 
     def match(
@@ -463,10 +469,9 @@ class LayoutCache:
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Width of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
-        # 1. In the word at the step, find the last byte of the varint, which is the lowest byte
-        #    without its top bit. `ends` marks all bytes without their top bits, and `lowest` only
-        #    the lowest such byte; both mark a byte by its top bit.
-        # 2. The width is the index of this byte plus 1.
+        # 1. In the word at the step, the varint ends at the lowest byte whose top bit is 0. `ends`
+        #    has the top bit set for every such byte, `lowest` only for the lowest.
+        # 2. The width is the index of the lowest such byte plus 1.
         # 3. Correct the widths of payloads without a step, and of payloads that cannot have a
         #    layout.
         # A word may extend beyond a short payload; there are PADDING_BYTES after the data.
@@ -494,7 +499,8 @@ class LayoutCache:
         # 2. Try a group: find sets of records that are equal in the constant bits of this group,
         #    learn from one record of each set, and collect the layouts by their field offsets.
         # 3. Match all records with the new layouts, and continue with the unmatched records.
-        # A record that was learnt from is no longer untried, so no record is learnt from twice.
+        # Step 2 skips records that it, or a failed attempt, already learnt from. The record that
+        # founds a group may be learnt from once more.
         groups = self._groups_of_size.setdefault(size, {})
         failures = self._failures.get(size, 0)
         is_untried = np.ones(len(rows), np.bool_)
@@ -521,9 +527,9 @@ class LayoutCache:
             for group in [groups[offsets] for offsets in learnt if offsets in groups]:  # 3
                 group.add([layout.payload for layout in learnt[group.offsets]], len(self.layouts))
                 self.layouts += learnt[group.offsets]
-                numbers = group.match(rows)
-                hit = numbers >= 0
-                yield MatchedRecords(group.offsets, members[hit], numbers[hit], rows[hit])
+                layout_numbers = group.match(rows)
+                hit = layout_numbers >= 0
+                yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], rows[hit])
                 members, rows, is_untried = members[~hit], rows[~hit], is_untried[~hit]
         self._failures[size] = failures
 
@@ -531,9 +537,10 @@ class LayoutCache:
 def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
     """Payloads of one length as rows of words, padded with zero bytes."""
     size = -(-length // 8) * 8
-    # Indexing an overlapping view of whole records gathers them without a Python loop.
-    records = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
-    rows = records[begins].view("<u8").reshape(len(begins), size // 8)
+    # View the buffer as one `size`-byte element at each byte offset; indexing it with `begins` then
+    # copies all payloads at once.
+    elements = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+    rows = elements[begins].view("<u8").reshape(len(begins), size // 8)
     if length % 8:  # Clear the bytes after the payloads.
         rows[:, -1] &= FIRST_BYTES_MASKS[length % 8]
     return rows
@@ -544,13 +551,13 @@ def _matched(
 ) -> Iterator[MatchedRecords]:
     """Matches records of one size with one group after the other; yields the matching records."""
     for group in groups:
-        numbers = group.match(rows)
-        hit = numbers >= 0
+        layout_numbers = group.match(rows)
+        hit = layout_numbers >= 0
         if hit.all():
-            yield MatchedRecords(group.offsets, members, numbers, rows)
+            yield MatchedRecords(group.offsets, members, layout_numbers, rows)
             return
         if hit.any():
-            yield MatchedRecords(group.offsets, members[hit], numbers[hit], rows[hit])
+            yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], rows[hit])
             members, rows = members[~hit], rows[~hit]
 
 

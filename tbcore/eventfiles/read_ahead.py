@@ -1,4 +1,4 @@
-"""Read-ahead: decodes many small files at once, before the time slices of their runs.
+"""Read-ahead: decodes many small files at once, before the loader gets to their runs.
 
 A numpy call takes about as long for ten numbers as for a thousand, and each run of a sweep has a
 file of only a few hundred records. So a batch of files is read into one buffer, and the records of
@@ -80,10 +80,10 @@ class SmallFileReader:
         """
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
-        # 2. If the rest of the file matches a template, decode this rest.
-        # 3. Find the records before this rest. If they do not end where the rest begins, the length
+        # 2. If the file matches a template from one of its first records on, decode that part.
+        # 3. Find the records before that part. If they do not end where the part begins, the length
         #    of a record is wrong: skip the file.
-        # 4. Clear the gap before the next file, so that it does not change a raw checksum of 0.
+        # 4. Clear the gap before the next file. Zero bytes do not affect the raw checksums.
         # Then decode the records that were found in all files.
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
         if not self._buffer:
@@ -296,8 +296,8 @@ class _RowClasses:
 
     def of_references(self, references: References) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # Each pair of name and metadata is written as one integer. `metadata[0]` stands for none,
-        # so an index into `metadata` is greater by 1 than into `references.distinct_metadata`.
+        # Encode each pair of (tag and field) and metadata as one integer. Index 0 of `metadata`
+        # means no metadata, so the indices of `references.distinct_metadata` are shifted by 1.
         metadata = [None, *references.distinct_metadata]
         pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
         distinct, pair_indices = np.unique(pairs, return_inverse=True)
@@ -333,7 +333,7 @@ class _RowClasses:
         """The same as `arrangement`, without the cache."""
         # 1. Find the distinct classes, and the first row of each class.
         # 2. In the order of these first rows, number the columns of the table, and find the first
-        #    metadata of each column, which must be in the first row of some class.
+        #    metadata of each column. (All rows of a class have the same metadata.)
         # 3. Make the table layout from the column of each row.
         classes, first_rows, class_of_row = np.unique(  # 1
             row_classes, return_index=True, return_inverse=True
@@ -399,8 +399,8 @@ class _BatchRecords:
         self.unsupported: list[int] = []
         """Indices of records with values that cannot be in a table, because the values are float64
         or were written by a debugger."""
-        # 1. Decode each record in the first of these ways that is possible: by a known layout, its
-        #    value header, a new layout, protobuf. `Decoder` has the same ways, and row templates.
+        # 1. Decode each record in the first of these ways that is possible: by a known layout, by
+        #    its value header, by a new layout, by protobuf.
         # 2. Expand the records into rows.
         # 3. Set the values of all rows, and the classes of the rows that protobuf decoded.
         payloads = buffer, frames.starts + HEADER_BYTES, frames.lengths  # 1
@@ -422,7 +422,7 @@ class _BatchRecords:
         self._class = self._first_class[self._record] + self._index
         """Class number of each row."""
         self._value = np.zeros(len(self._record), np.float32)  # 3
-        """The number that each row's value is; 0 for a reference."""
+        """The scalar in each row; 0 for a reference."""
         for group, columns in zip(matched, values, strict=True):
             first_rows = self._row_bounds[group.indices]
             for index, column in enumerate(columns):
@@ -443,7 +443,7 @@ class _BatchRecords:
         self._wall_time[group.indices] = wall_times
         self._step[group.indices] = steps
         first_classes = self._row_classes.first_classes(layout_cache.layouts)
-        self._first_class[group.indices] = first_classes[group.numbers]
+        self._first_class[group.indices] = first_classes[group.layout_numbers]
         self._num_rows[group.indices] = len(values)
         if any(column.dtype != np.float32 for column in values):
             self.unsupported += group.indices.tolist()
@@ -462,7 +462,7 @@ class _BatchRecords:
     def _add_event(self, i: int) -> list[tuple[int, float]]:
         """Decodes record i by protobuf and adds it.
 
-        Returns the class number and the number of each row, as `_row_of` does.
+        Returns a pair for each row: its class number, and its scalar or 0.
         """
         begin = int(self._frames.starts[i]) + HEADER_BYTES
         payload = self._buffer[begin : begin + int(self._frames.lengths[i])]
@@ -509,7 +509,7 @@ class _BatchRecords:
     def planned_items(self, first: int, after: int) -> list[DecodedItem | _TablePlan] | None:
         """The items of the records in `range(first, after)`, with plans in place of tables.
 
-        Returns None if some rows would have to be in one table and cannot be.
+        Returns None if there are rows that one table cannot hold.
         """
         items: list[DecodedItem | _TablePlan] = []
         controls = _between(self._control_events, first, after)

@@ -59,8 +59,8 @@ _EMPTY_RUN = RunView()
 _NO_STEP = -(1 << 63) - 1
 """Lower than any int64 step."""
 _FIRST_STORED_FIELD = 4
-"""Index of `step` in a ScalarColumn or ReferenceColumn. This field and those after it are stored in
-a series, and have the order of its columns."""
+"""Index of `step` in a ScalarColumn or ReferenceColumn. A series stores this field and those after
+it, in the same order."""
 _MAX_SPARE_SHARE = 64.0
 """Maximum spare capacity while a run is loaded, as a share of the rows. Tags that are logged only
 at the start of a run have too much spare capacity, until it is trimmed."""
@@ -158,7 +158,7 @@ class RunData:
 
     def add_file_version(self, item: FileVersion, file_index: int) -> None:
         """Adds the version of a file, which decides how restarts are found."""
-        self._mark_file_read(file_index)
+        self._record_item_from(file_index)
         self._update_last_event_time(file_index, item.wall_time)
         self._version = self._versions[file_index] = item.version
         if self._finds_restarts_by_step(file_index):
@@ -170,7 +170,7 @@ class RunData:
         The first START of a run drops nothing if its file is the first, in path order, of the files
         read so far: writers may log values before their first START.
         """
-        is_first_file = self._mark_file_read(file_index)
+        is_first_file = self._record_item_from(file_index)
         self._update_last_event_time(file_index, item.wall_time)
         is_first_start = not self._has_started
         self._has_started = True
@@ -189,7 +189,7 @@ class RunData:
         # 4. Group the columns by tag, and append them.
         if isinstance(batch, Table) and self._append_table(batch, file_index):  # 1.
             return
-        self._mark_file_read(file_index)
+        self._record_item_from(file_index)
         scalars, references, bare_events = batch.scalars, batch.references, batch.bare_events
         columns: list[Column] = [*scalars, *references]  # 2.
         if scalars and references:
@@ -260,8 +260,8 @@ class RunData:
                 self._tags = self._tags.copy()
             self._is_changed = True
 
-    def _mark_file_read(self, file_index: int) -> bool:
-        """Records that the file contained an item.
+    def _record_item_from(self, file_index: int) -> bool:
+        """Records that an item came from the file.
 
         Returns whether the file is the first, in path order, that has contained an item so far.
         """
@@ -277,7 +277,7 @@ class RunData:
             self._last_event_times[file_index] = wall_time
 
     def _finds_restarts_by_step(self, file_index: int) -> bool:
-        """Whether the file shows restarts by steps that go back. A file of version 2 has STARTs."""
+        """Whether a step that goes back means a restart. Files of version 2 have START events."""
         version = self._versions.get(file_index, self._version)
         return version is None or not version >= 2
 
@@ -396,7 +396,7 @@ class RunData:
             layout = FLOAT32 if is_scalar else REFERENCE
             num_series = len(column_indexes)
             blocks.append(SeriesBlock.of(layout, num_series, columns, spare_share=spare_share))
-        self._mark_file_read(file_index)
+        self._record_item_from(file_index)
         self._update_last_event_time(file_index, table.last_wall_time)
         self._begin_change()
         self._tags = lazy_tags.extended(schema, blocks) if lazy_tags else LazyTagMap(schema, blocks)
@@ -460,7 +460,7 @@ class RunData:
 
 
 def _table_rows(table: Table, is_scalar: bool, rows: slice, file_index: int) -> tuple[Any, ...]:
-    """The columns of these rows of a table, which are all scalars or all references."""
+    """The columns of some rows of a table. Either all rows are scalars, or all are references."""
     common = table.step[rows], table.wall_time[rows]
     if is_scalar or table.locations is None:
         return *common, table.value[rows]
@@ -504,7 +504,7 @@ def _schema(layout: TableLayout) -> RunSchema:
 
 @lru_cache(maxsize=1 << 6)
 def _shared_schema(entries: tuple[tuple[str, SchemaEntry], ...]) -> RunSchema:
-    """The schema with these entries, which are pairs of a tag and its entry.
+    """The schema with these pairs of a tag and its entry.
 
     Runs of a sweep that stopped at different steps have tables with different layouts, but the same
     entries, so they share one schema.

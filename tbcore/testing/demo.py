@@ -143,7 +143,7 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
     load = 0.0
     for first, end in sessions:
         with _open(train, wall_time) as writer, _open(evaluation, wall_time) as eval_writer:
-            # With this event readers drop the later steps of the previous session.
+            # This event makes readers drop the later steps of the previous session.
             writer.add_session_log("START", first, wall_time=wall_time)
             eval_writer.add_session_log("START", first, wall_time=wall_time)
             if first == 0:
@@ -218,12 +218,12 @@ def _open(directory: Path, wall_time: float) -> EventFileWriter:
 def _loss(run: DemoRun, step: int) -> float:
     """The loss without noise; in a run that diverges it grows, becomes infinite, and then NaN."""
     loss = run.floor + (2.3 - run.floor) * math.exp(-run.speed * step)
-    num_diverged = 0 if run.diverge is None else step - run.diverge
-    if num_diverged > 190:
+    steps_since_divergence = 0 if run.diverge is None else step - run.diverge
+    if steps_since_divergence > 190:
         return math.nan
-    if num_diverged > 180:
+    if steps_since_divergence > 180:
         return math.inf
-    return loss * math.exp(0.008 * num_diverged) if num_diverged > 0 else loss
+    return loss * math.exp(0.008 * steps_since_divergence) if steps_since_divergence > 0 else loss
 
 
 def _write_training(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.testing import summaries
-from tbcore.testing.writer import WALL_TIME, EventFileWriter, MetadataOn
+from tbcore.testing.writer import WALL_TIME, EventFileWriter, MetadataPolicy
 
 Points = Mapping[str, Sequence[Any]]
 """Maps each tag to its points. A point is a tuple (step, value) or (step, value, wall_time), or
@@ -40,7 +40,7 @@ def write_run(
     filename: str | None = None,
     file_version: str | None = "brain.Event:2",
     wall_time: float | None = None,
-    metadata: MetadataOn = "first",
+    metadata: MetadataPolicy = "first",
 ) -> Path:
     """Writes an event file of a run and returns its path.
 
@@ -49,8 +49,8 @@ def write_run(
     this type. With `as_tensors` all values are tensors, and `dtype` is float32 by default.
 
     In `histograms` a value is a list of samples, and in `images` and `audio` it is encoded bytes.
-    `graph` is a serialized GraphDef. `run_metadata` maps tags to serialized messages, and `hparams`
-    maps tags to the content of metadata without values.
+    `graph` is a serialized GraphDef. `run_metadata` maps tags to serialized messages. `hparams`
+    maps tags to plugin content; each is written as a value that has only metadata.
 
     Each call writes a new file, which is read after the run's earlier files. If a file `filename`
     exists, the call appends to this file instead. `restart_at` is the step of a START event that is

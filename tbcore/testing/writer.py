@@ -19,7 +19,7 @@ WALL_TIME = 1_700_000_000.0
 """Default wall time of the first event, in seconds since the epoch. It is fixed, so that tests
 write the same file each time."""
 
-MetadataOn = Literal["first", "every", "never"]
+MetadataPolicy = Literal["first", "every", "never"]
 Damage = Literal["length", "payload", "torn"]
 
 
@@ -46,7 +46,7 @@ class EventFileWriter:
         *,
         file_version: str | None = "brain.Event:2",
         wall_time: float = WALL_TIME,
-        metadata: MetadataOn = "first",
+        metadata: MetadataPolicy = "first",
     ) -> None:
         """Opens the file and creates its directory.
 
@@ -55,7 +55,7 @@ class EventFileWriter:
         """
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._metadata_on = metadata
+        self._metadata_policy = metadata
         self._described: set[str] = set()
         """Tags for which a value with metadata was passed to this writer."""
         num_events = _num_records(self.path) if self.path.exists() else 0
@@ -76,7 +76,8 @@ class EventFileWriter:
     ) -> None:
         """Writes one number, as `simple_value` or, with a `dtype`, as a tensor.
 
-        If `content` is true, the tensor has the number as bytes, see `summaries.scalar`.
+        If `content` is true, the number is stored in the tensor's `tensor_content` bytes instead of
+        a typed field such as `float_val`.
         """
         self.add_summary(
             step, summaries.scalar(tag, value, dtype=dtype, content=content), wall_time=wall_time
@@ -144,7 +145,8 @@ class EventFileWriter:
     ) -> None:
         """Writes a numeric tensor of any shape, with metadata if `plugin_name` is set.
 
-        If `content` is true, the tensor has its numbers as bytes, see `summaries.tensor_proto`.
+        If `content` is true, the numbers are stored in the tensor's `tensor_content` bytes instead
+        of a typed field such as `float_val`.
         """
         value = summaries.tensor(
             tag,
@@ -166,8 +168,9 @@ class EventFileWriter:
             event.summary.value.append(value)
             if not value.HasField("metadata"):
                 continue
-            is_described = value.tag in self._described
-            if self._metadata_on == "never" or (self._metadata_on == "first" and is_described):
+            is_first = value.tag not in self._described
+            policy = self._metadata_policy
+            if policy == "never" or (policy == "first" and not is_first):
                 event.summary.value[-1].ClearField("metadata")
             self._described.add(value.tag)
         self._add(event, wall_time)
@@ -225,7 +228,7 @@ class EventFileWriter:
     def add_record(self, payload: bytes, *, damage: Damage | None = None) -> None:
         """Writes a record with any payload.
 
-        `damage` makes the record invalid: "length" and "payload" give this part a wrong checksum,
+        `damage` makes the record invalid: "length" or "payload" corrupts the checksum of that part,
         and "torn" leaves out the second half of the record, as if a program were still writing it.
         """
         record = bytearray(record_bytes(payload))
@@ -267,7 +270,7 @@ def _masked_crc(data: bytes) -> bytes:
 
 
 def _num_records(path: Path) -> int:
-    # The lengths are not checked, because a test wrote the file.
+    # The checksums are not verified: the file was written by a test.
     data = path.read_bytes()
     offset = num_records = 0
     while offset + 16 <= len(data):

@@ -118,8 +118,8 @@ def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, Last
             index = arg_extreme(value)
             if np.isnan(value[index]) and not np.isnan(value).all():
                 # To argmin and argmax, NaN is both the lowest and the highest value.
-                numbers = np.flatnonzero(~np.isnan(value))
-                index = numbers[arg_extreme(value[numbers])]
+                valid_indices = np.flatnonzero(~np.isnan(value))
+                index = valid_indices[arg_extreme(value[valid_indices])]
             found.append((series.step[index], series.wall_time[index], value[index]))
         steps, wall_times, values = zip(*found, strict=True) if found else ((), (), ())
         return LastPoints(
@@ -146,34 +146,39 @@ def collect(
     )
     session_index = {name: i for i, name in enumerate(sessions)}
     # Maps a group, and then a tag, to indices in `names`. Groups may be equal once normalized.
-    metrics_by_group: dict[str, dict[str, list[int]]] = {}
-    for metric, (group, tag) in enumerate(names):
-        metrics_by_group.setdefault(normalized(group), {}).setdefault(tag, []).append(metric)
+    indices_by_group: dict[str, dict[str, list[int]]] = {}
+    for metric_index, (group, tag) in enumerate(names):
+        indices_by_tag = indices_by_group.setdefault(normalized(group), {})
+        indices_by_tag.setdefault(tag, []).append(metric_index)
     # Most sessions log the same tags, so the assignment of tags to metrics is computed only once.
     cache: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
     for run, last in points.items():
         tags = tuple(last.tags)
         for session, group in containing_sessions(run, session_index):
-            if group not in metrics_by_group:
+            if group not in indices_by_group:
                 continue
             key = (group, tags)
             if key not in cache:
-                cache[key] = _pairs(metrics_by_group[group], tags)
-            rows, tag_indices = cache[key]
+                cache[key] = _pairs(indices_by_group[group], tags)
+            metric_indices, tag_indices = cache[key]
             column = session_index[session]
-            metrics.present[rows, column] = True
-            metrics.value[rows, column] = last.value[tag_indices]
-            metrics.step[rows, column] = last.step[tag_indices]
-            metrics.wall_time[rows, column] = last.wall_time[tag_indices]
+            metrics.present[metric_indices, column] = True
+            metrics.value[metric_indices, column] = last.value[tag_indices]
+            metrics.step[metric_indices, column] = last.step[tag_indices]
+            metrics.wall_time[metric_indices, column] = last.wall_time[tag_indices]
     return metrics
 
 
 def _pairs(
-    metrics_by_tag: Mapping[str, list[int]], tags: Iterable[str]
+    indices_by_tag: Mapping[str, list[int]], tags: Iterable[str]
 ) -> tuple[list[int], list[int]]:
     """Two lists of equal length: indices of metrics, and the indices in `tags` of their tags."""
-    pairs = [(metric, i) for i, tag in enumerate(tags) for metric in metrics_by_tag.get(tag, ())]
-    return [metric for metric, _ in pairs], [i for _, i in pairs]
+    pairs = [
+        (metric_index, tag_index)
+        for tag_index, tag in enumerate(tags)
+        for metric_index in indices_by_tag.get(tag, ())
+    ]
+    return [metric_index for metric_index, _ in pairs], [tag_index for _, tag_index in pairs]
 
 
 def normalized(group: str) -> str:

@@ -21,9 +21,10 @@ from tbcore.testing import graphs, summaries
 from tbcore.testing.writer import EventFileWriter
 
 NUM_TAGS_IN_MANY = 10_000
-"""Number of tags of each kind in the log directory `many`."""
+"""Number of tags of each type of data in the log directory `many`."""
 MAX_EXTRA_TAGS = 20
-"""Maximum number of tags in the author's logs whose first values the suite also writes itself."""
+"""Maximum number of tags to take from the logs that the plugin's author supplied. The suite writes
+the first value of each of these tags into its own log directories."""
 
 KNOWN_PLUGIN_NAMES = {
     *("", "scalars", "histograms", "images", "audio", "text", "pr_curves", "hparams", "graphs"),
@@ -35,7 +36,7 @@ KNOWN_PLUGIN_NAMES = {
 GUESSED_TAG_ENDS = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
 """Ends of the tags of guessed values.
 
-A value is guessed if the suite does not know the format of its plugin name.
+A value is guessed if the suite does not know the data format of the plugin that its metadata names.
 """
 
 MARKUP = "<img src=x onerror=\"document.body.id='tbcore-markup'\"><b id=tbcore-markup>b</b>"
@@ -89,7 +90,8 @@ class Logs:
     name: str
     logdir: Path
     guessed_tags: Sequence[str] = ()
-    """Parts of the tags of guessed values, which the plugin may reject; see GUESSED_TAG_ENDS."""
+    """Substrings that identify the tags of guessed values (see GUESSED_TAG_ENDS). The plugin may
+    reject these values."""
     multiplexer: Multiplexer = field(default_factory=Multiplexer)
     _num_added: int = 0
 
@@ -111,8 +113,8 @@ class Logs:
     def pairs(self, claims: Claims, limit: int) -> list[tuple[str, str]]:
         """(Run, tag) pairs that the claims match.
 
-        There is one pair for each tag; if there are more than `limit` tags, for `limit` of them at
-        even distances. Then there is one more pair for each run that is not in a pair yet.
+        One pair for each tag, or for `limit` evenly spaced tags if there are more tags. In
+        addition, one pair for each run that is in none of these pairs.
         """
         tags = self.multiplexer.tags(claims)
         run_of: dict[str, str] = {}
@@ -128,7 +130,7 @@ class Logs:
 
 @dataclass(frozen=True)
 class ExtraData:
-    """Data to write in addition to the usual kinds, for plugins with formats of their own."""
+    """Data to write in addition to the usual types, for plugins with formats of their own."""
 
     claims: Claims = (Claim(),)
     """The claims of all plugins under test."""
@@ -137,12 +139,12 @@ class ExtraData:
 
     @property
     def plugin_names(self) -> list[str]:
-        """Plugin names in claims whose format the suite does not know, and for which it guesses."""
+        """Plugin names in the claims for which the suite guesses values (see GUESSED_TAG_ENDS)."""
         return sorted({claim.plugin_name or "" for claim in self.claims} - KNOWN_PLUGIN_NAMES)
 
     @property
     def guessed_tags(self) -> list[str]:
-        """Parts of the tags of guessed values."""
+        """Substrings that identify the tags of guessed values."""
         return [f"{name}/{end}" for name in self.plugin_names for end in GUESSED_TAG_ENDS]
 
     def values(self) -> list[Summary.Value]:
@@ -172,7 +174,10 @@ def _no_data(logdir: Path, extra: ExtraData) -> None:
 
 
 def _plain(logdir: Path, extra: ExtraData) -> None:
-    """Two sessions and their experiment, with every kind of data in both forms, at six steps."""
+    """Two sessions and their experiment.
+
+    Every type of data at six steps, as fields such as `histo` and as tensors.
+    """
     own_values = extra.values()
     with EventFileWriter(logdir / "events.out.tfevents.1") as writer:
         domains: dict[str, summaries.Domain] = {
@@ -185,7 +190,7 @@ def _plain(logdir: Path, extra: ExtraData) -> None:
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
             _write_session(writer, index, writer.path.parent.name)
             for step in range(6):
-                values = [*_every_kind("{}", step), *_guessed_values(extra.plugin_names, "{}")]
+                values = [*_every_type("{}", step), *_guessed_values(extra.plugin_names, "{}")]
                 writer.add_summary(step, *values, *own_values)
                 writer.add_scalar("accuracy", step / 10 + index / 20, step)
             writer.add_summary(6, summaries.session_end())
@@ -242,8 +247,9 @@ def _names(logdir: Path, extra: ExtraData) -> None:
                 if index and position % (len(ODD_RUNS) - 1) != index - 1:
                     continue
                 escaped = tag.replace("{", "{{").replace("}", "}}")
-                # One value has exactly this tag; in all other tags a kind follows it.
-                values = [summaries.scalar(tag, 0.5), *_every_kind(f"{escaped}{{}}", 0)]
+                # One value has exactly this tag; the other tags are this one with a suffix such
+                # as `loss/simple`.
+                values = [summaries.scalar(tag, 0.5), *_every_type(f"{escaped}{{}}", 0)]
                 values += _guessed_values(extra.plugin_names, f"{escaped}{{}}")
                 values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
                 for step in range(2):
@@ -251,10 +257,10 @@ def _names(logdir: Path, extra: ExtraData) -> None:
 
 
 def _many(logdir: Path, extra: ExtraData) -> None:
-    """Ten thousand tags of each kind."""
+    """Ten thousand tags of each type of data. The two forms of a type alternate."""
     own_values = [*_guessed_values(extra.plugin_names, "{}"), *extra.values()[:3]]
     forms = [
-        [v for v in (*_every_kind("{}", 0, form=form), *own_values) if _is_claimed(v, extra.claims)]
+        [v for v in (*_every_type("{}", 0, form=form), *own_values) if _is_claimed(v, extra.claims)]
         for form in (0, 1)
     ]
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
@@ -322,11 +328,11 @@ def _write_session(writer: EventFileWriter, index: int, name: str) -> None:
         writer.add_summary(0, value)
 
 
-def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
-    """Yields one value of each kind.
+def _every_type(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
+    """Yields one value of each type of data, in the selected form.
 
-    `tag` is a format string for the tags. Of the kinds with two forms on disk, `form` 0 selects
-    fields such as `histo`, 1 tensors, and None both.
+    `tag` is a format string for the tags. `form` 0: fields such as `histo`; 1: tensors; None: both.
+    Types with only one form are always included.
     """
     name = tag.format
     samples = np.linspace(-1, 1 + step, 20)
@@ -348,7 +354,7 @@ def _every_kind(tag: str, step: int, *, form: int | None = None) -> Iterator[Sum
 
 
 def _guessed_values(names: Sequence[str], tag: str) -> list[Summary.Value]:
-    """Values for plugin names whose format the suite does not know; `tag` as in `_every_kind`."""
+    """Guessed values for these plugin names. `tag` is a format string for their tags."""
     return [
         value
         for name in names
@@ -371,7 +377,7 @@ def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
 
 
 def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
-    """Whether any claim matches the value, whether or not the value counts as a scalar."""
+    """True if any claim could match the value; both values of `is_scalar` are tried."""
     field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 

@@ -10,25 +10,25 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Queue, takingTurns } from "./queue.js";
 
-/** A browser opens at most six connections to a host, and the rest of the page needs one. */
+/** A browser opens at most six connections to a server, and the rest of the page needs one. */
 const MAX_CONCURRENT_REQUESTS = 5;
-/** Capacity of the cache, in characters of response text, over all cards. */
+/** Maximum number of characters of response text that an `Answers` caches, over all cards. */
 const MAX_CACHED_CHARS = 60_000_000;
 
 /**
  * @typedef {{ run: string, tag: string, [name: string]: string | number | undefined }} Params
- *   query parameters of a request; undefined ones are left out
+ *   query parameters of a request; undefined parameters are left out
  */
 
 /**
  * @template T
  * @typedef {{ generation: string, etag: string | null, value: T, numChars: number }} Answer
- *   a cached response; `generation` is that of its run when it was requested
+ *   a cached response; `generation` is the generation of the run at the time of the request
  */
 
 /** The cached responses of one route. @template T */
 export class Answers {
-  /** @type {Map<string, Answer<T>>} by query string, least recently used first */
+  /** @type {Map<string, Answer<T>>} maps query string to response; least recently used first */
   #answers = new Map();
   #queue = new Queue(MAX_CONCURRENT_REQUESTS);
   /** Characters of all cached responses. */
@@ -49,7 +49,7 @@ export class Answers {
     this.#read = read;
   }
 
-  /** The runs' current generations; a run's generation changes when it may have new data. */
+  /** The runs' current generations; a run's generation changes when the run may have new data. */
   get generations() {
     return this.#host.generations.value;
   }
@@ -61,7 +61,7 @@ export class Answers {
 
   /**
    * The up-to-date value. It is requested only if it is not cached, or if the run has changed
-   * since. A response with an unchanged ETag is not parsed again.
+   * since the last request. A response with an unchanged ETag is not parsed again.
    * @param {Params} params
    * @param {AbortSignal} signal  cancels the request
    * @returns {Promise<T>} rejects with the server's error message

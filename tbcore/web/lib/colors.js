@@ -1,16 +1,16 @@
 /**
  * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name gets the colour that its hash selects, if that colour is still unused. Otherwise it gets
- * the one that differs most from the colours of the names just before it, with which it is most
- * likely compared. New runs are appended to `data/runs`, so the colours of existing runs never
- * change, and the first runs mostly have the same colour in every log directory. Colours are
- * defined in OKLCH, where colours of equal lightness look equally light.
+ * A name gets the colour that its hash selects, if that colour is still unused. Otherwise the
+ * name gets the colour that differs most from the colours of the names just before it, because it
+ * is most likely compared with these names. New runs are appended to `data/runs`, so the colours of
+ * existing runs never change, and the first runs mostly have the same colour in every log
+ * directory. Colours are defined in OKLCH, where colours of equal lightness look equally light.
  */
 
 /**
- * Hue (degrees), then lightness (0 to 1) and chroma for the light theme, then both for the dark
- * theme.
+ * For each base colour: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
+ * lightness and chroma in the dark theme.
  *
  * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
  * vision, and moved hues, lightness and chroma. The distance between any two of the first seven in
@@ -43,13 +43,14 @@ const TIERS = {
 const MIN_DARK_LIGHTNESS = 0.48;
 
 /**
- * Numbers of slots in each stage. A slot is a colour: slot i is the base colour i % 8 in the tier
- * floor(i / 8). A stage has the first slots, which are all used before any slot after them.
+ * Number of slots in each stage. A slot is the index of a colour: slot i is the base colour i % 8
+ * in the tier floor(i / 8). A stage of n slots has the slots 0 to n - 1, which are all used before
+ * any later slot.
  */
 const STAGES = [7, 8, 16, 24];
 const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** A new colour should differ from the colours of this many preceding names. */
+/** Number of preceding names from whose colours a new colour should differ. */
 const NUM_NEIGHBOURS = 8;
 
 /**
@@ -102,9 +103,10 @@ function slotColor(slot, theme) {
 /**
  * Chooses a slot for a name: the preferred slot if it is unused, or else the candidate that differs
  * most from the neighbours. The candidates are the unused slots of the first stage that has any. If
- * all slots are used, they are those used at most once more than the least used one.
+ * all slots are used, the candidates are the slots with at most one use more than the least used
+ * slot.
  * @param {number} preferred
- * @param {Uint32Array} numUses  number of names that have each slot
+ * @param {Uint32Array} numUses  for each slot, the number of names that have it
  * @param {readonly number[]} neighbours  slots of the preceding names
  */
 function chooseSlot(preferred, numUses, neighbours) {
@@ -140,8 +142,8 @@ function hashOf(text) {
 }
 
 /**
- * Converts OKLCH to sRGB. The chroma of colours outside sRGB is reduced until they fit. Matrices:
- * Björn Ottosson, "A perceptual color space for image processing".
+ * Converts OKLCH to sRGB. The chroma of a colour outside sRGB is reduced until it is inside.
+ * Matrices: Björn Ottosson, "A perceptual color space for image processing".
  * @param {number} l  0 to 1
  * @param {number} c
  * @param {number} h  degrees

@@ -8,7 +8,7 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @typedef {object} LegendRow  a line of the chart, or the mean of a group
  * @property {string} key  unique in the legend
  * @property {string} name
- * @property {string} run
+ * @property {string} run  name of the line's run; for a group, the name of the group
  * @property {string} color
  * @property {readonly number[]} [dash]  pixels on, pixels off
  * @property {number} value  NaN if the line has no point at the cursor; then `step`, `wallTime`,
@@ -18,8 +18,9 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds since the run's start
  * @property {number} min  the lowest finite value of the line; for a group, the lowest mean. NaN if
- *   there is none
- * @property {number} max  the highest finite value of the line; for a group, the highest mean
+ *   no value is finite
+ * @property {number} max  the highest finite value of the line; for a group, the highest mean.
+ *   NaN if no value is finite
  * @property {number} [low]  for a group: the lower edge of its band
  * @property {number} [high]  for a group: the upper edge of its band
  * @property {string} [runs]  for a group: the number of runs in its mean, as text
@@ -27,11 +28,12 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @typedef {{ column: keyof LegendRow, descending: boolean }} LegendSort
  */
 
-/** Cached extents of value columns. @type {WeakMap<Float64Array, [number, number]>} */
+/** Maps a column of values to its extent. @type {WeakMap<Float64Array, [number, number]>} */
 const extents = new WeakMap();
 
 /**
- * A row for each line: its point at the cursor, or its last point if nothing is hovered.
+ * A row for each line, with the line's point at the cursor, or its last point if nothing is
+ * hovered.
  * @param {readonly import("./line-chart.js").Line[]} lines
  * @param {readonly import("./line-chart.js").Hit[] | null} hits  from the chart's `onHover`; null
  *   or empty if nothing is hovered
@@ -40,11 +42,12 @@ const extents = new WeakMap();
  */
 export function legendRows(lines, hits, xAxis = "step") {
   const isHovered = hits !== null && hits.length > 0;
-  // By the column of values, because the chart may have received other objects for the same lines.
-  const indexes = new Map(hits?.map(({ line, index }) => [line?.value, index]));
+  // Maps the values of a line to the index of the hovered point. The line itself cannot be the key,
+  // because the chart may have received another object for it.
+  const indexOf = new Map(hits?.map(({ line, index }) => [line?.value, index]));
   return lines.map((line) => {
     const { name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
-    const index = isHovered ? (indexes.get(value) ?? -1) : lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis));
+    const index = isHovered ? (indexOf.get(value) ?? -1) : lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis));
     /** @param {Float64Array} column */
     const at = (column) => column[index] ?? NaN;
     let range = extents.get(value);
@@ -59,7 +62,7 @@ export function legendRows(lines, hits, xAxis = "step") {
 /**
  * A sorted copy of the rows. Rows without a value in the column come last in both directions.
  * @param {readonly LegendRow[]} rows
- * @param {LegendSort | null} sort  null keeps their order
+ * @param {LegendSort | null} sort  null keeps the order of `rows`
  */
 export function sortRows(rows, sort) {
   if (!sort) return [...rows];

@@ -1,6 +1,6 @@
 /**
- * The legend of a chart: a table of its lines, with their values at the cursor or at their ends. It
- * is also the accessible alternative to the chart. `legend-rows.js` makes the rows.
+ * The legend of a chart: a table of its lines, with their values at the cursor or their last
+ * values. It is also the accessible alternative to the chart. `legend-rows.js` makes the rows.
  */
 
 import { html } from "htm/preact";
@@ -17,8 +17,8 @@ export { legendRows };
  */
 
 /**
- * Property of the row, heading, function that formats it, and tooltip of the heading.
- * @type {[keyof LegendRow, string, (value: any) => string, string][]}
+ * For each column: property of `LegendRow`, heading, formatter, and tooltip of the heading.
+ * @type {[column: keyof LegendRow, title: string, format: (value: any) => string, why: string][]}
  */
 const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
@@ -37,12 +37,14 @@ const COLUMNS = [
 const POSITION_COLUMNS = new Set(["step", "relative", "wallTime"]);
 /** Columns that only groups have. */
 const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
-/** Columns whose first click sorts in descending order. */
+/** Columns that the first click on their heading sorts in descending order. */
 const DESCENDING_FIRST = new Set(["smoothed", "value", "max", "high"]);
 const ROW_HEIGHT_PX = 24;
-/** Tables with more rows render only the visible ones. */
+/**
+ * Maximum length of a table that renders all its rows; longer ones render the visible rows only.
+ */
 const MAX_ROWS_WITHOUT_WINDOW = 50;
-/** Number of rows rendered above the visible ones, and below them. */
+/** Number of rows rendered above the visible rows, and the number rendered below them. */
 const NUM_SPARE_ROWS = 10;
 
 /**
@@ -50,13 +52,13 @@ const NUM_SPARE_ROWS = 10;
  * @param {object} props
  * @param {string} props.label  accessible name of the table
  * @param {readonly LegendRow[]} props.rows
- * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys to sort by instead, so
- *   that rows keep their positions while the values at the cursor change
- * @param {boolean} [props.isLast]  whether the rows have the last values of the lines, and not
- *   those at the cursor
+ * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys, from whose values the
+ *   order is made, so that rows do not move while the values at the cursor change
+ * @param {boolean} [props.isLast]  whether the rows have the lines' last values; if
+ *   false, they have the values at the cursor
  * @param {LegendSort | null} [props.sort]  null for the order of the lines
  * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked;
- *   repeated clicks go through the first direction, the other direction and null
+ *   repeated clicks give the column's first direction, then the opposite direction, then null
  * @param {(row: LegendRow) => void} [props.onOnly]  called to show only this row's run
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  name of the hovered run
@@ -76,8 +78,8 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
   const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (isGrouped || !GROUP_COLUMNS.has(column)));
-  const first = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
-  const last = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
+  const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
+  const endIndex = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
   /** An empty row in place of rows that are not rendered. @param {number} count */
   const gap = (count) => count > 0 && html`<tr aria-hidden="true" style=${{ height: `${count * ROW_HEIGHT_PX}px` }}></tr>`;
 
@@ -99,14 +101,14 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
         </tr>
       </thead>
       <tbody>
-        ${gap(first)}
+        ${gap(firstIndex)}
         ${sortRows(sortedBy, sort)
-          .slice(first, last)
+          .slice(firstIndex, endIndex)
           .map(({ key }) => /** @type {LegendRow} */ (rowOf.get(key)))
           .map(
             (row, i) => html`<tr
               key=${row.key}
-              aria-rowindex=${first + i + 2}
+              aria-rowindex=${firstIndex + i + 2}
               class=${row.run === highlighted ? "tb-nearest" : ""}
               onPointerEnter=${() => onHover?.(row)}
             >
@@ -117,7 +119,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
               ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${hasValue(row, column) ? format(row[column]) : ""}</td>`)}
             </tr>`,
           )}
-        ${gap(rows.length - last)}
+        ${gap(rows.length - endIndex)}
       </tbody>
     </table>
   </div>`;

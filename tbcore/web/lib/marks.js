@@ -6,7 +6,7 @@
 import { shareOf, toAxis } from "./axes.js";
 import { countFinite, windowOf } from "./series.js";
 
-/** Minimum distance between marks of one kind: closer marks would look like a bar. */
+/** Minimum distance between marks of one shape: closer marks would look like a bar. */
 const MIN_MARK_DISTANCE_PX = 12;
 /** Points are marked with dots if they are at least this far apart on average. */
 const MIN_DOT_DISTANCE_PX = 10;
@@ -25,10 +25,10 @@ const MIN_DOT_DISTANCE_PX = 10;
  * @param {import("./chart-types.js").Item} item
  * @param {Plot} plot
  * @param {boolean} showsPoints  whether to mark points that are far apart
- * @param {boolean} showsCuts  whether to mark outliers
+ * @param {boolean} showsOutliers  whether to mark outliers
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
  */
-export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, width, height }, showsPoints, showsCuts) {
+export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, width, height }, showsPoints, showsOutliers) {
   const marks = { fill: "", stroke: "" };
   const toX = (/** @type {number} */ coordinate) => shareOf(x.range, coordinate) * width;
   const toY = (/** @type {number} */ coordinate) => (1 - shareOf(y.range, coordinate)) * height;
@@ -43,17 +43,17 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
     }
   }
 
-  /** Position of the last mark of each kind. @type {Record<string, number>} */
+  /** Maps a shape to the position of its last mark. @type {Record<string, number>} */
   const lastLeft = {};
   /**
    * Returns whether a mark is to be drawn at a position: inside the plot, and not too close to the
-   * last mark of its kind. If so, the mark becomes the last one.
+   * last mark of the same shape. If so, the mark becomes the last mark of this shape.
    * @param {number} left
-   * @param {string} kind
+   * @param {string} shape
    */
-  const addMark = (left, kind) => {
-    if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[kind]) < MIN_MARK_DISTANCE_PX) return false;
-    lastLeft[kind] = left;
+  const addMark = (left, shape) => {
+    if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[shape]) < MIN_MARK_DISTANCE_PX) return false;
+    lastLeft[shape] = left;
     return true;
   };
   for (const { index, markAt } of nonFinite) {
@@ -64,13 +64,13 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, widt
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
     else {
       const top = toY(toAxis(y, markAt));
-      const inside = Number.isFinite(top) ? Math.min(height - 4, Math.max(4, top)) : height - 4;
-      marks.stroke += `M${left - 3.2},${inside - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
+      const insideTop = Number.isFinite(top) ? Math.min(height - 4, Math.max(4, top)) : height - 4;
+      marks.stroke += `M${left - 3.2},${insideTop - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
     }
   }
   if (!line) return marks;
   const column = raw ?? ys;
-  for (let i = 0; showsCuts && i < xs.length; i++) {
+  for (let i = 0; showsOutliers && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];
     if ((!isAbove && !(column[i] < y.range[0])) || !Number.isFinite(column[i])) continue;
     const left = toX(xs[i]);

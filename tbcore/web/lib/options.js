@@ -1,6 +1,6 @@
 /**
  * The display options of a tab. They are kept in the URL, so that a link restores them, and in the
- * browser, as defaults for the next page that is opened without them.
+ * browser, as defaults for the next page whose URL has no settings.
  *
  *     const choices = { x: ["step", "relative", "wall_time"] };
  *     const options = new Options({ x: "step", trim: 0, tails: true }, choices);
@@ -19,10 +19,10 @@ export class Options {
 
   /**
    * @param {T} defaults  default values; their types are the types of the options
-   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values of options that
-   *   allow only some
-   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  limits of
-   *   numeric options; a value outside becomes the nearest limit
+   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  maps an option to its allowed
+   *   values, if not all values are allowed
+   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  maps a
+   *   numeric option to its limits; a value outside them becomes the nearest limit
    */
   constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;
@@ -31,7 +31,7 @@ export class Options {
   }
 
   /**
-   * Parses all options. Missing and invalid ones have their default values.
+   * Parses all options. Missing and invalid options have their default values.
    * @param {Readonly<Record<string, string>>} texts  `host.settings.value`
    * @returns {T}
    */
@@ -64,11 +64,12 @@ export class Options {
   }
 
   /**
-   * Restores the last options from the browser, unless the URL has any settings.
+   * Restores the last options from the browser if the URL has no settings.
    * @param {OptionsHost} host
    */
   recall(host) {
-    // A link must look the same for everyone: options that are not in it have their default values.
+    // A link must look the same for everyone: options that the link lacks have their default
+    // values.
     if (Object.keys(host.settings.value).length > 0 || globalThis.location?.hash.includes("&")) return;
     for (const [name, text] of Object.entries(host.preferences.value)) {
       if (name in this.#defaults) host.settings.set(name, text);

@@ -16,15 +16,15 @@ export class Queue {
   #limit;
 
   /**
-   * @param {number} limit  number of concurrent tasks; browsers open at most six connections to a
-   *   host
+   * @param {number} limit  maximum number of concurrent tasks; browsers open at most six
+   *   connections to a server
    */
   constructor(limit) {
     this.#limit = limit;
   }
 
   /**
-   * Adds a task, which starts after those that were added before it.
+   * Adds a task, which starts after all tasks that were added before it.
    * @template T
    * @param {Task<T>} task
    * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the

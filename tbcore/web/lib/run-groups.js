@@ -3,9 +3,10 @@
  *
  *     exp/{seed}        path pattern: {...} matches any text, which may differ within a group; *
  *                       matches any text, which is the same within a group. Both match at least
- *                       one character of one path segment. Further segments of a run are kept
- *     re:lr=([^_]+)     regular expression: keeps the text of its capture groups; without capture
- *                       groups, all that it matches
+ *                       one character of one path segment. Segments of the run after those of the
+ *                       pattern are kept
+ *     re:lr=([^_]+)     regular expression: keeps the text that its capture groups match; without
+ *                       capture groups, the text that the whole expression matches
  *     seeds             removes seeds, such as `seed=3`, `_s3` or `-fold2`
  *     numbers           removes an integer at the end of each path segment
  *
@@ -83,8 +84,8 @@ export function suggestRules(runs) {
 }
 
 /**
- * Strips each path segment of a run. Separators left at the ends are removed; an empty segment
- * becomes `*`.
+ * Strips each path segment of a run. Separators that remain at the ends are removed; an empty
+ * segment becomes `*`.
  * @param {string} run
  * @param {(segment: string) => string} strip
  */
@@ -142,8 +143,9 @@ function parseSegment(text) {
 
 /**
  * Matches a path segment. Returns the segment with the braces of the pattern in place of the text
- * that they match, or null if the segment does not match. The last wildcard matches the rest, every
- * other one as few characters as possible, so there is no backtracking.
+ * that they match, or null if the segment does not match. The last wildcard matches all that
+ * remains before the text after it; every other wildcard matches as few characters as possible. So
+ * there is no backtracking.
  * @param {Part[]} parts
  * @param {string} subject
  * @returns {string | null}
@@ -184,9 +186,10 @@ function byExpression(text) {
 }
 
 /**
- * The texts of the capture groups in the first match; null if there is no match. Like `run` in
- * pattern.js, it follows all alternatives at once, but it keeps them in order of priority, each
- * with the positions of its groups (Pike's construction).
+ * The texts of the capture groups in the first match; null if there is no match. Like the
+ * function `run` of pattern.js, this function follows all alternatives at once, but it keeps the
+ * alternatives in order of priority, each with the positions of its capture groups (Pike's
+ * construction).
  * @param {Instruction[]} program
  * @param {string} subject
  * @returns {string[] | null}
@@ -197,13 +200,13 @@ export function matchGroups(program, subject) {
   const numSlots = program.reduce((max, { op, ...rest }) => Math.max(max, "slot" in rest ? rest.slot + 1 : 0), 0);
   const seen = new Int32Array(program.length).fill(-1);
   /**
-   * An alternative that is being followed: its position in the program, and where its groups begin
-   * and end; -1 for a beginning or end that was not reached yet.
+   * An alternative that is being followed: its position in the program, and where its capture
+   * groups begin and end; -1 for a beginning or end that was not reached yet.
    * @typedef {{ position: number, saves: readonly number[] }} Thread
    */
   /** @type {Thread[]} */
   let threads = [];
-  /** @type {readonly number[] | null} the groups of the best match so far */
+  /** @type {readonly number[] | null} the positions of capture groups in the best match so far */
   let best = null;
   for (let at = 0; at <= codes.length; at++) {
     /** @type {Thread[]} */
@@ -225,14 +228,15 @@ export function matchGroups(program, subject) {
     if (best && threads.length === 0) break;
   }
   if (!best) return null;
-  const slots = best;
+  const positions = best;
   return Array.from({ length: numSlots / 2 }, (_, i) => {
-    const [from, to] = [slots[2 * i], slots[2 * i + 1]];
+    const [from, to] = [positions[2 * i], positions[2 * i + 1]];
     return from < 0 || to < 0 ? "" : chars.slice(from, to).join("");
   });
 
   /**
-   * Adds all threads that are reached without consuming a character, in order of priority.
+   * Adds to `ready` all threads that `start` leads to without consuming a character, in order of
+   * priority.
    * @param {Thread} start
    * @param {number} at
    * @param {Thread[]} ready

@@ -1,8 +1,8 @@
 /**
  * The context menu of a row in the run list. Loaded when it is first opened.
  *
- * The popover is manual and closes itself on outside events: an automatic popover would close as
- * soon as the mouse button that opened it is released.
+ * The popover has the type `manual`, and this module closes it on events outside: a popover of the
+ * type `auto` would close as soon as the mouse button that opened it is released.
  */
 
 import { html } from "htm/preact";
@@ -21,7 +21,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   const isRun = row.kind === "run";
   // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
   // its group.
-  const colored = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
+  const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);
@@ -35,13 +35,13 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
     popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
     popover.querySelector("button")?.focus();
-    const closed = new AbortController();
-    const options = { capture: true, signal: closed.signal };
+    const controller = new AbortController();
+    const options = { capture: true, signal: controller.signal };
     /** @param {Event} event */
     const onOutside = (event) => event.composedPath().includes(popover) || onClose();
     for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
     return () => {
-      closed.abort();
+      controller.abort();
       if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
     };
   }, []);
@@ -56,8 +56,8 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
-  /** The click handler of an item: closes the menu first. @param {() => void} act */
-  const item = (act) => () => {
+  /** A click handler that closes the menu and then acts. @param {() => void} act */
+  const closeThen = (act) => () => {
     onClose();
     act();
   };
@@ -71,26 +71,26 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     onKeyDown=${onKeyDown}
   >
     <p>${row.name}</p>
-    <button type="button" role="menuitem" onClick=${item(() => state.checkOnlyThese(row.runs))}>
+    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkOnlyThese(row.runs))}>
       Show only ${isRun ? "this run" : "these runs"}
     </button>
-    <button type="button" role="menuitem" onClick=${item(() => state.checkRuns(row.runs, false))}>
+    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkRuns(row.runs, false))}>
       Hide ${isRun ? "this run" : "these runs"}
     </button>
-    <button type="button" role="menuitem" onClick=${item(() => copy(row.name))}>Copy name</button>
-    ${path !== null && html`<button type="button" role="menuitem" onClick=${item(() => copy(path))}>Copy path</button>`}
-    ${colored !== null &&
+    <button type="button" role="menuitem" onClick=${closeThen(() => copy(row.name))}>Copy name</button>
+    ${path !== null && html`<button type="button" role="menuitem" onClick=${closeThen(() => copy(path))}>Copy path</button>`}
+    ${coloredName !== null &&
     html`<label>
-        Colour${colored === row.name ? "" : " of its group"}
+        Colour${coloredName === row.name ? "" : " of its group"}
         <input
           type="color"
           value=${color}
           onChange=${(/** @type {Event} */ event) =>
-            state.setColor(colored, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+            state.setColor(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.value, colored) &&
-      html`<button type="button" role="menuitem" onClick=${item(() => state.setColor(colored, null))}>Reset colour</button>`}`}
+      ${Object.hasOwn(state.colorOverrides.value, coloredName) &&
+      html`<button type="button" role="menuitem" onClick=${closeThen(() => state.setColor(coloredName, null))}>Reset colour</button>`}`}
   </div>`;
 }
 

@@ -1,5 +1,6 @@
 /**
- * When runs were written: as text for the run list, and as its order. Pure functions, no DOM.
+ * The times at which runs were written: as text for the run list, and for sorting the list. Pure
+ * functions, no DOM.
  */
 
 import { formatStep } from "./format.js";
@@ -9,17 +10,18 @@ import { formatStep } from "./format.js";
 /** A run is live if it was written to within this time. Most training loops log more often. */
 const LIVE_SECONDS = 300;
 /**
- * For sorting, the times of last events are rounded down to multiples of this, so that the rows of
- * live runs do not keep moving.
+ * For sorting, the times of last events are rounded down to multiples of this time, so that the
+ * rows of live runs do not keep moving.
  */
 const ORDER_SECONDS = 60;
 
 /** @typedef {"name" | "start" | "last"} Sort */
 
 /**
- * Whether the run is being written: its files were changed recently, and its last event was recent
- * at that time. File times alone are not enough, because copied files are new whatever they
- * contain. Event times alone are not enough either, because the clocks of machines differ.
+ * Whether the run is being written: its files were changed recently, and its last event was
+ * logged shortly before that change. File times alone are not enough, because copied files are new
+ * whatever they contain. Event times alone are not enough either, because the clocks of machines
+ * differ.
  * @param {RunDetails} details
  * @param {number} now  seconds since the epoch
  */
@@ -30,8 +32,8 @@ export function isLive({ last, modified }, now) {
 }
 
 /**
- * The runs in the order of the list. When sorted by time, the newest come first, and runs without a
- * time last.
+ * The runs in the order of the list. When sorted by time, the newest runs come first, and runs
+ * without a time come last.
  * @param {readonly string[]} runs  in the order of names
  * @param {Sort} sort
  * @param {ReadonlyMap<string, RunDetails>} details
@@ -87,10 +89,10 @@ export function describeRun(details, now, formatTime) {
  * @param {NonNullable<RunDetails["nonfinite"]>} nonfinite
  */
 export function describeNonfinite({ num_tags, tags, first_steps }) {
-  const rest = num_tags - tags.length;
+  const numUnnamed = num_tags - tags.length;
   const named = tags.map((tag, i) => {
     const step = first_steps[i];
     return step === null ? tag : `${tag} from step ${formatStep(Number(step))}`;
   });
-  return `NaN or infinite values in ${named.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
+  return `NaN or infinite values in ${named.join(", ")}${numUnnamed > 0 ? ` and ${numUnnamed} more` : ""}.`;
 }

@@ -26,7 +26,8 @@
  * @property {string} name  its path
  * @property {string[]} runs  all runs below it, or the run itself
  * @property {Node[] | null} children  in order
- * @property {Map<string, Node> | null} folders  the folders among the children, by label
+ * @property {Map<string, Node> | null} folders  maps label to folder, for the children that are
+ *   folders
  */
 
 /**
@@ -82,8 +83,8 @@ export function treeRows(runs, isOpen) {
 
 /**
  * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
- * that run. Labels are shortened: the label of a group lacks the folders that all groups have in
- * common, and the label of a run those that all runs of its group have in common.
+ * that run. Labels are shortened: the label of a group omits the folders that all groups have in
+ * common; the label of a run omits the folders that all runs of its group have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {(key: string) => boolean} isOpen  whether a group is open
@@ -98,7 +99,7 @@ export function groupRows(runs, groupOf, isOpen) {
     if (members) members.push(run);
     else groups.set(name, [run]);
   }
-  const numGroupCommon = commonFolder([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
+  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
   /** @type {Row[]} */
   const rows = [];
   let position = 0;
@@ -109,11 +110,11 @@ export function groupRows(runs, groupOf, isOpen) {
       continue;
     }
     const key = `group:${name}`;
-    const row = { name, label: name.slice(numGroupCommon), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
+    const row = { name, label: name.slice(groupPrefixLength), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
     rows.push({ kind: "group", key, ...row });
     if (!row.isOpen) continue;
-    const numCommon = commonFolder(members);
-    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(numCommon) }));
+    const runPrefixLength = commonFolderLength(members);
+    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(runPrefixLength) }));
   }
   return rows;
 }
@@ -122,7 +123,7 @@ export function groupRows(runs, groupOf, isOpen) {
  * The length of the folder that all names have in common, including its final slash.
  * @param {readonly string[]} names
  */
-function commonFolder(names) {
+function commonFolderLength(names) {
   if (names.length < 2) return 0;
   let length = Infinity;
   for (const name of names) {
@@ -172,9 +173,9 @@ function makeNode(label, name, runs) {
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
 export function cutLabel(label) {
-  const TAIL = 12;
-  if (label.length <= TAIL + 4) return ["", label];
-  let at = label.length - TAIL;
+  const TAIL_LENGTH = 12;
+  if (label.length <= TAIL_LENGTH + 4) return ["", label];
+  let at = label.length - TAIL_LENGTH;
   if (/[\udc00-\udfff]/.test(label[at])) at--; // do not split a surrogate pair
   return [label.slice(0, at), label.slice(at)];
 }

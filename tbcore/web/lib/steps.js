@@ -14,7 +14,7 @@
 /**
  * All places, in order.
  * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and for each
- *   the maximum number of items that one series logged with it
+ *   step the maximum number of items that one series logged with it
  * @returns {Place[]}
  */
 export function expandPlaces({ step, count }) {
@@ -25,7 +25,7 @@ export function expandPlaces({ step, count }) {
  * The index of the last place that is not after `place`.
  * @param {readonly Place[]} places  in order
  * @param {Place | null} place  null for the latest
- * @returns {number} -1 if all are after it
+ * @returns {number} -1 if all places are after `place`
  */
 export function findPlace(places, place) {
   if (!place) return places.length - 1;
@@ -69,7 +69,7 @@ export function parsePlace(text) {
 }
 
 /**
- * Formats places by name (a tag) for the URL: `a:40,b:last`.
+ * Formats a map of names (tags) to places for the URL: `a:40,b:last`.
  * @param {ReadonlyMap<string, Place | null>} places
  * @returns {string | null} null if there are none
  */
@@ -78,7 +78,8 @@ export function formatPlaces(places) {
 }
 
 /**
- * Parses places by name from the URL; the inverse of `formatPlaces`. Invalid entries are skipped.
+ * Parses a map of names to places from the URL; the inverse of `formatPlaces`. Invalid entries are
+ * skipped.
  * @param {string | undefined} text
  * @returns {Map<string, Place | null>}
  */

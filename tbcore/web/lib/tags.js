@@ -1,5 +1,5 @@
 /**
- * What tabs with tags share: fetching the tags, collapsing groups of tags, and the text to show if
+ * What tabs with tags share: fetching the tags, closing groups of tags, and the text to show if
  * there are no tags.
  */
 
@@ -13,7 +13,7 @@ import { formatLists, parseLists } from "./name-lists.js";
 
 /**
  * The tags of each run. They are fetched from the plugin's route `tags` at once, and again whenever
- * they change.
+ * the tags change.
  * @param {Host} host
  * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
  * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first
@@ -22,12 +22,12 @@ import { formatLists, parseLists } from "./name-lists.js";
 export async function watchTags(host, read = (json) => json) {
   let { lists } = host.generations.value;
   let numRequests = 0;
-  let newest = 0; // number of the newest request that has a response
+  let lastAnswered = 0; // number of the latest request that has a response
   const load = async () => {
-    const number = ++numRequests;
+    const requestNumber = ++numRequests;
     const response = await host.fetchJSON("tags");
-    if (number < newest) return; // the response to a later request arrived first
-    newest = number;
+    if (requestNumber < lastAnswered) return; // the response to a later request arrived first
+    lastAnswered = requestNumber;
     tags.value = read(response);
   };
   const tags = signal(/** @type {RunToTags} */ ({}));
@@ -39,7 +39,8 @@ export async function watchTags(host, read = (json) => json) {
     try {
       await load();
     } catch {
-      // Try again on the next reload. The shell shows that the server is unreachable.
+      // Try again after the next change of the generations. The shell shows that the server is
+      // unreachable.
       lists = "";
     }
   });
@@ -47,8 +48,8 @@ export async function watchTags(host, read = (json) => json) {
 }
 
 /**
- * The collapsed groups of tags, which are kept in the URL. There, "/" stands for the group with the
- * name "". The group of the tags that start with "//", which has the name "/", cannot be collapsed.
+ * The closed groups of tags, which are kept in the URL. In the URL, "/" stands for the group with
+ * the name "". The group named "/", of tags that start with "//", cannot be closed.
  * @param {Host} host
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */

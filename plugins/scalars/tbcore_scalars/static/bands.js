@@ -1,12 +1,12 @@
 /**
- * The bands that a chart draws for groups of runs. Loaded when runs are grouped.
+ * The bands that a chart draws for groups of runs. The module is loaded when runs are grouped.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
 import { post } from "tbcore/lib/post.js";
 import { colorForTag, DASHES, nameOf, queryFor } from "./data-source.js";
 
-/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
+/** @import { Band } from "tbcore/lib/chart-types.js" */
 /** @import { Host, Options, RunGroup, ShownBands, View } from "./types.js" */
 
 /**
@@ -14,7 +14,7 @@ import { colorForTag, DASHES, nameOf, queryFor } from "./data-source.js";
  *   from the server
  */
 
-/** What a band covers, in words. */
+/** Maps a spread to what a band covers, in words. */
 const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
 
 /**
@@ -33,9 +33,9 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
     parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
       const { view: _, ...query } = queryFor(tag, options, view, pixels);
-      const runsOf = groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]);
+      const runsByGroup = Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]));
       const [from, to] = view ?? [null, null];
-      const body = { ...query, from, to, spread: options.spread, groups: Object.fromEntries(runsOf) };
+      const body = { ...query, from, to, spread: options.spread, groups: runsByGroup };
       const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
         const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));

@@ -10,17 +10,14 @@ import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
 import { fetchPointsAt } from "./exact-points.js";
 
-/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
-/** @typedef {import("tbcore/lib/chart-types.js").Hit} Hit */
-/** @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis */
-/** @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow */
-/** @typedef {import("tbcore/lib/legend-rows.js").LegendSort} LegendSort */
+/** @import { Band, Hit, XAxis } from "tbcore/lib/chart-types.js" */
+/** @import { LegendRow, LegendSort } from "tbcore/lib/legend-rows.js" */
 /** @import { Line, Tab, View } from "./types.js" */
 
 /** How long a pin must stay at the same x before its exact points are requested. */
 const SETTLE_DELAY_MS = 80;
-/** A card's flag for the sort order. */
-const SORT = /^[a-zA-Z]+[-+]$/;
+/** The flag in the page address for a card's sort order: column, then + or -, such as `value-`. */
+const SORT_FLAG = /^[a-zA-Z]+[-+]$/;
 
 /**
  * @param {object} props
@@ -28,50 +25,55 @@ const SORT = /^[a-zA-Z]+[-+]$/;
  * @param {Tab} props.tab
  * @param {string} props.title
  * @param {readonly Line[]} props.lines
- * @param {readonly Band[]} props.bands  of groups of runs; each has one row, and its runs have none
+ * @param {readonly Band[]} props.bands  one for each group of runs: the table has one row
+ *   per band, and none for the runs in it
  * @param {readonly Hit[] | null} props.hits  what the pointer is at
- * @param {number | null} props.pin  an x whose values are shown wherever the pointer is
+ * @param {number | null} props.pin  an x whose values are shown regardless of where the pointer is
  * @param {View | null} props.view
  */
 export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
   const { host, options } = tab;
   const xAxis = options.x;
-  const order = tab.flagsOf(id).find((word) => SORT.test(word));
-  const sort = order === undefined ? null : { column: /** @type {keyof LegendRow} */ (order.slice(0, -1)), descending: order.endsWith("-") };
+  const sortFlag = tab.flagsOf(id).find((word) => SORT_FLAG.test(word));
+  const sort = sortFlag === undefined ? null : { column: /** @type {keyof LegendRow} */ (sortFlag.slice(0, -1)), descending: sortFlag.endsWith("-") };
   const setSort = (/** @type {LegendSort | null} */ next) =>
-    tab.onFlag(id, SORT, next && `${next.column}${next.descending ? "-" : "+"}`);
-  const own = useMemo(() => lines.filter((line) => !line.faint), [lines]);
-  const inView = useMemo(() => own.map((line) => partOf(line, xAxis, view)), [own, xAxis, view]);
+    tab.onFlag(id, SORT_FLAG, next && `${next.column}${next.descending ? "-" : "+"}`);
+  const listedLines = useMemo(() => lines.filter((line) => !line.faint), [lines]);
+  const inView = useMemo(() => listedLines.map((line) => partOf(line, xAxis, view)), [listedLines, xAxis, view]);
   const lastRows = useMemo(
     () => [...bands.map((band) => bandRow(band, null, null, xAxis, view)), ...legendRows(inView, null, xAxis)],
     [bands, inView, xAxis, view],
   );
   /** Points at the pin, fetched for lines without a drawn row there. */
-  const [logged, setLogged] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
+  const [pointsAtPin, setPointsAtPin] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
   useEffect(() => {
-    const missing = pin === null ? [] : own.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
+    const missing = pin === null ? [] : listedLines.filter((line) => !xColumn(line, xAxis, line.startTime).includes(pin));
     if (pin === null || missing.length === 0) return undefined;
     const controller = new AbortController();
-    const fetchLogged = async () => {
+    const fetchAtPin = async () => {
       try {
-        setLogged({ pin, lines: await fetchPointsAt(host, missing, options, pin, controller.signal) });
+        setPointsAtPin({ pin, lines: await fetchPointsAt(host, missing, options, pin, controller.signal) });
       } catch (error) {
         if (!controller.signal.aborted) console.warn(error); // the table then shows the nearest drawn rows, with their own steps
       }
     };
-    const timer = setTimeout(fetchLogged, SETTLE_DELAY_MS);
+    const timer = setTimeout(fetchAtPin, SETTLE_DELAY_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [own, pin, xAxis, options.smooth]);
+  }, [listedLines, pin, xAxis, options.smooth]);
   const rows = useMemo(() => {
     if (!hits && pin === null) return lastRows;
-    const ofBands = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
-    const here = pin === null ? legendRows(own, hits, xAxis) : own.map((line) => pinnedRow((logged.pin === pin && logged.lines.get(line.key ?? "")) || line, pin, xAxis));
+    const bandRows = bands.map((band) => bandRow(band, hits, pin, xAxis, view));
+    const fetched = pointsAtPin.pin === pin ? pointsAtPin.lines : null;
+    const lineRows =
+      pin === null
+        ? legendRows(listedLines, hits, xAxis)
+        : listedLines.map((line) => pinnedRow(fetched?.get(line.key ?? "") ?? line, pin, xAxis));
     const last = lastRows.slice(bands.length);
-    return [...ofBands, ...here.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
-  }, [own, bands, lastRows, hits, pin, logged, xAxis, view]);
+    return [...bandRows, ...lineRows.map((row, index) => ({ ...row, min: last[index].min, max: last[index].max }))];
+  }, [listedLines, bands, lastRows, hits, pin, pointsAtPin, xAxis, view]);
   const isGrouped = bands.length > 0;
   return html`<${Legend}
     label=${title}
@@ -87,7 +89,7 @@ export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
 }
 
 /**
- * The line with only the rows inside the view, since rows are fetched beyond its edges.
+ * The line with only its rows inside the view; rows beyond the view's edges are fetched, too.
  * @param {Line} line
  * @param {XAxis} xAxis
  * @param {View | null} view

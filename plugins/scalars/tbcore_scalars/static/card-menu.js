@@ -13,16 +13,13 @@ import { saveNumbers } from "./downloads.js";
 /** @typedef {import("tbcore/lib/line-chart.js").LineChart} LineChart */
 /** @import { Host, Part, Tab } from "./types.js" */
 
-/** Most tags listed in the picker; typing finds the others. */
+/** Maximum number of tags listed in the picker; a search finds the other tags. */
 const MAX_LISTED_TAGS = 60;
 const ROW_HEIGHT_PX = 26;
 const VISIBLE_ROWS = 8;
 
 /**
- * @param {object} props
- * @param {Tab} props.tab
- * @param {readonly Part[]} props.parts
- * @param {LineChart | null} props.chart
+ * @param {{ tab: Tab, parts: readonly Part[], chart: LineChart | null }} props
  */
 export function CardMenu({ tab, parts, chart }) {
   const { host } = tab;
@@ -30,7 +27,7 @@ export function CardMenu({ tab, parts, chart }) {
   const tags = parts.map(({ tag }) => tag);
   const runs = [...new Map(parts.flatMap((part) => part.runs).map((run) => [run.name, run])).values()];
   const names = runs.map(({ name }) => name);
-  const file = tags.join("_");
+  const fileName = tags.join("_");
   const note = tab.options.smooth > 0 ? `smoothed by ${tab.options.smooth}` : "";
   /** @param {Promise<void>} task */
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
@@ -39,9 +36,9 @@ export function CardMenu({ tab, parts, chart }) {
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
       <h4>Download this chart as an image, or all its points</h4>
-      <${PictureButtons} chart=${chart} name=${file} note=${note} />
+      <${PictureButtons} chart=${chart} name=${fileName} note=${note} />
       ${/** @type {const} */ (["csv", "json"]).map(
-        (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, file))}>
+        (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName))}>
           ${format.toUpperCase()}
         </button>`,
       )}
@@ -54,9 +51,7 @@ export function CardMenu({ tab, parts, chart }) {
 /**
  * Links to download the points of each run. Only visible rows are rendered, since there may be
  * thousands.
- * @param {object} props
- * @param {Host} props.host
- * @param {readonly Part[]} props.parts
+ * @param {{ host: Host, parts: readonly Part[] }} props
  */
 function Downloads({ host, parts }) {
   const [text, setText] = useState("");
@@ -78,12 +73,9 @@ function Downloads({ host, parts }) {
   </section>`;
 }
 
-/** @typedef {{ tag: string, name: string, color: string }} Row  a tag in a run */
+/** @typedef {{ tag: string, name: string, color: string }} Row  one tag in one run */
 
-/**
- * The links of one row.
- * @param {{ host: Host, row: Row, title: string }} props
- */
+/** The links of one row. @param {{ host: Host, row: Row, title: string }} props */
 function Download({ host, row: { tag, name, color }, title }) {
   const file = `${name}_${tag}`.replace(/[^\w.-]+/g, "_");
   const params = { run: name, tag, samples: 0 };
@@ -96,7 +88,6 @@ function Download({ host, row: { tag, name, color }, title }) {
 }
 
 /**
- * A search box.
  * @param {object} props
  * @param {string} props.label
  * @param {string} [props.hint]  the placeholder, if it says more than the label
@@ -115,19 +106,17 @@ function SearchBox({ label, hint = label, value, onInput }) {
 }
 
 /**
- * Adds a tag to the chart, or splits it into one chart per tag.
- * @param {object} props
- * @param {Tab} props.tab
- * @param {string[]} props.tags
+ * Adds a tag to the chart, or splits the chart into one per tag.
+ * @param {{ tab: Tab, tags: string[] }} props  the tags of the chart
  */
 function TagPicker({ tab, tags }) {
   const [text, setText] = useState("");
-  const others = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
+  const found = tab.tags.filter((tag) => !tags.includes(tag) && tag.toLowerCase().includes(text.toLowerCase()));
   return html`<section>
     <h4>Add another tag to this chart</h4>
     <${SearchBox} label="Find a tag" hint="Find a tag, or drag its title onto the chart" value=${text} onInput=${setText} />
     <div class="picks">
-      ${others.slice(0, MAX_LISTED_TAGS).map(
+      ${found.slice(0, MAX_LISTED_TAGS).map(
         (tag) => html`<button type="button" key=${tag} title=${tag} onClick=${() => tab.onCombine(tags, tag)}>${tag}</button>`,
       )}
     </div>

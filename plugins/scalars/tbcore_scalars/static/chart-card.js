@@ -15,12 +15,12 @@ import { takingTurns } from "tbcore/lib/queue.js";
 import { cachedLines, DASHES, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
 import { covers } from "./lines-store.js";
 
-/** @typedef {import("tbcore/lib/line-chart.js").Hit} Hit */
+/** @import { Hit } from "tbcore/lib/line-chart.js" */
 /** @import { CardProps, Drawn, Move, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
 
 /**
- * While responses arrive, the chart is redrawn after 1, 2, 4, 8 … of them, and at the latest after
- * this delay, so that all redraws together cost about twice the last one.
+ * While responses arrive, the chart is redrawn after 1, 2, 4, 8 … responses, so that all redraws
+ * together cost about twice the last redraw. Each response is drawn after this delay at the latest.
  */
 const MAX_DRAW_DELAY_MS = 1000;
 /** How long view, smoothing and pointer must stay unchanged before rows are requested. */
@@ -44,7 +44,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   const hasLegend = flags.includes("table") || (flags.includes("plain") ? false : null);
   const setLegend = (/** @type {boolean} */ show) => tab.onFlag(id, /^(table|plain)$/, show ? "table" : "plain");
   const [view, setView] = useState(() => tab.viewOf(id));
-  /** The view whose rows were fetched last; its rows are drawn until the next view's arrive. */
+  /** The view fetched last; its rows are drawn until the rows of the next view arrive. */
   const lastView = useRef(/** @type {View | null} */ (null));
   /** The smoothing weight of the last request. */
   const lastSmooth = useRef(options.smooth);
@@ -137,7 +137,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     if (settled || showsTable) setPinnedX(x);
     if (settled && here) setPinnedHere(true);
   };
-  /** The next logged x, from the server; null if the chart draws all points and can find it. */
+  /** The next logged x, from the server; null: the chart can find it among its points. */
   const nextX = useRef(/** @type {(x: number, direction: -1 | 1) => Promise<number | null> | null} */ (() => null));
   nextX.current = (x, direction) => {
     if (shown.numShown >= shown.numInside || isGrouped) return null;
@@ -186,7 +186,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     lastView.current = null;
   }, [options.x]);
 
-  /** Fetch new rows. Requests in progress are not aborted, so that growing runs are drawn. */
+  // Both fetch new rows. Requests in progress are not aborted, so that growing runs are drawn.
   const refreshLines = useRef(() => {});
   const refreshBands = useRef(() => {});
   useEffect(() => {
@@ -205,7 +205,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     const release = store.retain(lineParts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
     /**
      * Draws what the store has.
-     * @param {boolean} isComplete  whether nothing is missing
+     * @param {boolean} isComplete  whether the store has everything
      * @param {View | null} [target]
      */
     const draw = (isComplete, target = view) => {
@@ -252,7 +252,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     };
   }, [isNear, pixels, lineParts, view, options.x, options.logX, options.smooth]);
 
-  /** Bands of the full range: drawn until those of the view arrive; give the x axis its extent. */
+  /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
   const wholeBands = useMemo(
     () => ({ found: /** @type {ShownBands | null} */ (null) }),
     [grouped, options.x, options.logX, options.smooth, options.spread],

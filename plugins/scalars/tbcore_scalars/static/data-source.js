@@ -8,11 +8,9 @@ import { covers, hasAllPoints } from "./lines-store.js";
 /** @import { LinesStore } from "./lines-store.js" */
 /** @import { Options, Part, Query, Rows, RunGroup, ShownLines, View, XAxis } from "./types.js" */
 
-/**
- * Dash patterns of the tags that share a chart. The tags also differ in shade, since dashes are
- * invisible where a line is dense.
- */
+/** Dash patterns of the tags that share a chart. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
+/** How much the colour of each tag is lightened: dashes are invisible where a line is dense. */
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
 /** Minimum width in a request: series of up to 1,000 points are then sent whole. */
 const MIN_PIXELS = 500;
@@ -26,7 +24,7 @@ export function pixelsFor(width) {
 }
 
 /**
- * The view in few digits, for the page address. Bounds move by less than 1/10,000 of its width.
+ * The view in few digits, for the page address. Bounds move by less than 1/10,000 of the view.
  * @param {View | null} view
  * @returns {View | null}
  */
@@ -57,8 +55,8 @@ export function queryFor(tag, options, view, pixels = 0) {
 }
 
 /**
- * A tag's runs by group, in the order of first runs. Runs that are alone in their group are in
- * `single`: they are drawn as lines, not as bands.
+ * A tag's runs by group; groups are in the order in which their first run appears. Runs that are
+ * alone in their group are in `single`: these runs are drawn as lines, not as bands.
  * @param {Part} part
  * @returns {{ groups: RunGroup[], single: Part }}
  */
@@ -79,11 +77,12 @@ export function splitByGroup({ tag, runs }) {
 }
 
 /**
- * The cached lines. Each run uses the first view whose rows are cached and cover the visible one.
+ * The cached lines. Each run uses the first of `views` that covers the visible view and whose rows
+ * are cached.
  * @param {LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
- * @param {readonly (View | null)[]} views  the visible one, then others whose rows may be
+ * @param {readonly (View | null)[]} views  the visible view, then views whose rows may be
  *   cached; the last is null
  * @param {string | null} [faintGroup]  group whose runs are drawn faintly
  * @returns {ShownLines}
@@ -102,10 +101,10 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
       if (rows.value.length === 0) continue;
       const faint = faintGroup !== null && group === faintGroup;
-      const numWhole = rows === whole && hasAllPoints(whole) && views[0] ? countInside(rows, options.x, views[0]) : null;
+      const numInView = rows === whole && hasAllPoints(whole) && views[0] ? countInside(rows, options.x, views[0]) : null;
       if (!faint) {
-        shown.numShown += numWhole ?? found.numShown;
-        shown.numInside += numWhole ?? found.numInside;
+        shown.numShown += numInView ?? found.numShown;
+        shown.numInside += numInView ?? found.numInside;
       }
       const { step, wallTime, value, smoothed, segments, startTime } = rows;
       shown.lines.push({
@@ -114,13 +113,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
         run: name,
         color: colorForTag(color, tagIndex),
         dash: DASHES[tagIndex % DASHES.length],
-        faint,
-        step,
-        wallTime,
-        value,
-        smoothed,
-        segments,
-        startTime,
+        ...{ faint, step, wallTime, value, smoothed, segments, startTime },
         overview: rows === whole ? undefined : whole,
       });
     }
@@ -139,7 +132,7 @@ export function nameOf(name, tag, parts) {
 }
 
 /**
- * A run's colour in the shade of the chart's n-th tag.
+ * A run's colour in the shade of one of the chart's tags.
  * @param {string} color  `#rrggbb`
  * @param {number} tagIndex
  */
@@ -174,7 +167,8 @@ export function groupOfBand({ key, name }) {
 }
 
 /**
- * Loads what a view needs: first whole series, then the rows of the view for longer ones.
+ * Loads what a view needs: first an overview of each series, then, for series that were not sent
+ * with all their points, the rows in the view.
  * @param {LinesStore} store
  * @param {readonly Part[]} parts
  * @param {Options} options
@@ -192,11 +186,11 @@ export async function loadLines(store, parts, options, view, pixels, generationO
       const names = runs.map(({ name }) => name);
       await store.load(wholeQuery, names, generationOf, signal, onChange);
       if (!view || signal.aborted) return;
-      const reduced = names.filter((name) => {
+      const reducedRuns = names.filter((name) => {
         const rows = store.get(wholeQuery, name);
         return rows && !hasAllPoints(rows);
       });
-      await store.load(queryFor(tag, options, view, pixels), reduced, generationOf, signal, onChange);
+      await store.load(queryFor(tag, options, view, pixels), reducedRuns, generationOf, signal, onChange);
     }),
   );
 }

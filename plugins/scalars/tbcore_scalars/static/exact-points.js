@@ -1,5 +1,5 @@
 /**
- * The exact points of lines at one x. A chart of a long series draws only some of its points.
+ * The exact points of lines at one x. A chart draws only some points of a long series.
  */
 
 import { readColumns } from "tbcore/lib/columns.js";
@@ -16,11 +16,11 @@ import { queryFor } from "./data-source.js";
  * @param {Options} options
  * @param {number} x  in units of the x axis
  * @param {AbortSignal} [signal]
- * @returns {Promise<Map<string, Line>>} `key` to a line with only these points; rejects
- *   with the server's message
+ * @returns {Promise<Map<string, Line>>} maps a line's `key` to the line with only these
+ *   points; rejects with the server's message
  */
 export async function fetchPointsAt(host, lines, options, x, signal) {
-  /** @type {Map<string, Map<string, Line>>} tag to run to line */
+  /** @type {Map<string, Map<string, Line>>} maps tag and run to line */
   const linesByTag = new Map();
   for (const line of lines) {
     const [run, tag] = JSON.parse(line.key ?? "");

@@ -23,6 +23,7 @@ import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
 import { OPTIONS } from "./options.js";
 
+/** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, Tab, View } from "./types.js" */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
@@ -32,7 +33,7 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "TensorBoard's debiased exponential moving average of all points. Series of more than 1,000 are smoothed as if they had 1,000, as in its sample. The original curve stays visible, faintly. Off by default (TensorBoard: 0.6), because smoothing hides spikes.";
+  "TensorBoard's debiased exponential moving average of all points. Series of more than 1,000 points are smoothed as if they had 1,000, as TensorBoard samples them. The original curve stays visible, faintly. Off by default (TensorBoard: 0.6), because smoothing hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
@@ -67,10 +68,7 @@ export default {
 
 /**
  * The toolbar and the sections of cards.
- * @param {object} props
- * @param {Host} props.host
- * @param {LinesStore} props.store
- * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
+ * @param {{ host: Host, store: LinesStore, tags: ReadonlySignal<RunToTags> }} props
  */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
@@ -81,7 +79,7 @@ function Dashboard({ host, store, tags }) {
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
   const { closed, onToggle } = foldedGroups(host);
-  const pinned = pinsOf(host);
+  const pinnedTags = pinsOf(host);
   const combined = combinedOf(host);
   const cursor = useMemo(makeCursor, []);
   /** @type {Map<string, LinkedZoom>} */
@@ -103,7 +101,7 @@ function Dashboard({ host, store, tags }) {
     host.settings.set("at", null); // a pinned x means nothing on another axis
   };
 
-  /** Returns the previous list if it is equal, so that a card does not request its rows again. */
+  /** Returns the previous parts if they are equal, so that a card does not request rows again. */
   const partsOf = useRef(makePartsCache()).current;
   const zooms = () => parseLists(host.settings.value.zoom);
   const cardFlags = () => parseLists(host.settings.value.cards);
@@ -162,11 +160,11 @@ function Dashboard({ host, store, tags }) {
       tab=${tab}
       parts=${parts}
       group=${group}
-      pinned=${pinned.includes(tag)}
+      pinned=${pinnedTags.includes(tag)}
       link=${options.link ? linkOf(section) : null}
     />`;
   };
-  const shownPins = pinned.filter((tag) => runsOf.has(tag));
+  const shownPins = pinnedTags.filter((tag) => runsOf.has(tag));
 
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
@@ -214,7 +212,7 @@ function combinedOf(host) {
 }
 
 /**
- * A function that returns its previous result for the same tags if its argument is equal to it.
+ * A function that returns the previous parts for the same tags, or new parts if these differ.
  * @returns {(parts: Part[]) => Part[]}
  */
 function makePartsCache() {
@@ -242,16 +240,13 @@ function useStable(value, isEqual) {
   return last.current;
 }
 
-/**
- * @param {Options} a
- * @param {Options} b
- */
+/** @param {Options} a @param {Options} b */
 function equalOptions(a, b) {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /**
- * The runs of each tag, in the previous list if equal: a card is redrawn only if its runs changed.
+ * The runs of each tag. An equal list stays the same object, so that its card is not redrawn.
  * @param {Map<string, Run[]>} runsOf
  */
 function useStableRuns(runsOf) {
@@ -268,10 +263,7 @@ function useStableRuns(runsOf) {
   }, [runsOf]);
 }
 
-/**
- * @param {readonly Run[]} a
- * @param {readonly Run[]} b
- */
+/** @param {readonly Run[]} a @param {readonly Run[]} b */
 function equalRuns(a, b) {
   return (
     a.length === b.length &&

@@ -11,21 +11,21 @@ import { smoothed } from "tbcore/lib/smoothing.js";
 
 /** How far rows are fetched beyond each edge of a view, as a share of its width. */
 const MARGIN = 0.5;
-/** Maximum per request, so that the first lines appear while others are fetched. */
+/** Maximum number of runs, so that the first lines appear while other lines are fetched. */
 const RUNS_PER_REQUEST = 100;
-/** Maximum at the same time: browsers open six connections, and the rest of the page needs one. */
+/** Maximum at the same time: of a browser's six connections, the rest of the page needs one. */
 const MAX_REQUESTS = 5;
-/** Maximum kept for cards that may come into view again; 24 bytes each. */
+/** Maximum number kept for cards that may come into view again, at 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
-/** The server smooths longer series. */
+/** Maximum length of a series that the page smooths; the server smooths longer series. */
 const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 
 export class LinesStore {
-  /** By query and run, least recently used first. @type {Map<string, Map<string, Rows>>} */
+  /** Maps query and run to rows, oldest use first. @type {Map<string, Map<string, Rows>>} */
   #rows = new Map();
-  /** The page's generation of the run at the request. @type {WeakMap<Rows, string>} */
+  /** Maps rows to their run's generation at the request. @type {WeakMap<Rows, string>} */
   #requestGenerations = new WeakMap();
-  /** Number of visible charts by query; their rows are not evicted. @type {Map<string, number>} */
+  /** Maps each protected query to its number of charts. @type {Map<string, number>} */
   #retained = new Map();
   #queue = new Queue(MAX_REQUESTS);
   #fetchRows;
@@ -68,7 +68,7 @@ export class LinesStore {
   }
 
   /**
-   * Fetches the runs whose rows are missing, out of date, or do not satisfy the query.
+   * Fetches the rows that are missing, out of date, or do not satisfy the query.
    * @param {Query} query
    * @param {readonly string[]} runs
    * @param {(run: string) => string} generationOf  its result changes whenever the run changes
@@ -104,7 +104,7 @@ export class LinesStore {
   }
 
   /**
-   * Stores the rows of a response, and drops the requested runs that are not in it.
+   * Stores the rows of a response, and removes the requested runs that it lacks.
    * @param {Query} query
    * @param {Map<string, Rows>} rowsByRun
    * @param {readonly string[]} runs
@@ -119,21 +119,19 @@ export class LinesStore {
       // Keep the finer rows if a smaller chart has requested the same lines.
       const hasFiner = rows && rows.generation === entry.generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
       if (!rows || !(entry.unchanged || hasFiner)) {
-        const { step, wall_time: wallTime, value, smoothed: line = null } = tables[index];
+        const { step, wall_time: wallTime, value, smoothed: smooth = null } = tables[index];
         rows = {
           generation: entry.generation,
           // Copies: a subarray would keep the whole response in memory.
           step: step.slice(),
           wallTime: wallTime.slice(),
           value: value.slice(),
-          smoothed: line?.slice() ?? null,
+          smoothed: smooth?.slice() ?? null,
           weight: query.smoothing,
           pixels: query.pixels,
           segments: entry.segments,
           startTime: entry.start_time ?? 0,
-          numPoints: entry.num_points,
-          numInside: entry.num_inside,
-          numShown: entry.num_shown,
+          ...{ numPoints: entry.num_points, numInside: entry.num_inside, numShown: entry.num_shown },
         };
         rowsByRun.set(entry.run, rows);
       }
@@ -174,7 +172,7 @@ export function hasAllPoints(rows) {
 }
 
 /**
- * Whether the rows fetched for one view cover all of another.
+ * Whether the rows fetched for one view cover all of another view.
  * @param {View | null} fetched  null: everything
  * @param {View | null} needed  null: everything
  * @param {Query["scale"]} scale

@@ -20,11 +20,7 @@ const SWITCHES = [
 ];
 
 /** @type {[value: Options["size"], title: string][]} */
-const SIZES = [
-  ["small", "Small"],
-  ["medium", "Medium"],
-  ["large", "Large"],
-];
+const SIZES = [["small", "Small"], ["medium", "Medium"], ["large", "Large"]];
 
 /** @type {[value: Spread, title: string, why: string][]} */
 const SPREADS = [
@@ -35,11 +31,7 @@ const SPREADS = [
 
 /**
  * The settings menu of the toolbar.
- * @param {object} props
- * @param {Host} props.host
- * @param {boolean} props.isGrouped  whether runs are grouped, so that there are bands
- * @param {readonly Run[]} props.runs
- * @param {readonly string[]} props.tags
+ * @param {{ host: Host, isGrouped: boolean, runs: readonly Run[], tags: readonly string[] }} props
  */
 export function SettingsMenu({ host, isGrouped, runs, tags }) {
   const options = OPTIONS.parse(host.settings.value);
@@ -71,12 +63,8 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
 
 /**
  * A row of radio buttons.
- * @param {object} props
- * @param {string} props.title
- * @param {string} props.name
- * @param {[value: string, title: string, why?: string][]} props.choices
- * @param {string} props.value
- * @param {(value: string) => void} props.onChange
+ * @param {{ title: string, name: string, value: string, onChange: (value: string) => void,
+ *   choices: [value: string, title: string, why?: string][] }} props
  */
 function Choice({ title, name, choices, value, onChange }) {
   return html`<fieldset class="choice">
