@@ -149,7 +149,7 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
     time, and may read files and compute with numpy. Handlers may also be `async def`. These run on
     an event loop of the plugin's own, where a handler that blocks delays the other async handlers.
 
-    A route accepts GET (and HEAD), and the other methods that its `methods` name. The body of a
+    A route accepts GET (and HEAD), and any other methods listed in its `methods`. The body of a
     POST, at most 1 MB, is read before the handler is called; get it with
     `tbcore.http.request_body(request)`. A handler may raise the errors of tbcore, which become
     responses with their status and one line of text, or Starlette's HTTPException. Any other
@@ -162,7 +162,7 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
 def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  # type: ignore[empty-body]
     """The plugin's part of the older API, in which plugins had no addresses of their own.
 
-    Only plugins for data that TensorBoard 1.0 could show need it. When: once, right after `routes`.
-    Thread: the one that starts the server. If it raises or returns anything else: the plugin has
-    failed. If the core or an earlier plugin has the same address, that one serves it.
+    It is needed only by plugins whose data TensorBoard 1.0 could show. When: once, right after
+    `routes`. Thread: the one that starts the server. If it raises or returns anything else: the
+    plugin has failed. If the core or an earlier plugin has the same address, that one serves it.
     """

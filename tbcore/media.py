@@ -225,12 +225,12 @@ def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate
 
 
 def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Counts]:
-    """The union of the steps of several series, ascending, and a number of items for each step.
+    """The union of the steps of several series, ascending, and an item count for each step.
 
-    The number for a step is the largest number of items that any one series has there. Steps that
+    The count for a step is the largest number of items that any one series has there. Steps that
     are equal as doubles count as one. Both arrays have one element for each step.
     """
-    # 1. Drop series with equal steps: tags that are written together have the same steps.
+    # 1. Of several series with identical steps, keep one: tags that are written together have such.
     distinct = {step.tobytes(): np.sort(step) for step in series}
     if not distinct:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -1,6 +1,6 @@
 """BatchBuilder: builds a batch from single events and from whole columns.
 
-The functions of this module tell control events, events with a graph, and kinds of values apart.
+The functions of this module distinguish control events, events with a graph, and kinds of values.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.tensors import scalar_of
 
-_FIRST_ARRAY_FIELD = 4
-"""Index of the first field after `position` in both column types. From there on, all fields are
-arrays."""
+_FIELDS_AFTER_POSITION = slice(4, None)
+"""The fields after `position` in both column types. All of them are arrays."""
 
 _ReferenceRow = tuple[int, int, float, int, int, int, int]
 """One row of a ReferenceColumn: the elements of `position` and of all later fields, in order."""
@@ -171,7 +170,7 @@ def _merged(columns: list[Column]) -> Column:
     order = np.argsort(position, kind="stable")
     metadata = [c.metadata for c in columns if c.metadata is not None]
     first = columns[0]
-    rest = zip(*(c[_FIRST_ARRAY_FIELD:] for c in columns), strict=True)
+    rest = zip(*(c[_FIELDS_AFTER_POSITION] for c in columns), strict=True)
     arrays = [np.concatenate(parts)[order] for parts in rest]
     merged = type(first)(
         first.tag, first.field, min(metadata, default=None), position[order], *arrays

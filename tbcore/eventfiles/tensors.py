@@ -12,7 +12,7 @@ from tbcore.errors import DecodeError
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
 from tbcore.eventfiles.proto.types_pb2 import DataType
 
-_FORMS: dict[DataType, tuple[str, str]] = {
+_STORAGE: dict[DataType, tuple[str, str]] = {
     DataType.DT_FLOAT: ("<f4", "float_val"),
     DataType.DT_DOUBLE: ("<f8", "double_val"),
     DataType.DT_INT32: ("<i4", "int_val"),
@@ -49,7 +49,7 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
     without a shape is a scalar. Raises DecodeError for a type that is not supported, or if the
     shape and the number of elements do not agree.
     """
-    if tensor.dtype not in _FORMS:
+    if tensor.dtype not in _STORAGE:
         raise DecodeError(f"tensor of type {_type_name(tensor)}, which tbcore does not decode")
     if tensor.tensor_shape.unknown_rank or any(d.size < 0 for d in tensor.tensor_shape.dim):
         raise DecodeError("tensor without a definite shape")
@@ -103,22 +103,24 @@ def numpy_to_tensor(array: NDArray[Any]) -> TensorProto:
             s.encode() if isinstance(s, str) else bytes(s) for s in array.ravel().tolist()
         )
         return tensor
-    for dtype, (form, _) in _FORMS.items():
-        if form and dtype != DataType.DT_BFLOAT16 and array.dtype == np.dtype(form):
-            tensor.dtype = dtype
-            tensor.tensor_content = np.ascontiguousarray(array, form).tobytes()
+    for data_type, (numpy_dtype, _) in _STORAGE.items():
+        if data_type == DataType.DT_BFLOAT16 or not numpy_dtype:
+            continue
+        if array.dtype == np.dtype(numpy_dtype):
+            tensor.dtype = data_type
+            tensor.tensor_content = np.ascontiguousarray(array, numpy_dtype).tobytes()
             return tensor
     raise DecodeError(f"no tensor type for arrays of dtype {array.dtype}")
 
 
 def _elements(tensor: TensorProto) -> NDArray[Any]:
-    """The stored elements in one dimension; there may be a single one for the whole tensor."""
-    form, field = _FORMS[tensor.dtype]
+    """The stored elements as a 1-d array. A single element may stand for the whole tensor."""
+    numpy_dtype, field = _STORAGE[tensor.dtype]
     if tensor.dtype == DataType.DT_STRING:
         strings = np.empty(len(tensor.string_val), object)
         strings[:] = list(tensor.string_val)
         return strings
-    dtype = np.dtype(form)
+    dtype = np.dtype(numpy_dtype)
     if tensor.tensor_content:
         if len(tensor.tensor_content) % dtype.itemsize:
             raise DecodeError(

@@ -39,11 +39,11 @@ LOADED_SPARE_SHARE = 1 / 64
 """Spare capacity of a series whose run has been read to its end, as a share of its rows."""
 LIVE_SPARE_SHARE = 1 / 8
 """Spare capacity of a series that outgrows its block while its run is live, as a share of its rows.
-A series with more spare capacity is trimmed."""
+A series with more spare capacity than this must be trimmed."""
 _MIN_SPARE_ROWS = 2
 """Minimum spare capacity of a new block."""
 _MIN_ROWS_TO_CACHE = 1 << 17
-"""Minimum number of rows of a series whose samples, and whose steps without a column, are cached.
+"""Series with at least this many rows cache their samples, and their steps if these have no column.
 For fewer rows, computing these again takes less than a millisecond."""
 
 
@@ -133,10 +133,10 @@ class BlockLayout:
         With `has_steps` false, the block has no column of steps.
         """
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
-        """Dtype, bytes per row and start of each column. A column begins at byte `start * capacity`
-        of its block, because the columns before it take `start` bytes per row. Columns of 8 bytes
-        come first, so that all columns are aligned. The column of steps has 0 bytes per row if
-        it is left out."""
+        """For each column its dtype, its bytes per row, and the bytes per row of all columns before
+        it. With `before` bytes there, a column begins at byte `before * capacity` of its block.
+        Columns of 8 bytes come first, so that all columns are aligned. The column of steps has 0
+        bytes per row if it is left out."""
         self.row_bytes = 0
         """Bytes of one row in all columns."""
         for index, dtype in enumerate(map(np.dtype, types)):
@@ -517,8 +517,8 @@ class Series:
             num_kept = self.arithmetic_steps.num_below(limit, self.length)
             return self if num_kept == self.length else self._truncated(num_kept, num_shared)
         # A job that restarts goes back from its last step, so the rows to drop are nearly always
-        # the last ones, and binary search finds them. This fails only if files of the run were
-        # written at the same time: then steps jump back without a restart.
+        # the last ones, and binary search finds them. Only if files of the run were written at
+        # the same time do steps jump back without a restart; steps 2 and 3 handle that.
         # 1. Count the rows to keep among the sorted rows (see `_count_sorted`) by binary search.
         # 2. Among the rows after the sorted ones, compare each step with the limit.
         # 3. If rows after the sorted ones are kept, copy all kept rows; otherwise truncate the
@@ -673,7 +673,7 @@ class Series:
 
 
 class SeriesBlock:
-    """The first rows of several series of equal length, in one block of memory.
+    """Several series of equal length as they were first read, in one block of memory.
 
     Each series has a slice of the block. The slice has the layout of a block with one series.
     """

@@ -11,8 +11,9 @@ from starlette.routing import Route
 from tbcore import BadRequestError, Claims, Multiplexer
 from tbcore.http import json_body, json_response, names_in, optional, required
 from tbcore.media import Media
-from tbcore.values import text
-from tbcore_text.reader import html_of, samples
+from tbcore.values import text as decode_text
+from tbcore_text.reader import html_of
+from tbcore_text.reader import samples as decode_samples
 from tbcore_text.search import SearchPosition, SearchQuery, search
 
 
@@ -21,12 +22,12 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> l
 
     /text returns at most `num_samples` steps of a series; 0 means all.
     """
-    media = Media(multiplexer, claims, samples)
+    media = Media(multiplexer, claims, decode_samples)
 
     def texts(request: Request) -> Response:
         run, tag = required(request, "run", "tag")
         is_markdown = optional(request, "markdown", "true") != "false"
-        rows = multiplexer.read_items(run, tag, claims, text, samples=num_samples)
+        rows = multiplexer.read_items(run, tag, claims, decode_text, samples=num_samples)
         return json_response(
             [
                 {

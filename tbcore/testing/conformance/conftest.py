@@ -58,7 +58,7 @@ def logs(
     all_subjects: dict[str, Subject],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Logs]:
-    """A function that returns the log directory with a name, which it writes at the first call."""
+    """A function that returns the log directory of the given name; the first call writes it."""
     own_logs = request.config.getoption("tbcore_plugin_logs")
     claims = [claim for one in all_subjects.values() for claim in one.claims]
     extra = ExtraData(claims, Path(own_logs).resolve() if own_logs else None)
@@ -96,7 +96,7 @@ def server(
 
 @pytest.fixture(scope="session")
 def prober(server: Callable[..., RunningServer]) -> Iterator[Callable[..., Prober]]:
-    """A function that returns a client of the server that `server` returns for the arguments."""
+    """A function with the arguments of `server` that returns a client of that server."""
     made: dict[tuple[str, str], Prober] = {}
     with RaisedErrors() as errors:
 

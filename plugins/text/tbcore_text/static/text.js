@@ -104,17 +104,17 @@ function Cells({ entry, isSource }) {
  * @param {import("tbcore/lib/answers.js").Answers<any>} props.baseAnswers
  */
 function Changes({ entry, params, found, baseAnswers }) {
-  const { value: base, error } = useAnswer(baseAnswers, params ?? { run: "", tag: "" }, params !== null);
-  const lines = useMemo(() => (base?.samples?.[0] ? diffTexts(toText(base.samples[0]), toText(entry)) : []), [base, entry]);
+  const { value: baseAnswer, error } = useAnswer(baseAnswers, params ?? { run: "", tag: "" }, params !== null);
+  const lines = useMemo(() => (baseAnswer?.samples?.[0] ? diffTexts(toText(baseAnswer.samples[0]), toText(entry)) : []), [baseAnswer, entry]);
   if (params === null) {
     return html`<p class="tb-dim">This is the first step, so there is nothing to compare it with.</p>
       <${Cells} entry=${entry} isSource=${true} />`;
   }
   if (error) return html`<p class="tb-card-error" role="status">${error}</p>`;
-  if (!base) return html`<p class="tb-dim">Loading …</p>`;
-  if (base.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(params.step))}.</p>`;
-  if (base.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
-  const since = describePlace(base);
+  if (!baseAnswer) return html`<p class="tb-dim">Loading …</p>`;
+  if (baseAnswer.index === null) return html`<p class="tb-dim">Nothing was logged at or before step ${formatStep(Number(params.step))}.</p>`;
+  if (baseAnswer.index === found.index) return html`<p class="tb-dim">Other steps are compared with this one.</p>`;
+  const since = describePlace(baseAnswer);
   if (lines.length === 0) return html`<p class="tb-dim">No changes since ${since}.</p>`;
   return html`<p class="tb-dim">Changes since ${since}:</p>
     <pre class="text-diff">${lines.map((line) =>
@@ -138,8 +138,8 @@ const SIGNS = { same: "  ", removed: "− ", added: "+ " };
  * @param {any} found
  */
 function baseParams(choice, run, tag, found) {
-  const base = baseOf(choice, found);
-  return base && { run, tag, ...base };
+  const query = baseOf(choice, found);
+  return query && { run, tag, ...query };
 }
 
 /** Whether the entry is one text, not a table. @param {Entry} entry */
