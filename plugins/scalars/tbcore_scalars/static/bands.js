@@ -6,7 +6,7 @@ import { readColumns } from "tbcore/lib/columns.js";
 import { post } from "tbcore/lib/post.js";
 import { colorForTag, DASHES, nameOf, queryFor } from "./data-source.js";
 
-/** @import { Band } from "tbcore/lib/chart-types.js" */
+/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
 /** @import { Host, Options, RunGroup, ShownBands, View } from "./types.js" */
 
 /**

@@ -10,8 +10,11 @@ import { Legend, legendRows } from "tbcore/lib/legend.js";
 import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
 import { fetchPointsAt } from "./exact-points.js";
 
-/** @import { Band, Hit, XAxis } from "tbcore/lib/chart-types.js" */
-/** @import { LegendRow, LegendSort } from "tbcore/lib/legend-rows.js" */
+/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
+/** @typedef {import("tbcore/lib/chart-types.js").Hit} Hit */
+/** @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis */
+/** @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow */
+/** @typedef {import("tbcore/lib/legend-rows.js").LegendSort} LegendSort */
 /** @import { Line, Tab, View } from "./types.js" */
 
 /** How long a pin must stay at the same x before its exact points are requested. */

@@ -15,7 +15,7 @@ import { takingTurns } from "tbcore/lib/queue.js";
 import { cachedLines, DASHES, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
 import { covers } from "./lines-store.js";
 
-/** @import { Hit } from "tbcore/lib/line-chart.js" */
+/** @typedef {import("tbcore/lib/line-chart.js").Hit} Hit */
 /** @import { CardProps, Drawn, Move, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
 
 /**
