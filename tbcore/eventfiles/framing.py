@@ -31,6 +31,7 @@ from tbcore.eventfiles.crc32c import (
     masked_crc,
     masked_length_crc,
     raw_length_crc,
+    words_at_any_offset,
 )
 from tbcore.tuning import DEFAULT
 
@@ -167,7 +168,7 @@ def _have_bad_headers(
 ) -> NDArray[np.bool_]:
     """Whether the header of each record has another length than `lengths`, or a wrong checksum."""
     stored_lengths = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
-    stored_crcs = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))[starts + 8]
+    stored_crcs = words_at_any_offset(buffer)[starts + 8]
     bad: NDArray[np.bool_] = stored_crcs != for_lengths(masked_length_crc, lengths)
     bad |= stored_lengths != lengths.view(np.uint64)
     return bad
@@ -177,8 +178,7 @@ def stored_checksums(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
     """The masked CRC-32C that is stored after each payload."""
-    fields = np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))
-    crcs: NDArray[np.uint32] = fields[starts + lengths + HEADER_BYTES]
+    crcs: NDArray[np.uint32] = words_at_any_offset(buffer)[starts + lengths + HEADER_BYTES]
     return crcs
 
 

@@ -165,7 +165,9 @@ class SmallFileReader:
         records = _BatchRecords(
             buffer, frames, starts - begins[file_of_record], self._layout_cache, self._row_classes
         )
-        wrong_records = [*find_damaged(buffer, frames), *records.malformed]
+        slice_bytes = self._tuning.check_slice_bytes
+        wrong_payloads = find_damaged(buffer, frames, slice_bytes=slice_bytes)
+        wrong_records = [*wrong_payloads, *records.malformed]
         damaged = set(file_of_record[wrong_records].tolist())
         unsupported = set(file_of_record[records.unsupported].tolist())
         decoded: list[tuple[_SmallFile, list[DecodedItem | _TablePlan]]] = []
