@@ -45,8 +45,8 @@ Steps = NDArray[np.int64]
 Indices = NDArray[np.int64]
 Counts = NDArray[np.int64]
 StepsAsDoubles = NDArray[np.float64]
-"""Steps as a page has them: its numbers are doubles, so different steps beyond 2**53 may be equal.
-"""
+"""Steps converted to doubles, as JavaScript converts them: different steps beyond 2**53 may be
+equal."""
 
 
 class Sample(NamedTuple):
@@ -55,9 +55,9 @@ class Sample(NamedTuple):
     encoded: bytes = b""
     """The bytes as logged; b"" if the sample consists of its `fields` alone."""
     content_type: str = "application/octet-stream"
-    """The content type of the bytes; responses have it if `safe_content_type` allows it."""
+    """The content type of the bytes, sent in responses if `safe_content_type` allows it."""
     fields: Mapping[str, Any] = MappingProxyType({})
-    """More about the sample for listings, such as its size; values that `json_response` accepts."""
+    """What listings contain about the sample, such as its size; values for `json_response`."""
 
 
 Metadata = SummaryMetadata
@@ -102,9 +102,9 @@ class Media:
 
         items = self._multiplexer.read_items(run, tag, self._claims, decode, samples=samples)
         return [
-            (item, one, ItemAddress(run, tag, item.ordinal, sample).query)
-            for item, one in items
-            if one is not None
+            (item, found, ItemAddress(run, tag, item.ordinal, sample).query)
+            for item, found in items
+            if found is not None
         ]
 
     def individual(self, request: Request) -> Response:
@@ -117,9 +117,9 @@ class Media:
                 f"there is no sample {address.sample}: step {item.step} of tag {address.tag!r} "
                 f"has {len(samples)}"
             )
-        one = samples[address.sample]
+        sample = samples[address.sample]
         etag = f"{item.etag}-{address.sample}"
-        return bytes_response(one.encoded, one.content_type, etag=etag, request=request)
+        return bytes_response(sample.encoded, sample.content_type, etag=etag, request=request)
 
     def _tags(self, request: Request) -> Response:
         return json_response(self._multiplexer.tags(self._claims))
@@ -142,7 +142,7 @@ class Media:
                     continue  # deleted since the tags were listed
 
     def _step(self, request: Request) -> Response:
-        """The samples of the item at the requested step, or else of the last item before it."""
+        """The samples of the item at the requested step, or of the last item before that step."""
         run, tag = required(request, "run", "tag")
         step = optional_int(request, "step")
         duplicate_index = optional_int(request, "nth", 0)
@@ -167,11 +167,11 @@ class Media:
                 "wall_time": item.wall_time,
                 "samples": [
                     {
-                        **one.fields,
-                        "content_type": one.content_type,
-                        "query": address._replace(sample=sample).query,
+                        **sample.fields,
+                        "content_type": sample.content_type,
+                        "query": address._replace(sample=sample_index).query,
                     }
-                    for sample, one in enumerate(self._read(item, address))
+                    for sample_index, sample in enumerate(self._read(item, address))
                 ],
             },
             etag=etag,
@@ -190,7 +190,7 @@ class Media:
 
 
 def sort_by_step(step: Steps) -> tuple[Indices, StepsAsDoubles, Indices]:
-    """The items of a series in ascending order of their steps, as three arrays of shape (n,).
+    """The items of a series in ascending order of step, as three arrays of shape (num_items,).
 
     - The indices of the items in the series. Items with the same step stay in the order written.
     - Their steps as doubles.
@@ -211,7 +211,7 @@ def sort_by_step(step: Steps) -> tuple[Indices, StepsAsDoubles, Indices]:
 def index_at_or_before(sorted_steps: StepsAsDoubles, step: int | None, duplicate_index: int) -> int:
     """Index of the last item at or before (step, duplicate index); -1 if there is none.
 
-    Items are ordered by step, and those of equal steps by duplicate index. The result is an index
+    Items are in order of step, then of duplicate index (see `sort_by_step`). The result is an index
     in `sorted_steps`. A `step` of None stands for the end of the series.
     """
     if step is None:
@@ -230,20 +230,20 @@ def union_of_steps(series: Iterable[Steps]) -> tuple[Steps, Counts]:
     The count for a step is the largest number of items that any one series has there. Steps that
     are equal as doubles count as one. Both arrays have one element for each step.
     """
-    # 1. Of several series with identical steps, keep one: tags that are written together have such.
+    # 1. Drop series with the same steps as another: tags written together have the same steps.
     distinct = {step.tobytes(): np.sort(step) for step in series}
     if not distinct:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     # 2. Count the items of each step in each series.
     columns = []
     for step in distinct.values():
-        double, first, count = np.unique(
+        double, first_index, count = np.unique(
             step.astype(np.float64), return_index=True, return_counts=True
         )
-        columns.append((double, step[first], count))
+        columns.append((double, step[first_index], count))
     doubles, steps, counts = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     # 3. Merge the steps of all series, and keep the largest count of each step.
-    _, first, inverse = np.unique(doubles, return_index=True, return_inverse=True)
-    largest_counts = np.zeros(len(first), np.int64)
+    _, first_index, inverse = np.unique(doubles, return_index=True, return_inverse=True)
+    largest_counts = np.zeros(len(first_index), np.int64)
     np.maximum.at(largest_counts, inverse, counts)
-    return steps[first], largest_counts
+    return steps[first_index], largest_counts

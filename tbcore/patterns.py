@@ -1,4 +1,4 @@
-"""Matches regular expressions from clients or logs, which are not trusted, in bounded time.
+"""Matches untrusted regular expressions, from clients or logs, in bounded time.
 
     matcher = Matcher()
     is_match = matcher.search(required(request, "pattern"), tags)  # array([True, False, ...])
@@ -29,18 +29,18 @@ except ModuleNotFoundError as error:
 __all__ = ["InvalidPatternError", "Matcher"]
 
 MAX_PATTERN_CHARACTERS = 10_000
-"""Maximum number of characters of an expression."""
+"""Maximum number of characters in an expression."""
 MAX_PATTERN_BYTES = 1 << 20
 """Maximum memory of one compiled expression and its cache of states."""
 MAX_WORK = 30_000_000
 """Maximum product of the compiled expression's instructions and one text's bytes. RE2's slowest
 algorithm executes each instruction about once per byte, in some 15 ns."""
 CPU_LIMIT_SECONDS = 0.5
-"""CPU time for all expressions and texts of one request together."""
+"""Maximum CPU time of one request, for all its expressions and texts together."""
 
 
 class InvalidPatternError(BadRequestError):
-    """A text is not a valid regular expression, or is too large."""
+    """A regular expression is not valid, or is too large."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         super().__init__(f"invalid regular expression {_shown(pattern)}: {reason}")
@@ -51,8 +51,8 @@ class InvalidPatternError(BadRequestError):
 class Matcher:
     """Matches the expressions of one request, which share a budget of 0.5 s of CPU time.
 
-    Create one for each request, in its handler: the budget counts the CPU time of the thread. Any
-    str can be matched, even one with unpaired surrogates.
+    Create a Matcher in the handler of each request: the budget is CPU time of the calling thread.
+    Texts may be any str, even with unpaired surrogates.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Matcher:
     def search(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each text has a match anywhere, as an array of shape (num_texts,).
 
-        Raises InvalidPatternError, and BadRequestError if the budget is used up.
+        Raises InvalidPatternError, or BadRequestError if the budget is used up.
         """
         compiled = _compiled(pattern)
         return self._matches(compiled, compiled.search, pattern, texts)
@@ -69,7 +69,7 @@ class Matcher:
     def match(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each text begins with a match, as an array of shape (num_texts,).
 
-        Raises InvalidPatternError, and BadRequestError if the budget is used up.
+        Raises InvalidPatternError, or BadRequestError if the budget is used up.
         """
         compiled = _compiled(pattern)
         return self._matches(compiled, compiled.match, pattern, texts)
@@ -103,7 +103,7 @@ def _compiled(pattern: str) -> re2._Regexp:
     options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
     try:
-        # As bytes: a str would make the module convert positions in every text to characters.
+        # As bytes: for a str, re2 would convert byte positions in every text to characters.
         return re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
     except re2.error as error:
         [reason] = error.args

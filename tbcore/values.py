@@ -1,4 +1,4 @@
-"""Decoders that plugins use to convert what `Item.read` returns to numbers, arrays and texts.
+"""Decoders for plugins: they convert a result of `Item.read` into numbers, arrays or text.
 
 Most data has two forms on disk, a protobuf field of its own and a tensor; the functions here accept
 both. For anything else they raise DecodeError with what they found.
@@ -85,9 +85,9 @@ class AudioValue(NamedTuple):
     """The clips of one step."""
 
     content_type: str
-    """The content type that was logged. The clips of a tensor have `audio/wav` if the metadata says
-    that they are WAV, and `application/octet-stream` if not. Any text may have been logged: before
-    the content type becomes a header, check it against a list of safe types."""
+    """The logged content type; for a tensor, `audio/wav` if the metadata says that the clips are
+    WAV, else `application/octet-stream`. Any text may have been logged: before the content type
+    becomes a header, check it against a list of safe types."""
     clips: list[AudioClip]
 
 
@@ -222,9 +222,9 @@ def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
 def tensor(value: Value) -> NDArray[Any]:
     """The array in a tensor, with the dtype and shape that were logged.
 
-    A bfloat16, which numpy does not have, becomes a float32. Strings become an object array of
-    `bytes`. Use this function for a plugin's own format, and check dtype and shape: anything may be
-    logged with the plugin's name.
+    bfloat16, which numpy lacks, becomes float32. Strings become an object array of `bytes`.
+    Use this function for a plugin's own format, and check dtype and shape: anything may be logged
+    with the plugin's name.
     """
     return _tensor(_summary(value, "a tensor"), "a tensor")
 
@@ -247,7 +247,7 @@ _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
 _MAX_EXPANDED_SIZE = 1 << 16
-"""Maximum size, in elements, of an array that the file stores as one element standing for all.
+"""Maximum number of elements of an array that is stored as one element, repeated throughout.
 Writers store tables of empty buckets in this way."""
 
 _MAX_AUDIO_METADATA_BYTES = 1000
@@ -265,7 +265,7 @@ def _encoding(content: bytes) -> int:
     encoding = 0
     try:
         for field in wire.fields(content, 0, len(content)):
-            if field[:2] == (2, 0):
+            if field.number == 2 and field.wire_type == 0:
                 encoding, _ = wire.varint(content, field.begin)
     except ProtobufDecodeError:
         return 0
@@ -273,7 +273,7 @@ def _encoding(content: bytes) -> int:
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:
-    """Returns the value; raises DecodeError if it is bytes. The message contains `expected`."""
+    """Returns the value; raises DecodeError if it is bytes. The error says what was `expected`."""
     if isinstance(value, bytes):
         raise DecodeError(f"expected {expected}, got {len(value)} bytes that are not a summary")
     return value
@@ -305,7 +305,7 @@ def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
 
 
 def _check_lengths(value: Summary.Value) -> None:
-    """Raises DecodeError if the counts of a `histo` are not as many as its bucket limits."""
+    """Raises DecodeError if a `histo` does not have exactly one count for each bucket limit."""
     num_limits, num_counts = len(value.histo.bucket_limit), len(value.histo.bucket)
     if num_limits != num_counts:
         raise DecodeError(
@@ -320,5 +320,5 @@ def _name(value: Summary.Value) -> str:
 
 def _describe(array: NDArray[Any]) -> str:
     """How a message describes the array in a tensor."""
-    kind = "strings" if array.dtype.kind == "O" else str(array.dtype)
-    return f"a tensor of {kind} and shape {array.shape}"
+    elements = "strings" if array.dtype.kind == "O" else str(array.dtype)
+    return f"a tensor of {elements} and shape {array.shape}"
