@@ -32,23 +32,24 @@ class Config:
     """The argument of `--logdir` or `--logdir_spec` as typed, with a leading `~` expanded."""
     host: str = "localhost"
     port: int = DEFAULT_PORT
-    """The port that the server listens on. It is part of the cookie's name."""
+    """The port that the server listens on. The name of the cookie with the token contains it."""
     path_prefix: str = ""
-    """Empty, or `/some/path` without a trailing slash."""
+    """Prefix of the paths of all addresses: empty, or `/some/path` without a trailing slash."""
     allowed_hosts: tuple[str, ...] = ()
-    """Host names that requests may have, in addition to those of this machine. `name:port` allows
-    only that port."""
+    """Valid host names in requests, in addition to those of this machine. `name:port` is valid with
+    this port only."""
     token: str | None = None
     """The secret that every request must contain. If it is None, the Host header is checked
     instead."""
     api: Literal["plugin", "legacy"] = "plugin"
-    """Whether `data/runs` is the list of runs, or the index of the older API; see `LegacyApi`."""
+    """Whether `data/runs` responds with the list of runs ("plugin"), or with the index of the older
+    API ("legacy"): see `LegacyApi`."""
     window_title: str = ""
     samples_per_plugin: Mapping[str, int] = field(default_factory=dict)
     """Maps a plugin's name to `PluginOptions.samples`, if the user set `samples` for the plugin."""
     plugin_values: Mapping[str, Mapping[str, str | OptionValue]] = field(default_factory=dict)
-    """Maps a plugin's name to its options that the user set, by the option's name. A value is a
-    string as typed, or has the type of the option."""
+    """Maps a plugin's name to a mapping of its options: from the name of each option that the user
+    set to the value, which is a string as typed, or has the type of the option."""
     without_plugins: tuple[str, ...] = ()
     """Names of installed plugins that are not imported."""
     plugins_dirs: tuple[str, ...] = ()

@@ -4,10 +4,10 @@
       + NotFoundError        -> 404   run, tag, item
       + BadRequestError      -> 400   missing or malformed parameter
       + DataError
-      |   + DataLossError             a record's checksum or framing is wrong
-      |   + DecodeError               a summary is not what its kind promises
+      |   + DataLossError    -> 404   a record's checksum or framing is wrong
+      |   + DecodeError      -> 404   a summary is not what its kind promises
       + PluginError                   a plugin could not be loaded or broke the contract
-      + OptionError                   an option of a plugin that a user set is not valid
+      + OptionError                   a user set an option that is unknown or not valid
 
 A message has one line: what was requested, what was found, and what to do.
 """
@@ -58,10 +58,10 @@ class PluginError(TbcoreError):
 
 
 class OptionError(TbcoreError):
-    """A user set an option that does not exist, or of an unknown plugin, or to an invalid value."""
+    """A user set an unknown option, an option of an unknown plugin, or an invalid value."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word, `; did you mean 'x'?`; "" if none is close."""
+    """The end of a message on an unknown word: "; did you mean 'x'?"; "" without a close match."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

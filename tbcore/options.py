@@ -11,18 +11,18 @@ from typing import Any
 OptionValue = bool | int | float | str
 
 OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What an option's name must match. In `--set NAME.key=value` the key begins after the last
-dot, so it has no dot itself."""
+"""What an option's name, the `key` in `--set NAME.key=value`, must match. It has no dot, since the
+key begins after the last dot."""
 TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "an int",
     float: "a number",
     str: "a string",
 }
-"""What a value of each type is called in messages."""
+"""Maps the type of an option to the words for its values in messages."""
 VARIABLE_PREFIX = "TBCORE_SET_"
 MAX_INT = 2**53 - 1
-"""The largest int of an option. JavaScript's numbers are doubles, exact for all ints up to here."""
+"""Maximum absolute value of an int: JavaScript's numbers are doubles, exact up to this int."""
 
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -35,7 +35,7 @@ class Option:
     """A setting of a plugin, which users change with `--set NAME.key=value`."""
 
     name: str
-    """The key: a lower-case letter, then lower-case letters, digits and `_`."""
+    """The `key` in `--set`: a lower-case letter, then lower-case letters, digits and `_`."""
     default: OptionValue
     """The value if the user sets none. Its type (bool, int, float or str) is the option's type."""
     help: str = ""
@@ -58,7 +58,7 @@ class Option:
         return f"{TYPE_NAMES[self.type]}{bound}"
 
     def value(self, given: str | OptionValue) -> OptionValue:
-        """Converts a text to a value of the option. Any other value is checked, and returned.
+        """Converts a text to a value of the option; any other value is checked and returned.
 
         An int is also a valid value of a float option. Raises ValueError or OverflowError if the
         value is not valid.
@@ -98,9 +98,9 @@ def truth(text: str) -> bool:
 
 
 def validate(option: object) -> str | None:
-    """What the elements of `PluginInfo.options` must be, if this one is not valid; else None.
+    """None if an element of `PluginInfo.options` is valid, else the end of an error message.
 
-    The text continues the sentence `PluginInfo.options must be ...`.
+    The message begins with `PluginInfo.options must be`.
     """
     if not isinstance(option, Option):
         return f"a sequence of Option, which {option!r} is not"

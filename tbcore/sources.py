@@ -1,8 +1,8 @@
 """Sources: where plugins come from, found without importing any of them.
 
 An installed plugin is an entry point of its distribution. A plugin in a folder of `--plugins_dir`
-is a file, a package, or the folder of a distribution that is not installed. It is imported from
-there, and Python's path stays as it is.
+is a file, a package, or the folder of a distribution that is not installed. Such a plugin is
+imported from there, without a change to Python's path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tbcore.plugins"
 MODULE_PREFIX = "tbcore_"
-"""Usual prefix of the names of Python modules of plugins. A plugin's name is without it."""
+"""Usual prefix of a plugin's module name. The name of a plugin in a folder omits the prefix."""
 SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
 """Folders that are not watched for changes: they are large, and no author edits them."""
 NOT_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
@@ -46,9 +46,9 @@ class Source(NamedTuple):
     module: str = ""
     """Dotted name of the plugin's module; "" for an object that was passed in."""
     front_end: str = ""
-    """File name of the ES module of a single-file plugin, in the same folder; "" for any other."""
+    """Name of the ES module next to the file of a single-file plugin; "" for any other plugin."""
     code: tuple[Path, ...] = ()
-    """Files and folders with the code of a plugin in a folder; empty for any other."""
+    """Files and folders with the code of a plugin in a folder; empty for any other plugin."""
     disabled_by: str = ""
     """What disabled the plugin, such as the option `--no_plugin`; "" if it is to be imported."""
 
@@ -93,7 +93,7 @@ class Source(NamedTuple):
 def installed(*, strict: bool = False) -> list[Source]:
     """Sources of all installed plugins, sorted by name and then by distribution.
 
-    A distribution with malformed entry points is skipped, or raises its error if `strict`. (With
+    A distribution with malformed entry points is skipped; if `strict`, its error is raised. (With
     importlib.metadata.entry_points() one such distribution would hide the plugins of all others.)
     """
     sources: dict[str, list[Source]] = {}
@@ -111,7 +111,7 @@ def installed(*, strict: bool = False) -> list[Source]:
                 raise
             logger.debug("entry points of %s cannot be read: %r", distribution, error)
             continue
-        # Python imports from the first copy of a distribution on its path, so further copies are
+        # Python imports from the first copy of a distribution on sys.path, so further copies are
         # ignored.
         sources.setdefault(
             canonical_name(name),
@@ -132,9 +132,9 @@ def canonical_name(distribution: str) -> str:
 def in_folder(folder: Path) -> list[Source]:
     """Sources of the plugins in a folder, sorted by name.
 
-    Each file `name.py`, each package and each folder of a distribution in it may be a plugin. The
-    folder may also be a package or a distribution itself. A distribution whose pyproject.toml
-    cannot be read becomes a source that raises PluginError when it is loaded.
+    Each file `name.py`, package or distribution in the folder may be a plugin. The folder may also
+    be a package or a distribution itself. A distribution whose pyproject.toml cannot be read
+    becomes a source that raises PluginError when it is loaded.
     """
     found = _at_path(folder)
     if not found:
@@ -151,16 +151,16 @@ def in_folder(folder: Path) -> list[Source]:
 
 
 def _at_path(path: Path) -> list[Source]:
-    """Sources of the plugins that one file, package or distribution has; subfolders are ignored."""
+    """Sources of the plugins in the file, package or distribution at this path, not below it."""
     if path.suffix == ".py" and path.is_file():
         name = path.stem.removeprefix(MODULE_PREFIX)
         # Not the file's own name, so that a file `profile.py` does not hide Python's module.
         module = f"tbcore_file_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}"
         load = partial(_import_from, module, path)
         return [Source(name, str(path), load, module, f"{path.stem}.js", (path,))]
-    project = path / "pyproject.toml"
-    if project.is_file():
-        found = _declared_in(path, project)
+    pyproject = path / "pyproject.toml"
+    if pyproject.is_file():
+        found = _declared_in(path, pyproject)
         if found:
             return found
     if (path / "__init__.py").is_file():
@@ -170,24 +170,24 @@ def _at_path(path: Path) -> list[Source]:
     return []
 
 
-def _declared_in(folder: Path, project: Path) -> list[Source]:
-    """Sources of the plugins whose entry points are in the distribution's pyproject.toml."""
+def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
+    """Sources of the plugins whose entry points are in the folder's pyproject.toml."""
     try:
-        with project.open("rb") as file:
+        with pyproject.open("rb") as file:
             tables = tomllib.load(file)
         points = tables.get("project", {}).get("entry-points", {}).get(ENTRY_POINT_GROUP, {})
         values = {str(name): str(value) for name, value in points.items()}
     except (OSError, ValueError, AttributeError) as error:
         name = canonical_name(folder.name).removeprefix("tbcore-")
-        load = partial(_fail, f"plugin {name!r}: {project} cannot be read: {error}")
-        return [Source(name, str(folder), load, code=(project,))]
+        load = partial(_fail, f"plugin {name!r}: {pyproject} cannot be read: {error}")
+        return [Source(name, str(folder), load, code=(pyproject,))]
     return [
         Source(
             name,
             str(folder),
             partial(_load_entry_point, name, folder, value),
             value.partition(":")[0].strip(),
-            code=(_top_level(folder, value) or folder, project),
+            code=(_top_level(folder, value) or folder, pyproject),
         )
         for name, value in values.items()
     ]
@@ -224,13 +224,13 @@ def _load_entry_point(name: str, folder: Path, value: str) -> object:
 def _import_from(name: str, file: Path) -> ModuleType:
     """Imports a module from a file, or a package from its `__init__.py`.
 
-    Python's path stays as it is. Raises PluginError if another module has the name.
+    Does not change Python's path. Raises PluginError if another module has the name.
     """
     file = file.absolute()
-    known = sys.modules.get(name)
-    if known is not None and getattr(known, "__file__", None) == str(file):
-        return known
-    _refuse_taken_name(name, known, file)
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(file):
+        return loaded
+    _refuse_taken_name(name, loaded, file)
     folders = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
@@ -245,11 +245,14 @@ def _import_from(name: str, file: Path) -> ModuleType:
     return module
 
 
-def _refuse_taken_name(name: str, known: ModuleType | None, file: Path) -> None:
-    """Raises PluginError if the name belongs to a module that is not an installed plugin."""
-    taken_by = getattr(known, "__file__", None) or name if known else None
+def _refuse_taken_name(name: str, loaded: ModuleType | None, file: Path) -> None:
+    """Raises PluginError if the name belongs to a module that is not an installed plugin.
+
+    `loaded` is the module of this name that is already imported, if any.
+    """
+    taken_by = (getattr(loaded, "__file__", None) or name) if loaded else None
     if taken_by is None and name in sys.stdlib_module_names:
-        taken_by = "Python itself"
+        taken_by = "a module of Python itself"
     if taken_by is None and all(source.module.split(".")[0] != name for source in installed()):
         spec = importlib.util.find_spec(name)
         # The file itself is on Python's path if Python was started in its folder.
