@@ -164,5 +164,5 @@ def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  
 
     It is needed only by plugins whose data TensorBoard 1.0 could show. When: once, right after
     `routes`. Thread: the one that starts the server. If it raises or returns anything else: the
-    plugin has failed. If the core or an earlier plugin has the same address, that one serves it.
+    plugin has failed. The routes of the core and of earlier plugins take precedence.
     """

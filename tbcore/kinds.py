@@ -1,4 +1,4 @@
-"""Kinds, which describe the form of a series on disk, and claims, which are patterns of kinds."""
+"""Kinds describe the form that logged values have on disk. Claims are patterns of kinds."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The form of the values of a series on disk, independent of their meaning."""
+    """The form that the values of a series have on disk, independent of their meaning."""
 
     field: str
     """The protobuf field that holds the value. In a summary: `simple_value`, `histo`, `image`,
-    `audio`, `tensor`, `obsolete_old_style_histogram`, or "" if it has metadata only. In an event
-    without a summary: `graph_def`, `meta_graph_def` or `tagged_run_metadata`."""
+    `audio`, `tensor`, `obsolete_old_style_histogram`, or "" if the value has metadata only. In an
+    event without a summary: `graph_def`, `meta_graph_def` or `tagged_run_metadata`."""
     plugin_name: str = ""
     """`plugin_data.plugin_name` in the first metadata of the (run, tag); "" if there is none."""
     is_scalar: bool = False
-    """Whether each value is one real number; `field` may be `simple_value` or `tensor`."""
+    """Whether each value is one real number. If so, `field` is `simple_value` or `tensor`."""
 
 
 @dataclass(frozen=True, slots=True)
