@@ -31,7 +31,7 @@ from tbcore.eventfiles.crc32c import (
     words_at_any_offset,
 )
 from tbcore.eventfiles.framing import (
-    FRAME_BYTES,
+    FRAMING_BYTES,
     HEADER_BYTES,
     record_bounds,
 )
@@ -106,7 +106,7 @@ class RecordSequence:
         self.layouts = layouts
         self.version = version
         lengths = np.array([layout.offsets.length for layout in layouts], np.int64)
-        ends = np.cumsum(lengths + FRAME_BYTES)
+        ends = np.cumsum(lengths + FRAMING_BYTES)
         self.first_length = int(lengths[0])
         """Payload length of the first record, in bytes."""
         self.num_bytes = int(ends[-1])
@@ -116,7 +116,7 @@ class RecordSequence:
         """Offset of each record's payload checksum."""
         self._payload_init = for_lengths(init_contribution, lengths)
         self._set_words(layouts)
-        self._set_values(layouts, (ends - lengths - FRAME_BYTES).tolist())
+        self._set_values(layouts, (ends - lengths - FRAMING_BYTES).tolist())
 
     def _set_words(self, layouts: Sequence[Layout]) -> None:
         """Sets three arrays of words by which all records are matched; they are padded with zeros.
@@ -410,7 +410,7 @@ def _within_size(sequences: Sequence[RecordSequence]) -> list[RecordSequence]:
 def _records(buffer: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yields start and payload length of each record in `buffer[start:end]`, without checks."""
     for begin, after in pairwise(record_bounds(buffer, start, end)):
-        yield begin, after - begin - FRAME_BYTES
+        yield begin, after - begin - FRAMING_BYTES
 
 
 def _learn_sequence(

@@ -37,8 +37,8 @@ from tbcore.tuning import DEFAULT
 
 HEADER_BYTES = 12
 """Bytes of a record before its payload: the length and its checksum."""
-FRAME_BYTES = 16
-"""Bytes of a record before and after its payload."""
+FRAMING_BYTES = 16
+"""Bytes of a record's framing, before and after the payload together."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
 """Length of the longest protobuf message. A record with a larger length is damaged, even if the
 checksum of the length is right."""
@@ -65,7 +65,7 @@ class Damage(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Consecutive whole records of a buffer, whose length checksums are right."""
+    """Consecutive whole records of a buffer, with correct length checksums."""
 
     starts: NDArray[np.int64]
     """Offset of each record in the buffer, ascending."""
@@ -92,27 +92,27 @@ def find_frames(
     *,
     num_probed: int = DEFAULT.probe_records,
 ) -> Frames:
-    """At most `limit` records of `buffer[start:size]`; at least one if the first one is whole.
+    """The frames of the first records of `buffer[start:size]`, at most `limit`.
 
-    If the first `num_probed` records all have payloads shorter than 256 bytes, a faster walk finds
-    the remaining records.
+    If the first record is whole, there is at least one frame. If the first `num_probed` records all
+    have payloads shorter than 256 bytes, a faster loop finds the remaining records.
     """
-    # 1. Walk the first `num_probed` records, then the remaining ones, with the faster walk if it is
-    #    likely to work.
-    # 2. Compute the lengths from the distances between the bounds. Drop the first record whose
-    #    header is damaged or has another length, or that is not whole, and all records after it.
+    # 1. Walk from record to record by their lengths: first `num_probed` records, then the remaining
+    #    ones, in the faster way if it is likely to work.
+    # 2. Compute the lengths from the distances between the bounds. Cut before the first record that
+    #    is not whole, or whose header is damaged or has another length.
     # 3. Find the reason to stop. A header that seems damaged may only have been misread, since a
     #    walk reads only the lowest one or three bytes of a length. So if there are frames before
     #    this header, the reason is `limit`, and the next call begins at the header. If the first
     #    header of a call was misread, its record is longer than any buffer, and thus incomplete.
     bounds = _take(record_bounds(buffer, start, size), min(limit, num_probed))  # 1
     if num_probed < limit and num_probed < len(bounds):
-        is_short = np.diff(bounds).max() < 256 + FRAME_BYTES
+        is_short = np.diff(bounds).max() < 256 + FRAMING_BYTES
         walk = _short_record_bounds if is_short else record_bounds
         remaining = _take(walk(buffer, int(bounds[-1]), size), limit - num_probed)
         bounds = np.append(bounds, remaining[1:])
     starts, ends = bounds[:-1], bounds[1:]  # 2
-    lengths = ends - starts - FRAME_BYTES
+    lengths = ends - starts - FRAMING_BYTES
     is_bad = _have_bad_headers(buffer, starts, lengths)
     num_good = int(is_bad.argmax()) if is_bad.any() else len(starts)
     num_whole = int(np.searchsorted(ends[:num_good], size, side="right"))
@@ -129,27 +129,27 @@ def find_frames(
 
 
 def record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
-    """The offset of each record in `buffer[start:end]`, and the offset after the last one.
+    """Yields the offset of each record in `buffer[start:end]`, and the offset after the last one.
 
     Checksums are not verified, and the last record may extend beyond `end`. Only the lowest three
     bytes of each length are read: no record in a buffer is longer than three bytes can express.
     """
-    last = end - FRAME_BYTES
+    last = end - FRAMING_BYTES
     while start <= last:
         yield start
         length = buffer[start]
         if buffer[start + 1] or buffer[start + 2]:
             length |= buffer[start + 1] << 8 | buffer[start + 2] << 16
-        start += length + FRAME_BYTES
+        start += length + FRAMING_BYTES
     yield start
 
 
 def _short_record_bounds(buffer: bytearray, start: int, end: int) -> Iterator[int]:
-    """The same offsets as `record_bounds`, if all lengths are below 256."""
-    last = end - FRAME_BYTES
+    """Yields the same offsets as `record_bounds`, if all lengths are below 256."""
+    last = end - FRAMING_BYTES
     while start <= last:
         yield start
-        start += buffer[start] + FRAME_BYTES
+        start += buffer[start] + FRAMING_BYTES
     yield start
 
 
@@ -159,14 +159,14 @@ def _take(bounds: Iterator[int], limit: int) -> NDArray[np.int64]:
 
 
 def find_bad_headers(buffer: bytearray, frames: Frames) -> NDArray[np.int64]:
-    """Indices of the frames whose header has another length or a wrong checksum, ascending."""
+    """Indices of the frames whose header has another length or is damaged, ascending."""
     return np.flatnonzero(_have_bad_headers(buffer, frames.starts, frames.lengths))
 
 
 def _have_bad_headers(
     buffer: bytearray, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether the header of each record has another length than `lengths`, or a wrong checksum."""
+    """Whether the header of each record has another length than `lengths`, or is damaged."""
     stored_lengths = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[starts]
     stored_crcs = words_at_any_offset(buffer)[starts + 8]
     bad: NDArray[np.bool_] = stored_crcs != for_lengths(masked_length_crc, lengths)
@@ -192,7 +192,7 @@ def length_at(buffer: bytearray, start: int) -> int | None:
 
 
 def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
-    """The checksum fields of the records with the offsets `starts` and payload `lengths`."""
+    """The checksum fields of the records with these offsets and payload lengths."""
     return ChecksumFields(
         starts + 8,
         starts + lengths + HEADER_BYTES,
@@ -207,14 +207,15 @@ def find_damaged(
 ) -> NDArray[np.int64]:
     """Indices of the frames whose payload does not match its checksum, ascending.
 
-    Slices of about `slice_bytes` bytes are verified at once. Only in a slice with an error, records
-    are checked one by one. The buffer is changed during the call, and restored before the call
-    returns.
+    All records in a slice of about `slice_bytes` bytes are verified at once; only if the slice has
+    an error, they are checked one by one. The buffer is changed during the call, and restored
+    before the call returns.
     """
     starts, lengths = frames.starts, frames.lengths
     if not len(starts):
         return np.empty(0, np.int64)
-    # 1. Cut the frames into slices: at the frame indices `cuts`, which are at the offsets `bounds`.
+    # 1. Cut the frames into slices. Slice i has the frames in `range(cuts[i], cuts[i + 1])`, which
+    #    are the bytes from `bounds[i]` to `bounds[i + 1]`.
     # 2. Find the slices with an error.
     # 3. Check each record of the slices with an error.
     first_frames = np.searchsorted(
@@ -229,8 +230,8 @@ def find_damaged(
     data = np.frombuffer(buffer, np.uint8)
     damaged = [
         i
-        for index in wrong_slices
-        for i in range(cuts[index], cuts[index + 1])
+        for slice_index in wrong_slices
+        for i in range(cuts[slice_index], cuts[slice_index + 1])
         if masked_crc(data[starts[i] + HEADER_BYTES :][: lengths[i]]) != stored[i]  # 3
     ]
     return np.array(damaged, np.int64)
@@ -252,8 +253,8 @@ def open_regular(path: str) -> int:
 class PayloadFile:
     """An open event file, from which payloads are read by offset, length and checksum.
 
-    Only the bytes matter: since it was decoded, the file may have been replaced by a copy. A `with`
-    statement closes the file at its end.
+    Only the bytes matter: after the file was decoded, a copy may have replaced it. A `with`
+    statement around this object closes the file.
     """
 
     def __init__(self, path: str) -> None:

@@ -1,9 +1,9 @@
 """Large records: reads events that are larger than a piece, without holding them in memory.
 
-Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. Of such a value,
-the store keeps only a reference. So the event is *stripped*: its large fields are left empty. What
-is kept of an event has a budget, because a record of any length may take next to no space on disk,
-in a sparse file.
+Nearly all bytes of a large event are in a few fields: a graph, an image, a tensor. The store keeps
+only a reference to such a value. So the event is *stripped*: its large fields are left empty. The
+bytes that are kept of an event have a budget, because in a sparse file, a record of any length may
+take next to no space on disk.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _MIN_FIELD_COST_BYTES = 16
 _CHUNK_BYTES = 1 << 20
 """Number of bytes that are read at once to compute a checksum."""
 _MAX_KEPT_FIELD_BYTES = 1 << 12
-"""Maximum size of a field that is kept although it may be large. A tensor above this size has more
-than one number, so it is no scalar."""
+"""Maximum size at which a field of `_EVENT` is kept. A tensor above this size has more than one
+number, so it is no scalar."""
 
 _EMPTIED: Mapping[int, Any] = {}
 """Marks a field that is left empty if it is large."""
 # Fields of a Summary.Value: the old histogram, image, histo, audio and tensor.
 _VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
 _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
-"""Maps the number of each field of an event that may be large to `_EMPTIED`. A field that is
-emptied in part is mapped to a dict of the same form, for the fields of its message."""
+"""Maps the number of each field of an event that may be large to `_EMPTIED`. If the field is a
+message of which only some fields may be large, maps it to a dict of the same form for these."""
 
 
 def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
-    """Masked CRC-32C of `length` bytes of a file; None if the file ends before the last of them."""
+    """Masked CRC-32C of `length` bytes from `offset` on; None if the file ends within them."""
     crc, end = 0, offset + length
     while offset < end:
         chunk = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
@@ -58,7 +58,7 @@ def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int)
 
 
 def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
-    """The message in bytes `at` to `end` of the file, with its large fields left empty.
+    """The message between the offsets `at` and `end` of the file, with its large fields left empty.
 
     `fields` has the fields of this message that may be large, in the form of `_EVENT`.
     """
@@ -74,15 +74,15 @@ def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
         elif wire_type in wire.FIXED_SIZES:
             at += wire.FIXED_SIZES[wire_type]
         elif wire_type == 2:
-            length, content = window.varint(at)
-            at = content + length
+            length, content_at = window.varint(at)
+            at = content_at + length
             nested = fields.get(number) if length > _MAX_KEPT_FIELD_BYTES else None
         else:
             raise ProtobufDecodeError(f"wire type {wire_type} is not supported")
         if at > end or number == 0:
             raise ProtobufDecodeError("a field is damaged")
         if nested is not None:
-            field = b"" if nested is _EMPTIED else _stripped(window, content, at, nested)
+            field = b"" if nested is _EMPTIED else _stripped(window, content_at, at, nested)
             kept += wire.encode_varint(key) + wire.encode_varint(len(field)) + field
         else:
             window.charge_budget(at - begin - _MIN_FIELD_COST_BYTES)
@@ -114,6 +114,6 @@ class _Window:
         return self._data[start : start + size]
 
     def varint(self, at: int) -> tuple[int, int]:
-        """Decodes the varint at an offset; returns the number and the offset after it."""
+        """Decodes the varint at an offset; returns its value and the offset after the varint."""
         value, size = wire.varint(self.read(at, wire.MAX_VARINT_BYTES), 0)
         return value, at + size

@@ -37,7 +37,7 @@ from tbcore.eventfiles.batch_builder import control_event, graph_field, value_fi
 from tbcore.eventfiles.decoder import PADDING_BYTES
 from tbcore.eventfiles.file_templates import FileTemplateCache
 from tbcore.eventfiles.framing import (
-    FRAME_BYTES,
+    FRAMING_BYTES,
     HEADER_BYTES,
     Frames,
     find_bad_headers,
@@ -151,7 +151,7 @@ class SmallFileReader:
         after_last = np.cumsum(counts)
         ends = np.append(starts[1:], 0)
         ends[after_last - 1] = [file.end for file in files]
-        frames = Frames(starts, ends - starts - FRAME_BYTES, files[-1].end, "limit")
+        frames = Frames(starts, ends - starts - FRAMING_BYTES, files[-1].end, "limit")
         file_of_record = np.repeat(np.arange(len(files)), counts)
         damaged = set(file_of_record[find_bad_headers(buffer, frames)].tolist())  # 2
         if damaged:

@@ -25,7 +25,7 @@ from tbcore.eventfiles.crc32c import (
     masked_length_crc,
     raw_length_crc,
 )
-from tbcore.eventfiles.framing import FRAME_BYTES, HEADER_BYTES, Frames, find_damaged
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, Frames, find_damaged
 from tbcore.eventfiles.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
@@ -103,7 +103,7 @@ class RowTemplate:
             length = layout.offsets.length
             header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
             constants.append(np.frombuffer(header + layout.payload + bytes(4), np.uint8))
-            mask = np.full(length + FRAME_BYTES, 0xFF, np.uint8)
+            mask = np.full(length + FRAMING_BYTES, 0xFF, np.uint8)
             mask[HEADER_BYTES:-4] = constant_mask(layout.offsets)
             mask[-4:] = 0
             masks.append(mask)
@@ -120,7 +120,7 @@ class RowTemplate:
                     column = column._replace(metadata=(location, slot.metadata))
                     columns[slot.tag, slot.field] = column
                 column.locations.append(location)
-            start += length + FRAME_BYTES
+            start += length + FRAMING_BYTES
         self.cycle_bytes = start
         """Number of bytes in one repetition of the cycle."""
         self.num_records = len(self._records)

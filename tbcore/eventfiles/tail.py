@@ -1,4 +1,4 @@
-"""FileReader: reads an event file that may still be growing, each time from where it stopped."""
+"""FileReader: reads an event file that may still be growing, and continues where it stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tbcore.eventfiles.batch import DecodedItem
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
-    FRAME_BYTES,
+    FRAMING_BYTES,
     HEADER_BYTES,
     Damage,
     length_at,
@@ -30,12 +30,12 @@ from tbcore.tuning import Tuning, default_tuning
 logger = logging.getLogger(__name__)
 
 _FINGERPRINT_BYTES = INTACT_BYTES
-"""Bytes of a file that one fingerprint covers."""
+"""Maximum number of bytes that one fingerprint covers."""
 _MAX_MIDDLE_FINGERPRINTS = 2
 """Maximum number of fingerprints that are kept between the first and the last one of a file."""
 _FIRST_READ_BYTES = 256
-"""Bytes that `read_first_event_time` reads first. The first record is usually shorter: it holds the
-file version."""
+"""Number of bytes that `read_first_event_time` reads first. The first record is usually shorter: it
+holds the file version."""
 
 
 class FileReplacedError(Exception):
@@ -71,27 +71,27 @@ class FileReader:
         self.file_index = file_index
         """Index of the file in its run's list of files."""
         self.offset = 0
-        """Offset of the first record that was not read yet, in bytes."""
+        """Offset of the first record that has not been read yet, in bytes."""
         self.opened = EventFile(path, -1, -1, -1, -1, -1)
         """The file's status when it was last opened."""
         self.opened_at_ns = 0
-        """When it was last opened, in nanoseconds since the epoch."""
+        """When the file was last opened, in nanoseconds since the epoch."""
         self.first_event_time: float | None = None
         """Wall time of the first event in seconds since the epoch; None until there is one."""
         self.caught_up = False
         """Whether the last `read` reached the end of what can be read now."""
         self.problems: list[Damage] = []
-        """Records that were skipped. The first one is also logged."""
+        """Damaged records, in the order found. The first one is also logged."""
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
         """Fingerprints of the first bytes, of bytes in the middle, and of the last bytes before
         `offset`. A different file at the same path has other wall times, so its fingerprints
         differ. A longer copy of the file has the same fingerprints, even if its inode differs."""
-        self._blocked_by_bad_length = False
+        self._is_blocked_by_bad_length = False
         """Whether the record at `offset` has a damaged length, so that no later record is found."""
         self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None
-        """The decoded items that the next `read` yields without opening the file."""
+        """What `preload` received. The next `read` yields these items without opening the file."""
         self.is_unread = True
         """True until the first attempt to read the file."""
 
@@ -110,7 +110,7 @@ class FileReader:
         try:
             opened = EventFile.of(self.path, os.fstat(descriptor))
             size = opened.size
-            if not FRAME_BYTES <= size <= max_bytes:
+            if not FRAMING_BYTES <= size <= max_bytes:
                 return None
             done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
             # A file that shrank may have been rewritten: the buffer may mix old and new bytes.
@@ -126,15 +126,15 @@ class FileReader:
         return WholeFile(opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
 
     def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
-        """Gives the next `read` the decoded items of an undamaged file that was read as a whole.
+        """Keeps the decoded items of this file, which was read as a whole, for the next `read`.
 
-        Arrays in the decoded items must stay valid until that `read`.
+        The file must be undamaged. Arrays in the items must stay valid until that `read`.
         """
         self._preloaded = file, items
 
     @property
     def is_preloaded(self) -> bool:
-        """Whether the next `read` yields what `preload` received."""
+        """Whether the next `read` yields preloaded items."""
         return self._preloaded is not None
 
     def read(
@@ -145,9 +145,8 @@ class FileReader:
         """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
         Arrays of a batch are valid until the next decoded item is requested. Raises
-        FileReplacedError if the file shrank or no longer holds the bytes that were read, even if
-        this happens during the call. Raises OSError if the file cannot be read or is not a regular
-        file.
+        FileReplacedError if the file shrank or no longer holds the bytes that were read, even if it
+        changed during the call. Raises OSError if the file cannot be read or is not a regular file.
         """
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
@@ -195,14 +194,14 @@ class FileReader:
         """
         decoder = self._decoder
         if (
-            self._blocked_by_bad_length
+            self._is_blocked_by_bad_length
             and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None
         ):
             self.caught_up = True
             return
         size = self._fill(descriptor, min(remaining, decoder.next_piece_bytes()))
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
-        if length is not None and size < length + FRAME_BYTES <= remaining:
+        if length is not None and size < length + FRAMING_BYTES <= remaining:
             yield from self._read_large(descriptor, length, remaining)
             return
         # If the file was rewritten since it was opened, the buffer may mix old and new bytes.
@@ -225,27 +224,27 @@ class FileReader:
                 first_bytes, bytes(decoder.buffer[begin : end.consumed]), end.consumed
             )
         self.offset += end.consumed
-        if end.stop == "bad_length" and not self._blocked_by_bad_length:
+        if end.stop == "bad_length" and not self._is_blocked_by_bad_length:
             self.problems.append(Damage(self.offset, "length checksum wrong"))
-        self._blocked_by_bad_length = end.stop == "bad_length"
+        self._is_blocked_by_bad_length = end.stop == "bad_length"
         self._log_first_problem(num_before)
-        # If the piece ended inside a record, the next piece starts with that record.
-        is_done = at_end or self._blocked_by_bad_length or end.consumed == 0
+        # A piece that ends inside a record is not the last: the next one starts with that record.
+        is_done = at_end or self._is_blocked_by_bad_length or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
 
     def _read_large(
         self, descriptor: int, length: int, remaining: int
     ) -> Generator[DecodedItem, None, None]:
         """Decodes one record that is complete and does not fit in the buffer."""
-        offset, size = self.offset, length + FRAME_BYTES
-        num_bytes = min(size, _FINGERPRINT_BYTES)
-        first_bytes = os.pread(descriptor, num_bytes, offset)
+        offset, size = self.offset, length + FRAMING_BYTES
+        fingerprint_bytes = min(size, _FINGERPRINT_BYTES)
+        first_bytes = os.pread(descriptor, fingerprint_bytes, offset)
         event, crc = _read_large_event(descriptor, offset, length, self.tuning)
-        last_bytes = os.pread(descriptor, num_bytes, offset + size - num_bytes)
+        last_bytes = os.pread(descriptor, fingerprint_bytes, offset + size - fingerprint_bytes)
         self._check_unchanged(descriptor, offset + size)
         is_last = size == remaining
         self.caught_up = is_last
-        self._blocked_by_bad_length = False
+        self._is_blocked_by_bad_length = False
         if crc is None and is_last:
             return  # Perhaps the writer has not written all bytes of the record yet.
         num_before = len(self.problems)
@@ -275,8 +274,8 @@ class FileReader:
     def _record_fingerprint(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:
         """Updates the fingerprints after `consumed` bytes were decoded from `offset` on.
 
-        `first_bytes` are the first bytes of the piece, and `last_bytes` the last bytes of it that
-        were decoded. Both are as they were decoded, because the file may have changed since then.
+        `first_bytes` are the piece's first bytes, and `last_bytes` its last decoded bytes. Both are
+        copies of what was decoded, because the file may have changed since then.
         """
         length = len(last_bytes)
         first, *middles = self._fingerprints or [
@@ -290,7 +289,7 @@ class FileReader:
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
     def _log_first_problem(self, num_before: int) -> None:
-        """Logs the file's first problem, if the file had `num_before` == 0 problems until now."""
+        """Logs the file's first problem, if `num_before`, the number of earlier ones, is 0."""
         if num_before == 0 and self.problems:
             more = len(self.problems) - 1
             logger.warning(
@@ -313,9 +312,9 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
         length = length_at(head, 0) if len(head) >= HEADER_BYTES else None
         if length is None:
             return None
-        if length + FRAME_BYTES <= len(head):
-            return _wall_time(bytes(head[HEADER_BYTES : length + FRAME_BYTES]))
-        if length + FRAME_BYTES > os.fstat(descriptor).st_size:
+        if length + FRAMING_BYTES <= len(head):
+            return _wall_time(bytes(head[HEADER_BYTES : length + FRAMING_BYTES]))
+        if length + FRAMING_BYTES > os.fstat(descriptor).st_size:
             return None
         if length > tuning.piece_bytes:
             event, _ = _read_large_event(descriptor, 0, length, tuning)
@@ -327,10 +326,10 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
 
 def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
     """Wall time of the first event in `buffer[begin:end]`; None if it is cut short or damaged."""
-    length = length_at(buffer, begin) if end - begin >= FRAME_BYTES else None
-    if length is None or begin + length + FRAME_BYTES > end:
+    length = length_at(buffer, begin) if end - begin >= FRAMING_BYTES else None
+    if length is None or begin + length + FRAMING_BYTES > end:
         return None
-    return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAME_BYTES]))
+    return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAMING_BYTES]))
 
 
 def _read_large_event(
@@ -354,7 +353,7 @@ def _read_large_event(
 
 
 def _wall_time(payload_and_crc: bytes) -> float | None:
-    """Wall time of the event in a payload, which its checksum follows; None if it is damaged."""
+    """Wall time of the event in a payload that its checksum follows; None if either is damaged."""
     payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
     if masked_crc(payload) != int.from_bytes(crc, "little"):
         return None

@@ -609,7 +609,7 @@ def ends_of(content: bytes) -> list[int]:
     """The offset after each record of a file."""
     ends, start = [], 0
     while start < len(content):
-        start += int.from_bytes(content[start : start + 8], "little") + framing.FRAME_BYTES
+        start += int.from_bytes(content[start : start + 8], "little") + framing.FRAMING_BYTES
         ends.append(start)
     return ends
 
