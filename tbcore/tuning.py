@@ -21,25 +21,27 @@ class Tuning:
     # follow the round are decoded together as one block.
 
     piece_bytes: int = 1 << 22
-    """Size of a piece, before pieces become larger. A record longer than a piece is never in memory
-    as a whole."""
+    """Size of a piece, until pieces become larger: see `min_scalar_rows_to_grow`. A record longer
+    than a piece is never in memory as a whole."""
     probe_records: int = 1 << 10
-    """Number of records at the start of a round whose lengths are examined. If all of these records
-    are short, a faster walk finds the remaining records of the round."""
+    """Number of records whose lengths are examined at the start of a round. If all of these records
+    are short, a faster loop finds the remaining records of the round."""
     min_round_records: int = 64
-    """Number of records in the first round, and in the round after a regular block."""
+    """Maximum number of records in the first round, and in the round after a regular block, which
+    is a block with at least `min_regular_block_repeats` repetitions."""
     max_round_records: int = 1 << 16
     """Maximum number of records in a round. Rounds grow while no cycle is found, also from one file
     to the next. The maximum is four times as high once pieces have become larger."""
     min_records_to_batch: int = 32
-    """Minimum number of records that are decoded together. Fewer are decoded one by one, since
-    decoding them together has a fixed cost for each record length that occurs."""
+    """Minimum number of records that are decoded together. If there are fewer, they are decoded one
+    by one: decoding records together has a fixed cost for each distinct record length."""
     min_regular_block_repeats: int = 16
-    """Minimum number of repetitions in a regular block. After a regular block, the file is expected
-    to return to the cycle soon, so the next round is small."""
+    """Minimum number of repetitions in a regular block. After such a block, the same cycle probably
+    starts again soon, so the next round is small."""
     min_large_block_records: int = 1 << 11
-    """Minimum number of records in a large block. Any block costs as much as decoding this many
-    records in rounds, so after several smaller blocks only large blocks are accepted in a file."""
+    """Minimum number of records in a large block. Every block has a fixed cost: that of decoding
+    this many records in rounds. So after several smaller blocks in a file, only large blocks are
+    accepted."""
     min_strided_block_repeats: int = 64
     """Minimum number of repetitions in a block whose checksums are verified through strided views,
     one view for each record of the cycle. In a smaller block, the checksums are gathered first."""
@@ -47,8 +49,8 @@ class Tuning:
     """Number of bytes that are compared or verified at once: they fit into the second-level
     cache."""
     compare_tile_bytes: int = 1 << 10
-    """Maximum size of a tile. If a cycle is shorter, several repetitions are compared as one tile,
-    since numpy has a fixed cost for each row of an array."""
+    """Maximum size of a tile: several repetitions of a short cycle that are compared as one, since
+    numpy has a fixed cost for each row of an array."""
     min_reference_rows_to_grow: int = 500
     """Pieces become larger after a piece with at least this many rows of references outside blocks,
     if its columns have fewer than `min_rows_per_column` rows on average."""
@@ -93,8 +95,8 @@ class Tuning:
     time_slice_bytes: int = 1 << 24
     """Number of bytes that are read of one run before the next run gets its time slice."""
     time_slice_seconds: float = 0.5
-    """Maximum length of a time slice in which fewer than `time_slice_bytes` were read, because some
-    records are slow to decode."""
+    """Maximum length of a time slice. A slice ends at this limit, rather than at
+    `time_slice_bytes`, if its records are slow to decode."""
     publish_interval_seconds: float = 0.1
     """Minimum time between two publications of loaded rows while there is more to read."""
     min_pause_seconds: float = 0.1

@@ -3,12 +3,12 @@
 The CRC-32C of a message x is `R(x) ^ K(len(x))`. R is the *raw* CRC: the same polynomial division,
 with initial value 0 and without the final inversion. K, the contribution of the initial value,
 depends on the length alone. R is linear. If x is followed by R(x), the raw CRC of both together is
-0; and if the raw CRC of several messages is 0, so is that of their concatenation.
+0; and if each of several messages has the raw CRC 0, so has their concatenation.
 
 So one call verifies many records: replace every stored checksum by the raw CRC that it stands for;
-then the raw CRC of all bytes of these records is 0. If only one record has an error, it is detected
-as reliably as by a check of that record alone. Errors in two records can cancel each other by
-chance, with a probability of 2**-32.
+then, if all records are intact, the raw CRC of all their bytes is 0. If only one record has an
+error, this error is detected as reliably as by a check of that record alone. Errors in two records
+can cancel each other by chance, with a probability of 2**-32.
 """
 
 from __future__ import annotations
@@ -78,19 +78,19 @@ def raw_length_crc(length: int) -> int:
 @lru_cache(maxsize=1 << 16)
 def init_contribution(length: int) -> int:
     """K(length): the XOR of the CRC-32C and the raw CRC of any message of `length` bytes."""
-    crc = 0
+    crc = 0  # The message is all zero bytes: its raw CRC is 0, so its CRC-32C is K(length).
     for done in range(0, length, len(_ZEROS)):
         crc = google_crc32c.extend(crc, _ZEROS[: length - done])
     return crc
 
 
 def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Applies `function`, which is one of the three functions above, to each length."""
+    """Applies one of the three functions above to each length."""
     values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
     long = np.flatnonzero(lengths >= _TABLE_SIZE)
     if len(long):
-        distinct, which = np.unique(lengths[long], return_inverse=True)
-        values[long] = np.array([function(n) for n in distinct.tolist()], np.uint32)[which]
+        distinct, inverse = np.unique(lengths[long], return_inverse=True)
+        values[long] = np.array([function(n) for n in distinct.tolist()], np.uint32)[inverse]
     return values
 
 
@@ -102,7 +102,7 @@ _TABLE_SIZE = 1 << 12
 def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
     """Maps each of the three functions to an array of its values for all lengths below `size`.
 
-    To call the functions for each of these lengths would delay a server's first row by some
+    Calling the functions for each of these lengths would delay a server's first row by some
     milliseconds.
     """
     # 1. The raw CRC is linear: the raw CRC of a length is the XOR of the raw CRCs of its bits.
@@ -125,7 +125,7 @@ def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
 
 
 class ChecksumFields(NamedTuple):
-    """Where the two checksums of some records are in a buffer, and what their raw forms need."""
+    """Where the two checksums of each record are in a buffer, and numbers that make them raw."""
 
     length_crcs: slice | NDArray[np.int64]
     """Offsets in the buffer of the checksums stored after the lengths."""
@@ -162,7 +162,7 @@ def make_payload_crcs_raw(
 ) -> NDArray[np.uint32]:
     """Replaces the payload checksums at these offsets by raw CRCs; returns those that were stored.
 
-    `words` is `words_at_any_offset` of a buffer. `payload_init` is as in ChecksumFields.
+    `words` is `words_at_any_offset` of a buffer. For `payload_init`, see ChecksumFields.
     """
     stored = words[offsets]
     if isinstance(offsets, slice):

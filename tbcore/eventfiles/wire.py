@@ -22,6 +22,8 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 MAX_VARINT_BYTES = 10
 """Maximum number of bytes in a varint: at seven bits per byte, enough for 64 bits."""
+FIXED_SIZES = {1: 8, 5: 4}
+"""Maps a wire type to the size of its content, in bytes."""
 
 
 class Field(NamedTuple):
@@ -36,15 +38,15 @@ class Field(NamedTuple):
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """Decodes the varint at an offset; returns the number and the offset after it.
+    """Decodes the varint at an offset; returns its value and the offset after the varint.
 
     Raises protobuf's DecodeError if the varint does not end within 10 bytes or within the data.
     """
     value = 0
-    for shift, byte in enumerate(data[at : at + MAX_VARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * shift)
+    for index, byte in enumerate(data[at : at + MAX_VARINT_BYTES]):
+        value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
-            return value, at + shift + 1
+            return value, at + index + 1
     raise ProtobufDecodeError("a number does not end")
 
 
@@ -70,21 +72,17 @@ def fields(data: bytes, at: int, end: int) -> Iterator[Field]:
         yield Field(key >> 3, wire_type, begin, at)
 
 
-FIXED_SIZES = {1: 8, 5: 4}
-"""Maps a wire type to the size of its content, in bytes."""
-
-
-def encode_varint(number: int) -> bytes:
-    """Encodes a non-negative number as a varint: seven bits per byte, the lowest first."""
+def encode_varint(value: int) -> bytes:
+    """Encodes a non-negative integer as a varint: seven bits per byte, the lowest first."""
     parts = bytearray()
-    while number >= 0x80:
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*parts, number])
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """Encodes a field of an integer, enum or bool type."""
+    """Encodes the field with this number, of an integer, enum or bool type."""
     return encode_varint(number << 3) + encode_varint(value)
 
 
