@@ -127,11 +127,11 @@ def _content(value: bytes, data_type: int) -> str:
 
 
 def _values(field: str, values: Any, data_type: int) -> str:
-    """The elements of a tensor's `..._val` field. The DataType determines the field."""
+    """The elements of a tensor's `..._val` field; `data_type` matters only for `half_val`."""
     if isinstance(values, bytes):
         return _bytes(values)
     count = len(values)
-    # Enough for complex numbers, which take two values each.
+    # This is enough for complex numbers, which take two values each.
     shown = values[: 2 * _MAX_ELEMENTS + 2]
     if field == "string_val":
         return _joined(map(_string, shown), count)

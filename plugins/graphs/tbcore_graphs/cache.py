@@ -22,8 +22,8 @@ class Cache(Generic[V]):
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
         self._num_bytes = 0
         self._lock = threading.Lock()
-        self._locks: dict[Hashable, threading.Lock] = {}
-        """Maps the key of each value that is being made to the lock that other threads wait for."""
+        self._key_locks: dict[Hashable, threading.Lock] = {}
+        """Maps each key whose value is being made to the lock that other threads wait for."""
 
     def get(self, key: Hashable, make: Callable[[], V], size: Callable[[V], int]) -> V:
         """The value for this key, made by `make()` if it is not in the cache.
@@ -36,7 +36,7 @@ class Cache(Generic[V]):
             found = self._find(key)
             if found is not None:
                 return found
-            key_lock = self._locks.setdefault(key, threading.Lock())
+            key_lock = self._key_locks.setdefault(key, threading.Lock())
         with key_lock:
             with self._lock:
                 found = self._find(key)
@@ -47,7 +47,7 @@ class Cache(Generic[V]):
                 self.put(key, value, size(value))
             finally:
                 with self._lock:
-                    self._locks.pop(key, None)
+                    self._key_locks.pop(key, None)
         return value
 
     def peek(self, key: Hashable) -> V | None:

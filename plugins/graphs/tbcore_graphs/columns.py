@@ -39,10 +39,7 @@ _NO_NAME = "(no name)"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A graph with N nodes and E edges.
-
-    `op`, `device` and `shape` hold codes: indices into `ops`, `devices` and `shapes`.
-    """
+    """A graph with N nodes and E edges. *Codes* are indices into a list of distinct texts."""
 
     names: list[str]
     """N unique names. A second `x` becomes `x (2)`. No name is empty: "" stands for the graph."""
@@ -62,7 +59,10 @@ class Columns:
     An input that names a missing node has no edge.
     """
     target: NDArray[np.int32]
-    """E indices into `names`, ascending. Edges into one node are in the order of its inputs."""
+    """E indices into `names`, ascending: the node that each edge leads to.
+
+    Edges into the same node are in the order of its inputs.
+    """
     output: NDArray[np.int32]
     """E indices: which output of `source` the edge starts from; UNKNOWN_OUTPUT if not a number."""
     control: NDArray[np.bool_]
@@ -120,9 +120,9 @@ def columns_of_function(data: bytes, start: int, end: int) -> Columns:
 
 
 def resolve_input(index: dict[str, int], text: str) -> tuple[int, int, bool]:
-    """The node's index (-1 if missing), the output's index, and whether it is a control input.
+    """What an input names: node index (-1 if missing), output index, and whether it is a control.
 
-    An input is `node`, `node:1` or `^node`; inside functions also `node:output:1`.
+    An input is `node`, `node:1` or, for control, `^node`; inside functions also `node:output:1`.
     """
     node = index.get(text)
     if node is not None:
@@ -161,7 +161,7 @@ class _ColumnsBuilder:
         self._inputs: list[str] = []
         self._num_inputs = array("i")
         self._codes_of_lists: dict[bytes, list[int]] = {}
-        """Maps a serialized list of shapes to their codes. Many nodes have the same list."""
+        """Maps a serialized list of shapes to the shapes' codes. Many nodes have the same list."""
         self._shape_codes = array("i")
         """Shape codes of all outputs of the first node, then of the second, and so on."""
         self._num_outputs = array("i")
@@ -187,7 +187,7 @@ class _ColumnsBuilder:
     def add_all(
         self, message_type: type[Message], data: bytes, start: int, end: int
     ) -> list[wire.MessageField]:
-        """Adds the nodes of a serialized GraphDef or FunctionDef; returns its other fields.
+        """Adds the nodes of a serialized GraphDef or FunctionDef; returns all other fields.
 
         Nodes are decoded in batches of about `wire.PART_BYTES`, so that other threads can run in
         between.

@@ -1,7 +1,8 @@
-"""Graph: the nodes, edges and scopes of one graph, and the responses to the front end about them.
+"""Graph: the nodes, edges and scopes of one graph, and responses about them for the front end.
 
 Responses are computed from arrays over all nodes and edges, so that each takes only milliseconds
-for a hundred thousand nodes. Attributes are in `attributes.py`.
+for a hundred thousand nodes. A *series* is a group of children of a scope whose names differ only
+in one number; in a large scope it becomes one row. Attributes are in `attributes.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tbcore_graphs.profile import Cost
 from tbcore_graphs.tree import ROOT, Tree
 
 MIN_SERIES_MEMBERS = 5
-"""Minimum number of members of a series: children whose names differ only in one number."""
+"""Minimum number of members of a series."""
 MAX_LISTED_NEIGHBOURS = 500
 """Maximum number of inputs, and of outputs, that are listed for one node or scope."""
 
@@ -33,16 +34,16 @@ Json = dict[str, Any]
 
 
 class DevicePlacement(NamedTuple):
-    """The devices of N nodes, and of S + N entries: the S scopes and then the nodes, see Tree."""
+    """The device of each of N nodes, and the device range below each of S + N entries, see Tree."""
 
     node: NDArray[np.int32]
     """N codes, indices into `names`."""
     names: list[str]
     """Device names; names[0] is "", for nodes without a device."""
     lowest: NDArray[np.int32]
-    """S + N: the lowest code of any node below each entry, ignoring nodes without a device."""
+    """S + N: the lowest code below each entry, ignoring nodes without a device."""
     highest: NDArray[np.int32]
-    """S + N: the highest code of any node below each entry."""
+    """S + N: the highest code below each entry."""
 
 
 class CostTotals(NamedTuple):
@@ -62,6 +63,7 @@ class CostTotals(NamedTuple):
         """Estimated memory of this object, in bytes."""
         sums = self.compute_us.nbytes + self.num_bytes.nbytes + self.num_nodes.nbytes
         _, names, lowest, highest = self.devices
+        # `highest` counts twice, since `node` is at most as large.
         return sums + lowest.nbytes + 2 * highest.nbytes + 200 * len(names)
 
     def cost_of(self, entry: int) -> Cost | None:
@@ -87,24 +89,24 @@ class Graph:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.tree = Tree(columns.names)
-        self._source = self.tree.node_position[columns.source]
-        """E positions in the tree: the node that each edge starts from."""
-        self._target = self.tree.node_position[columns.target]
-        """E positions in the tree: the node that each edge leads to."""
+        self._source_position = self.tree.node_position[columns.source]
+        """E positions in the tree, of the node that each edge starts from."""
+        self._target_position = self.tree.node_position[columns.target]
+        """E positions in the tree, of the node that each edge leads to."""
 
     @property
     def num_bytes(self) -> int:
         """Estimated memory of this object, in bytes."""
-        return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source)
+        return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source_position)
 
     def cost_totals(self, costs: Mapping[str, Cost]) -> CostTotals:
-        """The costs of all nodes and scopes; `costs` maps names of nodes to their costs.
+        """The total costs of all entries; `costs` maps the name of each node to its own cost.
 
         Names that no node has are ignored.
         """
         values = np.zeros((3, len(self.columns.names)), np.int64)
         device = self.columns.device.copy()
-        devices = {text: code for code, text in enumerate(self.columns.devices)}
+        device_codes = {text: code for code, text in enumerate(self.columns.devices)}
         # Clipped so that no sum overflows int64, whatever the log contains.
         max_value = 2**62 // max(len(self.columns.names), 1)
         for name, cost in costs.items():
@@ -114,9 +116,9 @@ class Graph:
                 values[1, node] = min(cost.num_bytes, max_value)
                 values[2, node] = 1
                 if cost.device:
-                    device[node] = devices.setdefault(cost.device, len(devices))
+                    device[node] = device_codes.setdefault(cost.device, len(device_codes))
         compute_us, num_bytes, num_nodes = (self.tree.subtree_sums(row) for row in values)
-        placement = self._placement(device, list(devices))
+        placement = self._placement(device, list(device_codes))
         return CostTotals(compute_us, num_bytes, num_nodes, placement)
 
     def scope(
@@ -133,8 +135,8 @@ class Graph:
         rows = self._rows(children, limit, series)
         shown = rows[offset : offset + limit]
         row_of = np.full(len(self.tree), -1, np.int64)
-        for number, row in enumerate(shown):
-            row_of[row.entries] = number
+        for row_index, row in enumerate(shown):
+            row_of[row.entries] = row_index
         return {
             "path": path,
             "children": self._table(shown, costs),
@@ -181,8 +183,8 @@ class Graph:
         devices = costs.devices if costs else self._devices
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
         is_inside = (tree.node_position >= first) & (tree.node_position < end)  # 1
-        from_inside = (self._source >= first) & (self._source < end)
-        to_inside = (self._target >= first) & (self._target < end)
+        from_inside = (self._source_position >= first) & (self._source_position < end)
+        to_inside = (self._target_position >= first) & (self._target_position < end)
         edges_in = np.flatnonzero(to_inside & ~from_inside)  # 2
         edges_out = np.flatnonzero(from_inside & ~to_inside)
         return {
@@ -200,10 +202,10 @@ class Graph:
         }
 
     def ancestor_counts(self, entry: int) -> NDArray[np.int64]:
-        """S + N counts: how many ancestors of `entry` there are among the nodes below each entry.
+        """S + N counts: the number of ancestors of `entry` below each scope; 0 or 1 for a node.
 
-        Ancestors are the nodes from which edges lead to a node below `entry`, directly or through
-        other nodes, and the nodes below `entry` themselves.
+        The ancestors are the nodes below `entry`, and all nodes from which edges lead to these,
+        directly or through other nodes.
         """
         tree = self.tree
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
@@ -223,7 +225,7 @@ class Graph:
     def trace(
         self, path: str, ancestor_counts: NDArray[np.int64], *, limit: int, series: str = ""
     ) -> Json:
-        """The children of a scope that contain any ancestor, named as in `scope`."""
+        """The names of those rows of `scope` that contain an ancestor; `nodes` counts ancestors."""
         rows = self._rows(self.tree.children(self._scope(path)), limit, series)[:limit]
         return {
             "names": [row.name for row in rows if ancestor_counts[row.entries].any()],
@@ -231,11 +233,12 @@ class Graph:
         }
 
     def search(self, text: str, op: str | None, limit: int) -> Json:
-        """Scopes and nodes whose name contains `text`; with `op`, only nodes whose op contains it.
+        """Scopes, then nodes, whose name contains `text`.
 
-        Case is ignored, and `*` in the text matches any characters. Of a scope's name, only the
-        last segment is searched. An empty text matches all nodes and no scopes. Scopes come first.
-        At most `limit` matches are returned; `total` counts all of them.
+        If `op` is given, only nodes whose op contains `op` are matched, and no scopes. Only the
+        last segment of a scope's name is searched. Case is ignored, and `*` in `text` matches any
+        characters. An empty text matches all nodes and no scopes. At most `limit` matches are
+        returned; `total` counts all of them.
         """
         tree, columns = self.tree, self.columns
         parts = [part for part in _WILDCARD.split(text.casefold()) if part]
@@ -274,7 +277,7 @@ class Graph:
 
     @cached_property
     def _first_edge_into(self) -> list[int]:
-        """N + 1 edge indices: the edges into node n are those from element n to element n + 1."""
+        """N + 1 indices i of edges: the edges i[n]:i[n + 1] lead into node n."""
         nodes = np.arange(len(self.columns.names) + 1)
         first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
         return first
@@ -298,12 +301,12 @@ class Graph:
 
     @cached_property
     def _devices(self) -> DevicePlacement:
-        """The devices in the graph, without those in run metadata."""
+        """The devices according to the graph alone, without run metadata."""
         return self._placement(self.columns.device, self.columns.devices)
 
     def _placement(self, device: NDArray[np.int32], names: list[str]) -> DevicePlacement:
-        # Nodes without a device, whose code is 0, must not be the minimum: many nodes never run,
-        # and a scope should still get the device that its other nodes share.
+        # Code 0, which means no device, must not count as the lowest: many nodes never run, and a
+        # scope should still get the device that its other nodes share.
         lowest = np.where(device == 0, np.iinfo(np.int32).max, device)
         return DevicePlacement(device, names, *self.tree.subtree_extremes(lowest, device))
 
@@ -389,26 +392,26 @@ class Graph:
         """
         # 1. Select the edges with at least one end inside the scope; in a large graph, most have
         #    none.
-        # 2. Replace each end by the entry that represents it as seen from the scope, and by the row
-        #    that displays this entry.
+        # 2. Replace each end by the entry in which it appears, see `_visible_entries`, and by the
+        #    row that displays this entry.
         # 3. Select the edges between rows, then the edges into a row, then the edges out of a row,
         #    and merge the edges of each selection.
         tree = self.tree
         first, end = tree.position[scope], tree.position[scope] + tree.size[scope]
         edges = np.flatnonzero(  # 1
-            ((self._source > first) & (self._source < end))
-            | ((self._target > first) & (self._target < end))
+            ((self._source_position > first) & (self._source_position < end))
+            | ((self._target_position > first) & (self._target_position < end))
         )
-        source = self._visible_entries(scope, self._source[edges])  # 2
-        target = self._visible_entries(scope, self._target[edges])
+        source = self._visible_entries(scope, self._source_position[edges])  # 2
+        target = self._visible_entries(scope, self._target_position[edges])
         from_row, to_row = row_of[source], row_of[target]
 
-        between = (from_row >= 0) & (to_row >= 0) & (from_row != to_row)  # 3
-        inner = self._merge_edges(from_row[between], to_row[between], edges[between])
-        enters = (from_row < 0) & (to_row >= 0)
-        ins = self._merge_edges(to_row[enters], source[enters], edges[enters], limit)
-        leaves = (from_row >= 0) & (to_row < 0)
-        outs = self._merge_edges(from_row[leaves], target[leaves], edges[leaves], limit)
+        is_inner = (from_row >= 0) & (to_row >= 0) & (from_row != to_row)  # 3
+        inner = self._merge_edges(from_row[is_inner], to_row[is_inner], edges[is_inner])
+        is_in = (from_row < 0) & (to_row >= 0)
+        ins = self._merge_edges(to_row[is_in], source[is_in], edges[is_in], limit)
+        is_out = (from_row >= 0) & (to_row < 0)
+        outs = self._merge_edges(from_row[is_out], target[is_out], edges[is_out], limit)
         return {
             "edges": _rename_ends(inner, "from", "to"),
             "ins": self._with_outside_names(_rename_ends(ins, "child", "outside")),
@@ -416,10 +419,10 @@ class Graph:
         }
 
     def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The entry that represents each node as seen from a scope, given the nodes' positions.
+        """The entry in which each node appears while `scope` is displayed.
 
-        The entry is the node, or a scope that contains the node. Its parent is the innermost scope
-        that contains the node, out of `scope` and the scopes around it.
+        A node inside `scope` appears in a child of `scope`. A node outside appears in a child of
+        the innermost scope that encloses both. `positions` are those of the nodes.
         """
         tree = self.tree
         found = np.full(len(positions), -1, np.int64)
@@ -492,8 +495,8 @@ class Graph:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Json]:
-        """Every input of a node, from the inputs as logged and the edges into the node."""
-        # An input that names a missing node has no edge. The edges are in the order of the inputs.
+        """Describes each logged input of a node; `edges` are the node's, in the order of inputs."""
+        # An input that names a missing node has no edge.
         remaining = iter(edges.tolist())
         listed = []
         for text in inputs:

@@ -19,7 +19,7 @@ from tbcore_graphs.proto.types_pb2 import DataType
 _MAX_DEPTH = 50
 """Maximum number of nested models."""
 
-_DTYPES: dict[str, Any] = {
+_DTYPE_NUMBERS: dict[str, Any] = {
     "float16": DataType.DT_HALF,
     "float32": DataType.DT_FLOAT,
     "float64": DataType.DT_DOUBLE,
@@ -29,6 +29,7 @@ _DTYPES: dict[str, Any] = {
         if not name.endswith("_REF")
     },
 }
+"""Maps the name of a dtype in Keras to its number in the enum DataType."""
 
 Json = dict[str, Any]
 
@@ -104,7 +105,7 @@ class _Converter:
         return [self._output(siblings[inner], name, index) for inner, index in named]
 
     def _output(self, layer: Json, scope: str, index: int) -> str:
-        """The node that produces a layer's output with this index.
+        """The node that produces output number `index` of a layer.
 
         A layer that is not a model is one node, which produces all its outputs.
         """
@@ -128,8 +129,8 @@ def _attribute(key: str, value: Any) -> AttrValue:
         # Either a name, or a policy with a name in its config.
         if isinstance(value, dict) and isinstance(value.get("config"), dict):
             value = value["config"].get("name", value)
-        if isinstance(value, str) and value in _DTYPES:
-            return AttrValue(type=_DTYPES[value])
+        if isinstance(value, str) and value in _DTYPE_NUMBERS:
+            return AttrValue(type=_DTYPE_NUMBERS[value])
     if isinstance(value, bool):
         return AttrValue(b=value)
     if isinstance(value, int) and -(2**63) <= value < 2**63:
@@ -147,10 +148,11 @@ def _references(value: Any, siblings: dict[str, Json]) -> list[tuple[str, int]]:
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
+            # In Keras 3, the reference is next to the shape and the dtype of a tensor.
             history = value.get("keras_history")
             stack += [history] if history is not None else [*value.values()][::-1]
         elif isinstance(value, list):
-            # A reference is ["name", number of the call of that layer, output index, ...].
+            # A reference is ["name", call index, output index, ...].
             if len(value) >= 3 and isinstance(value[0], str) and value[0] in siblings:
                 found.append((value[0], value[2] if isinstance(value[2], int) else 0))
                 value = value[3:]
@@ -176,10 +178,10 @@ def _is_functional(model: Json) -> bool:
 
 
 def _by_name(layers: list[Json]) -> dict[str, Json]:
-    """Maps the names of each layer to the layer.
+    """Maps both names of each layer to the layer.
 
-    Layers refer to another layer by the name next to its config. This name may be missing, and it
-    mostly equals the name inside the config, so both names are keys.
+    References use the name next to a layer's config. This name may be missing, and it mostly equals
+    the name inside the config, so both names are keys.
     """
     by_inner_name = {_name(layer): layer for layer in layers}
     return by_inner_name | {str(layer["name"]): layer for layer in layers if layer.get("name")}

@@ -80,7 +80,7 @@ class Library:
     def trace(
         self, run: str, graph_id: str | None, name: str, path: str, *, limit: int, series: str
     ) -> Json:
-        """The children of a scope that contain ancestors of the operation or scope `name`."""
+        """Which rows of the scope `path` contain ancestors of the operation or scope `name`."""
         source, function = sources.resolve_id(self._multiplexer, run, graph_id)
         graph = self._graph(source, function)
         entry = graph.entry(name)
@@ -100,8 +100,8 @@ class Library:
         entry = graph.entry(name)
         if entry < graph.tree.num_scopes:
             return graph.scope_totals(entry, costs)
-        index = entry - graph.tree.num_scopes
-        start, end = int(graph.columns.start[index]), int(graph.columns.end[index])
+        node_index = entry - graph.tree.num_scopes
+        start, end = int(graph.columns.start[node_index]), int(graph.columns.end[node_index])
         if start < 0:
             # An argument or result of a function, which has no node in the file.
             return {**graph.node(entry, costs, None), "attributes": []}

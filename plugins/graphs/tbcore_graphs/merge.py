@@ -1,4 +1,4 @@
-"""Merges several graphs into one. Each gets its own scope, so that node names stay unique."""
+"""Merges several graphs into one, each in a scope of its own, so that names stay unique."""
 
 from __future__ import annotations
 

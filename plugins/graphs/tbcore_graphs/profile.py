@@ -54,7 +54,7 @@ _DEVICE = 1
 
 
 def _messages(data: bytes, number: int, start: int, end: int) -> Iterator[wire.MessageField]:
-    """The fields with this number whose content is a message or a string."""
+    """Yields the fields with this number whose content is a message or a string."""
     for field in wire.fields(data, start, end):
         if field.number == number and field.wire_type == wire.LENGTH_DELIMITED:
             yield field

@@ -72,9 +72,8 @@ class GraphSource(NamedTuple):
 def graphs_of_run(multiplexer: Multiplexer, run: str) -> list[GraphSource]:
     """The graphs of a run, with the main graph first, if there is one.
 
-    Of each tag, the last graph is used. The main graph is a graph_def if there is one, otherwise a
-    meta_graph_def.
-    Raises NotFoundError for an unknown run.
+    The last graph of each tag is used. The main graph is a graph_def if there is one, otherwise a
+    meta_graph_def. Raises NotFoundError for an unknown run.
     """
     found = []
     main = [
@@ -131,7 +130,7 @@ def resolve_id(
 
 
 def read_graph(source: GraphSource, function: str | None) -> bytes:
-    """A graph as a serialized GraphDef; for a function, a GraphDef with a library of only this one.
+    """A graph as a serialized GraphDef; for a function, a GraphDef whose library has only it.
 
     Raises the errors of `GraphSource.read`, and NotFoundError if the function does not exist.
     """
@@ -182,7 +181,7 @@ def decoding(what: str) -> Iterator[None]:
 
 
 def _last_items(multiplexer: Multiplexer, run: str, claims: tuple[Claim, ...]) -> dict[str, Item]:
-    """The last item of each tag of a run. Raises NotFoundError for an unknown run."""
+    """Maps each tag of a run to its last item. Raises NotFoundError for an unknown run."""
     listing = multiplexer.tags(claims)
     if run not in listing:
         # Raises NotFoundError with a message that lists similar run names.
@@ -201,7 +200,7 @@ def _graph_of_run_metadata(data: bytes) -> bytes:
 
 
 def _field_content(data: bytes, number: int) -> bytes:
-    """The message in a field of a message. A field that occurs several times is merged."""
+    """The serialized message in a field; merged if the field occurs several times."""
     # Concatenating serialized messages merges them.
     return b"".join(_field_contents(data, number))
 

@@ -26,11 +26,11 @@ from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 CHUNK_BYTES = 1 << 16
 """Approximate size of the chunks in which text is returned."""
 _LONG_MESSAGE_BYTES = 1 << 16
-"""Larger messages are printed in pieces, and larger bytes fields are escaped by numpy."""
+"""Maximum size of a message that protobuf prints at once, and of a bytes field in it."""
 _MAX_CACHED_ATTRIBUTE_BYTES = 1 << 10
 """Maximum serialized size of an attribute whose text is cached."""
 _MAX_CACHED_ATTRIBUTES = 10_000
-"""Maximum number of cached texts for one graph: 50 MB at most, 1 MB in practice."""
+"""Maximum number of texts cached for one graph. They take up to 50 MB, in practice 1 MB."""
 
 _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
 """Matches strings that need no escapes."""
@@ -46,10 +46,10 @@ class Limit(NamedTuple):
 
 
 def graph_text(data: bytes, limit: Limit | None = None) -> Iterator[bytes]:
-    """Yields the text of a serialized GraphDef, UTF-8, in chunks of about CHUNK_BYTES.
+    """Yields the text of a serialized GraphDef as UTF-8, in chunks of about CHUNK_BYTES.
 
-    Maps are sorted by key, strings are UTF-8, and bytes have octal escapes. With a limit, larger
-    attributes of the graph's own nodes are omitted, but not of nodes in functions. Raises
+    Maps are sorted by key, strings are UTF-8, and bytes have octal escapes. Attributes that exceed
+    the limit are omitted from the graph's own nodes, but not from nodes in functions. Raises
     DecodeError if the bytes are not a GraphDef; call `wire.check` first to get that error before
     any text.
     """
@@ -228,7 +228,7 @@ def _quoted(text: str) -> str:
 
 
 def _escapes() -> tuple[Any, Any]:
-    """Two arrays of shape (256, 4): each byte's escape in ASCII, and which elements it uses."""
+    """Two arrays of shape (256, 4): each byte's escape in ASCII, and which elements are used."""
     table = np.zeros((256, 4), np.uint8)
     used = np.zeros((256, 4), bool)
     for byte in range(256):

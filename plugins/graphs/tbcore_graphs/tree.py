@@ -1,8 +1,9 @@
 """Tree: the name scopes of a graph, and the nodes in them.
 
-Scopes and nodes are *entries*. Entries have positions in depth-first order: an entry and everything
-below it occupy one range of positions. The child of a scope that contains a given node is therefore
-found by searching a sorted array, for all edges of a graph at once.
+Scopes and nodes are *entries*. The nodes *below* a scope are those in it at any depth; the only
+node below a node is the node itself. Entries have positions in depth-first order: an entry and
+everything inside it occupy one range of positions. One search in a sorted array therefore finds,
+for all edges of a graph at once, in which child of a scope their nodes are.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ class Tree:
 
     def __init__(self, names: Sequence[str]) -> None:
         """Builds the tree of nodes with these names, which must be unique."""
-        self.parents: list[int] = [-1]
+        self._parent_of_scope: list[int] = [-1]
         """S entries: the scope that directly contains each scope; -1 for the root."""
         self.segments: list[str] = [""]
         """S strings: the last segment of each scope's name."""
         self._scopes: dict[tuple[int, str], int] = {}
         """Maps (scope, segment) to the entry of the inner scope `segment` that `scope` contains."""
         self._first: list[int] = [0]
-        """S indices: the node with the lowest index below each scope."""
+        """S indices: the lowest index of any node below each scope."""
         scope_of = np.fromiter(
             (self._add(name, node) for node, name in enumerate(names)), np.int32, len(names)
         )
-        self.num_scopes = len(self.parents)
+        self.num_scopes = len(self._parent_of_scope)
         self.names = list(names)
         """N displayed names. A node `a` is displayed as `a/(a)` if there is a scope `a`."""
         self.renamed: dict[str, int] = {}
         """Maps displayed names to node indices, for nodes with another logged name."""
         self._move_into_scopes(scope_of)
-        self.parent = np.concatenate([np.array(self.parents, np.int32), scope_of])
+        self.parent = np.concatenate([np.array(self._parent_of_scope, np.int32), scope_of])
         """S + N entries: the scope that directly contains each entry; -1 for the root."""
         self._assign_positions()
 
@@ -68,14 +69,14 @@ class Tree:
         segments: list[str] = []
         while entry > ROOT:
             segments.append(self.segments[entry])
-            entry = self.parents[entry]
+            entry = self._parent_of_scope[entry]
         return "/".join(reversed(segments))
 
     def enclosing_scopes(self, scope: int) -> list[int]:
         """The scopes that contain a scope, from the root inwards, without the scope itself."""
         found: list[int] = []
-        while self.parents[scope] >= 0:
-            scope = self.parents[scope]
+        while self._parent_of_scope[scope] >= 0:
+            scope = self._parent_of_scope[scope]
             found.append(scope)
         return found[::-1]
 
@@ -93,8 +94,8 @@ class Tree:
             key = (scope, segment)
             found = self._scopes.get(key)
             if found is None:
-                found = self._scopes[key] = len(self.parents)
-                self.parents.append(scope)
+                found = self._scopes[key] = len(self._parent_of_scope)
+                self._parent_of_scope.append(scope)
                 self.segments.append(segment)
                 self._first.append(node)
             scope = found
@@ -131,7 +132,7 @@ class Tree:
         first = np.concatenate([np.array(self._first), np.arange(num_nodes)])
         depth = np.zeros(num_entries, np.int16)  # 1
         for scope in range(1, num_scopes):
-            depth[scope] = depth[self.parents[scope]] + 1
+            depth[scope] = depth[self._parent_of_scope[scope]] + 1
         depth[num_scopes:] = depth[self.parent[num_scopes:]] + 1
         by_depth = np.argsort(depth, kind="stable")
         bounds = np.searchsorted(depth[by_depth], np.arange(depth.max(initial=0) + 2))
@@ -140,7 +141,7 @@ class Tree:
         """Arrays of entries, one array for each depth below the root."""
 
         self.size = np.ones(num_entries, np.int64)  # 2
-        """S + N counts: the entry itself and all entries below it."""
+        """S + N counts: the entry itself and all entries inside it."""
         for level in self._levels[::-1]:
             np.add.at(self.size, self.parent[level], self.size[level])
 
@@ -155,22 +156,22 @@ class Tree:
         offset = np.zeros(num_entries, np.int64)
         offset[order] = 1 + before - starts
         self.position = np.zeros(num_entries, np.int64)  # 5
-        """S + N unique positions in depth-first order: a scope comes before what is below it."""
+        """S + N unique positions in depth-first order: a scope comes before what is inside it."""
         for level in self._levels:
             self.position[level] = self.position[self.parent[level]] + offset[level]
 
     @property
     def node_position(self) -> NDArray[np.int64]:
-        """N positions: those of the nodes."""
+        """The N positions of the nodes."""
         return self.position[self.num_scopes :]
 
     def subtree_sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """S + N sums: of the values of all nodes below each scope; for a node, its own value.
+        """S + N sums of the values of all nodes below each entry.
 
         `values` has N elements.
         """
-        # An entry and everything below it are one range of positions, so the sum of their values is
-        # the difference of two running totals.
+        # An entry and everything inside it are one range of positions, so the sum of their values
+        # is the difference of two running totals.
         by_position = np.zeros(len(self) + 1, values.dtype)
         by_position[self.node_position + 1] = values
         total = np.cumsum(by_position)
@@ -194,7 +195,7 @@ class Tree:
         return lowest, highest
 
     def structure_ids(self, values: NDArray[np.int32]) -> NDArray[np.int64]:
-        """S ids: equal and above 0 for scopes with the same structure; 0 for unique scopes.
+        """S ids above 0, equal for scopes with the same structure; 0 for a unique structure.
 
         Two scopes have the same structure if they contain equal nodes and scopes of the same
         structure, in any order and with any names. Nodes are equal if their `values` are.
@@ -217,7 +218,7 @@ class Tree:
 
     @cached_property
     def num_nodes(self) -> NDArray[np.int64]:
-        """S + N counts of the nodes below each scope; 1 for a node."""
+        """S + N counts of the nodes below each entry."""
         return self.subtree_sums(np.ones(len(self) - self.num_scopes, np.int64))
 
 
