@@ -36,8 +36,8 @@ class Aggregate(NamedTuple):
     rank: NDArray[np.int64]
     """Order of a group's metrics in responses, ascending; equal ranks are in the order of `names`.
 
-    For AVG, it is the row in `Groups.sessions` of the first session that has the metric. For all
-    other methods it is 0.
+    For AVG, the rank is the index in `Groups.sessions` of the first session that has the metric.
+    For all other methods it is 0.
     """
 
 
@@ -68,7 +68,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
     # 4. Compute the mean steps from sums of quotients and remainders, which are exact and cannot
     #    overflow int64, whatever was logged.
     num_metrics, num_groups = len(metrics.names), len(groups.names)
-    group = np.repeat(np.arange(num_groups), groups.sizes)  # 1
+    group_index = np.repeat(np.arange(num_groups), groups.sizes)  # 1
     present = metrics.present[:, groups.sessions]
 
     def sum_ints(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
 
     def sum_floats(values: NDArray[np.float64]) -> NDArray[np.float64]:
         # bincount adds one element after another, so the result is exactly that of a loop.
-        cell = group + num_groups * np.arange(num_metrics)[:, None]
+        cell = group_index + num_groups * np.arange(num_metrics)[:, None]
         weights = np.where(present, values[:, groups.sessions], 0.0)
         total = np.bincount(cell.ravel(), weights.ravel(), num_metrics * num_groups)
         return total.astype(np.float64).reshape(num_metrics, num_groups)
@@ -87,7 +87,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
     with np.errstate(invalid="ignore", over="ignore"):
         value = sum_floats(metrics.value) / count  # 3
         wall_time = sum_floats(metrics.wall_time) / count
-    quotient, remainder = np.divmod(metrics.step[:, groups.sessions], count[:, group])  # 4
+    quotient, remainder = np.divmod(metrics.step[:, groups.sessions], count[:, group_index])  # 4
     return Aggregate(
         metrics.names,
         num_sessions,
@@ -95,7 +95,9 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
         sum_ints(quotient) + sum_ints(remainder) // count,
         np.where(has_value, wall_time, np.nan),
         np.minimum.reduceat(
-            np.where(present, np.arange(len(group)), len(group)), groups.starts[:-1], axis=1
+            np.where(present, np.arange(len(group_index)), len(group_index)),
+            groups.starts[:-1],
+            axis=1,
         ),
     )
 
@@ -109,19 +111,21 @@ def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricNa
     chosen = np.full(len(groups.names), -1, np.int64)
     if by not in metrics.names:
         return chosen
-    metric = metrics.names.index(by)  # 1
-    group = np.repeat(np.arange(len(groups.names)), groups.sizes)
-    value = metrics.value[metric, groups.sessions]
-    present = metrics.present[metric, groups.sessions]
+    metric_index = metrics.names.index(by)  # 1
+    group_index = np.repeat(np.arange(len(groups.names)), groups.sizes)
+    value = metrics.value[metric_index, groups.sessions]
+    present = metrics.present[metric_index, groups.sessions]
     has_number = present & ~np.isnan(value)  # 2
     group_has_number = np.zeros(len(groups.names), bool)
-    group_has_number[group[has_number]] = True
-    rows = np.flatnonzero(has_number | (present & ~group_has_number[group]))
+    group_has_number[group_index[has_number]] = True
+    rows = np.flatnonzero(has_number | (present & ~group_has_number[group_index]))
     keys = -value[rows] if method == MAX else value[rows]  # 3
-    rows = rows[np.lexsort((keys, group[rows]))]
-    found, starts, sizes = np.unique(group[rows], return_index=True, return_counts=True)  # 4
+    rows = rows[np.lexsort((keys, group_index[rows]))]
+    found_groups, starts, sizes = np.unique(  # 4
+        group_index[rows], return_index=True, return_counts=True
+    )
     offsets = (sizes - 1) // 2 if method == MEDIAN else 0
-    chosen[found] = groups.sessions[rows[starts + offsets]]
+    chosen[found_groups] = groups.sessions[rows[starts + offsets]]
     return chosen
 
 

@@ -33,10 +33,10 @@ def download(
     hparams: Collection[str] | None,
     visible: Sequence[bool],
 ) -> Download:
-    """The visible columns of the chosen groups, which are given as indices.
+    """The visible columns of the groups with the indices `chosen`.
 
-    `visible` tells for each column whether it is visible, hyperparameters first; the columns after
-    the end of `visible` are not. A missing hyperparameter is "", a missing metric None. If
+    `visible` has an element for each hyperparameter, and then for each metric; columns after its
+    end are not visible. A missing hyperparameter is "", a missing metric None. If
     `hparams` is given, all other hyperparameters are treated as missing.
     """
     first = groups.first[chosen]
@@ -52,14 +52,14 @@ def download(
         columns.append(
             ["" if m else value for m, value in zip(is_missing, values.to_list(), strict=True)]
         )
-    metric_index = {name: i for i, name in enumerate(metrics.names)}
+    index_of = {name: i for i, name in enumerate(metrics.names)}
     for metric in compress(experiment.metrics, shown[len(experiment.hparams) :]):
-        if metric.name not in metric_index:
+        if metric.name not in index_of:
             continue
         header.append(metric.display_name or metric.name.tag)
-        i = metric_index[metric.name]
-        numbers = metrics.value[i, chosen].tolist()
-        present = (metrics.num_sessions[i, chosen] > 0).tolist()
+        metric_index = index_of[metric.name]
+        numbers = metrics.value[metric_index, chosen].tolist()
+        present = (metrics.num_sessions[metric_index, chosen] > 0).tolist()
         columns.append([v if p else None for p, v in zip(present, numbers, strict=True)])
     rows = list(zip(*columns, strict=True)) if columns else [()] * len(chosen)
     return Download(header, rows)

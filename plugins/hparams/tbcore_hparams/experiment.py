@@ -72,8 +72,8 @@ class Experiment(NamedTuple):
 def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     """Merges logged experiments, of which there must be at least one.
 
-    Some programs log an experiment in each session. Of the hyperparameters with the same name, the
-    first is used, and of the metrics with the same name as well.
+    Some programs log an experiment in each session. The first hyperparameter of each name is used,
+    and the first metric of each name.
     """
     hparams: dict[str, HParamInfo] = {}
     metrics: dict[MetricName, MetricInfo] = {}
@@ -103,10 +103,9 @@ def infer_experiment(
 ) -> Experiment:
     """An experiment with the hyperparameters of the sessions, sorted by name, and these metrics.
 
-    `columns` maps the name of each hyperparameter to its values in all sessions.
-
-    The strings of a hyperparameter are listed as its values if there are at most `max_choices`.
-    Without any hyperparameter, the experiment has no metrics either.
+    `columns` maps the name of each hyperparameter to its values in all sessions. The strings of a
+    hyperparameter are listed as its possible values if there are at most `max_choices`. Without any
+    hyperparameter, the experiment has no metrics either.
     """
     found = (_infer_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
@@ -153,13 +152,13 @@ def _infer_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | N
         return None
     numbers = np.unique(column.number[column.kind == NUMBER])
     if kinds <= {NUMBER, NONFINITE}:
-        others = np.unique(column.number[column.kind == NONFINITE])
+        nonfinite = np.unique(column.number[column.kind == NONFINITE])
         interval = (float(numbers[0]), float(numbers[-1])) if len(numbers) else None
         return HParamInfo(
             name,
             type=api_pb2.DATA_TYPE_FLOAT64,
             interval=interval,
-            differs=len(numbers) + len(others) > 1,
+            differs=len(numbers) + len(nonfinite) > 1,
         )
     bools = [value != 0 for value in np.unique(column.number[column.kind == BOOL]).tolist()]
     if kinds == {BOOL}:

@@ -52,10 +52,10 @@ class Sessions:
         self.status: NDArray[np.int32] = np.array([s.status for s in self.all], np.int32)
         self._group_names = sorted({session.group for session in self.all})
         index = {name: i for i, name in enumerate(self._group_names)}
-        self._group = np.array([index[session.group] for session in self.all], np.int64)
+        self._group_index = np.array([index[session.group] for session in self.all], np.int64)
 
     def hparam(self, name: str) -> Values:
-        """A hyperparameter of all sessions; all rows are missing if no session has it."""
+        """The column of a hyperparameter; all its rows are missing if no session has it."""
         column = self.hparams.get(name)
         return Values.all_missing(len(self.all)) if column is None else column
 
@@ -64,8 +64,8 @@ class Sessions:
         allowed = np.arange(len(self.all), dtype=np.int64)
         if statuses is not None:
             allowed = np.flatnonzero(np.isin(self.status, list(statuses)))
-        allowed = allowed[np.argsort(self._group[allowed], kind="stable")]
-        codes, starts = np.unique(self._group[allowed], return_index=True)
+        allowed = allowed[np.argsort(self._group_index[allowed], kind="stable")]
+        codes, starts = np.unique(self._group_index[allowed], return_index=True)
         return Groups(
             [self._group_names[code] for code in codes.tolist()],
             allowed,

@@ -54,7 +54,7 @@ class Metrics(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """The lowest and the highest values of metrics; of equal values, the first.
+    """The lowest and the highest values of metrics; the first one of equal values.
 
     NaN values are ignored unless all values of a metric are NaN.
     """

@@ -86,17 +86,17 @@ def _metric(name: MetricName, metrics: Aggregate) -> Values:
 def _passing(column: Column, rows: Rows, matcher: Matcher) -> Mask:
     """Whether each group passes the filter of the column; `rows` are indices of groups."""
     params = column.params
-    kind = params.WhichOneof("filter")
-    if kind is None and not params.exclude_missing_values:
+    filter_name = params.WhichOneof("filter")
+    if filter_name is None and not params.exclude_missing_values:
         return np.ones(len(rows), bool)
     values = column.values.take(rows)
     is_missing = values.is_missing
     passes = np.full(len(rows), not params.exclude_missing_values)
-    if kind is None:
+    if filter_name is None:
         passes[~is_missing] = True
         return passes
     present = np.flatnonzero(~is_missing)
-    passes[present] = _FILTERS[kind](params, values.take(present), matcher)
+    passes[present] = _FILTERS[filter_name](params, values.take(present), matcher)
     return passes
 
 

@@ -41,6 +41,7 @@ class Reader:
         self._max_choices = max_choices
         self._lock = threading.Lock()
         self._generation = -1
+        """Generation of the multiplexer at the last read."""
         self._instance = secrets.token_hex(4)
         """Random prefix of generations, so that different servers have different generations."""
         self._num_changes = 0
@@ -70,7 +71,7 @@ class Reader:
     def extremes(self, data: ExperimentData) -> Extremes:
         """The lowest and the highest values of all metrics in `data`.
 
-        The first call, and later calls for runs that have changed, read all points.
+        The first call reads all points; later calls read only those of runs that have changed.
         """
         sessions = [session.name for session in data.sessions.all]
         with self._extremes_lock:
@@ -81,8 +82,8 @@ class Reader:
                 runs, generations, lambda run: extreme_points(self._multiplexer, run)
             )
             lowest, highest = (
-                {run: points[which] for run, points in self._extremes.values.items()}
-                for which in (0, 1)
+                {run: pair[index] for run, pair in self._extremes.values.items()}
+                for index in (0, 1)
             )
         metrics = data.metrics.names
         return Extremes(collect(lowest, sessions, metrics), collect(highest, sessions, metrics))

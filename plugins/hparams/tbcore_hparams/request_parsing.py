@@ -33,26 +33,25 @@ compressed body of 1 MB can contain 5 million values.
 _AGGREGATIONS = {"avg": AVG, "min": MIN, "max": MAX, "median": MEDIAN}
 
 
-def parse_message(request: Request, kind: type[M]) -> M:
+def parse_message(request: Request, message_type: type[M]) -> M:
     """The message in the body of a POST request, or in the query parameter `request`.
 
     Raises BadRequestError if it is missing or invalid.
     """
+    name = message_type.DESCRIPTOR.name
     if request.method == "POST":
         text = request_body(request)
     else:
         text = required(request, "request").encode()
     if text.count(b",") > MAX_COMMAS:
-        raise BadRequestError(
-            f"too many values in the {kind.DESCRIPTOR.name}; expected at most about {MAX_COMMAS}"
-        )
+        raise BadRequestError(f"too many values in the {name}; expected at most about {MAX_COMMAS}")
     try:
-        found: M = json_format.Parse(text, kind())
+        found: M = json_format.Parse(text, message_type())
     except (json_format.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
         # json_format.Error covers most invalid messages, but not all.
         reason = " ".join(str(error).split())
         raise BadRequestError(
-            f"the request is not a valid {kind.DESCRIPTOR.name} in JSON: {reason[:300]}"
+            f"the request is not a valid {name} in JSON: {reason[:300]}"
         ) from None
     return found
 
@@ -80,8 +79,8 @@ def session_groups_request(request: Request) -> ListSessionGroupsRequest:
 def included_hparams(message: ListSessionGroupsRequest) -> set[str] | None:
     """Names of the hyperparameters to include in the response; None for all of them.
 
-    If no column of the request sets `include_in_result`, these are all. Otherwise they are the
-    columns of the request that set it to true or do not set it.
+    If any column of the request sets `include_in_result`, the names are those of the columns that
+    set it to true or do not set it.
     """
     if not any(params.HasField("include_in_result") for params in message.col_params):
         return None

@@ -48,20 +48,19 @@ def session_groups_json(
 ) -> bytes:
     """The message ListSessionGroupsResponse with the chosen groups, as JSON.
 
-    It contains the metrics in `metrics`, and the hyperparameters named in `hparams`; None for all.
+    It contains all metrics in `metrics`, and the hyperparameters in `hparams`, or all if None.
     """
     # 1. Make the cells of each hyperparameter and metric as text, column by column.
     # 2. Join them row by row with the other members of each group.
     first = groups.first[chosen]
-    columns = data.sessions.hparams
-    hparam_cells = [
+    hparam_cells = [  # 1
         _hparam_cells(name, column.take(first))
-        for name, column in columns.items()
+        for name, column in data.sessions.hparams.items()
         if hparams is None or name in hparams
     ]
     metric_cells = [
-        _metric_cells(name, *(column[chosen] for column in rows))
-        for name, *rows in zip(
+        _metric_cells(name, *(column[chosen] for column in columns))
+        for name, *columns in zip(
             metrics.names,
             metrics.num_sessions > 0,
             metrics.value,
@@ -70,7 +69,7 @@ def session_groups_json(
             strict=True,
         )
     ]
-    rows = zip(
+    rows = zip(  # 2
         [_text(groups.names[group]) for group in chosen.tolist()],
         _joined(hparam_cells, len(chosen)),
         _joined(metric_cells, len(chosen), metrics.rank[:, chosen]),
@@ -214,9 +213,7 @@ def _joined(
     rows: Iterable[Cells] = zip(*columns, strict=True) if columns else [()] * num_rows
     if rank is not None and (rank[1:] < rank[:-1]).any():
         order = np.argsort(rank, axis=0, kind="stable").T.tolist()
-        rows = (
-            [row[column] for column in columns_] for row, columns_ in zip(rows, order, strict=True)
-        )
+        rows = ([row[index] for index in indices] for row, indices in zip(rows, order, strict=True))
     return [",".join(filter(None, row)) for row in rows]
 
 

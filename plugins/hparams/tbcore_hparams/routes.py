@@ -39,9 +39,9 @@ class Selection(NamedTuple):
     """The result of a ListSessionGroupsRequest."""
 
     groups: Groups
-    """All groups."""
+    """All groups of sessions with an allowed status."""
     metrics: Aggregate
-    """Metrics of all groups."""
+    """Metrics of `groups`."""
     chosen: Rows
     """Indices of the groups in the response: those that pass all filters, sorted and sliced."""
     total_size: int
@@ -106,7 +106,7 @@ def make_routes(multiplexer: Multiplexer, samples: int, max_choices: int) -> lis
     def table(request: Request) -> Response:
         method = aggregation(request)
         has_extremes = one_of(request, "extremes", ("false", "true")) == "true"
-        # The metric `by` chooses the session that represents a group, by its value of this kind.
+        # Which value of the metric `by` chooses the session that represents a group.
         value_kind = one_of(request, "by", ("last", "lowest", "highest"))
         by = MetricName(optional(request, "group", ""), optional(request, "tag", ""))
         data = reader.read()

@@ -28,13 +28,13 @@ _TYPES = {
     frozenset({NUMBER, NONFINITE}): "number",
     frozenset({STRING}): "string",
 }
-"""Maps the kinds in a column to the column's type in the header, `mixed` for other kinds."""
+"""Maps the set of kinds in a column to the column's type in the header; others are `mixed`."""
 _TYPES_WITH_NUMBERS = ("number", "mixed")
 _DECLARED_TYPES: dict[int, str] = {
     api_pb2.DATA_TYPE_BOOL: "bool",
     api_pb2.DATA_TYPE_FLOAT64: "number",
 }
-"""Maps a declared type to the type in the header, `string` for other declared types."""
+"""Maps a declared type to the type in the header; others are `string`."""
 _STATUSES: dict[int, str] = {
     api_pb2.STATUS_SUCCESS: "success",
     api_pb2.STATUS_FAILURE: "failure",
@@ -96,8 +96,8 @@ def tables_of(
 ) -> list[Table]:
     """Two tables: the columns of groups, and the columns of sessions.
 
-    `extremes` maps the suffix of additional columns to their values: metrics of the sessions, and
-    metrics of the groups.
+    `extremes` maps the suffix of additional columns to (metrics of the sessions, metrics of the
+    groups), from which the columns are made.
     """
     by_group: Table = {}
     for i, info in enumerate(data.experiment.hparams):
@@ -150,13 +150,13 @@ def _without_numbers(column: Values) -> list[Any]:
 
 
 def _type_of(info: HParamInfo, column: Values) -> str:
-    """The type that all values have in common, or `mixed`; the declared type without values."""
+    """The type that all values share, or `mixed`; the declared type if there are no values."""
     kinds = frozenset(np.unique(column.kind).tolist()) - {MISSING, NULL}
     return _TYPES.get(kinds, "mixed") if kinds else _DECLARED_TYPES.get(info.type, "string")
 
 
 def _differs(column: Values) -> bool:
-    """Whether there is more than one distinct value. Numbers and booleans are never equal."""
+    """Whether there is more than one distinct value. A boolean never equals a number."""
     is_number = (column.kind == NUMBER) | (column.kind == NONFINITE)
     distinct = [
         np.unique(column.number[is_number]),

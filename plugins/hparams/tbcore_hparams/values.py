@@ -34,7 +34,7 @@ ABSENT: Final = object()
 """Marks a missing value in the input of `Values.from_objects`."""
 
 _KINDS = {bool: BOOL, float: NUMBER, str: STRING, type(None): NULL, type(ABSENT): MISSING}
-"""Maps the Python type of a value to its kind, OTHER for all other types."""
+"""Maps the Python type of a value to the value's kind; all other types are OTHER."""
 _NAN = float("nan")
 
 
@@ -49,7 +49,7 @@ def max_columns(num_rows: int) -> int:
 def limit_names(counts: Counter[Name], num_rows: int) -> set[Name]:
     """The names that get a column: all of them, or the most frequent ones if there are too many.
 
-    `counts` has the number of rows in which each name occurs.
+    `counts` maps each name to the number of rows in which it occurs.
     """
     return {name for name, _ in counts.most_common(max_columns(num_rows))}
 
@@ -58,7 +58,7 @@ class Values(NamedTuple):
     """A column with one value per row. All arrays have the shape (num_rows,)."""
 
     kind: NDArray[np.uint8]
-    """The type of each value: one of the constants above."""
+    """The kind of each value: one of the constants above."""
     number: NDArray[np.float64]
     """The value of BOOL (0 or 1), NUMBER and NONFINITE; NaN for other kinds."""
     code: NDArray[np.int32]
