@@ -46,10 +46,12 @@ _GROWTH = 4
 """Factor by which pieces become larger after a piece with many columns of a few rows each, since
 every column has a fixed cost."""
 PADDING_BYTES = 64
-"""Bytes in the buffer after its data, so that a word can be read at any offset of the data."""
+"""Number of bytes in the buffer after its data, so that a word can be read at any offset of the
+data."""
 
 _MAX_SMALL_BLOCKS = 4
-"""Maximum number of small blocks that are accepted in a file between two large blocks."""
+"""Maximum number of small blocks that are accepted in a file between two large blocks, which have
+`Tuning.min_large_block_records` or more."""
 _MAX_ATTEMPTS = 4
 """Maximum number of known cycles that are compared with the records of one round."""
 _MAX_ROW_TEMPLATES = 256
@@ -74,7 +76,7 @@ class _ColumnCounter:
         self.num_rows = self.num_columns = 0
 
     def is_wide(self, min_rows: int, rows_per_column: int) -> bool:
-        """Whether there are `min_rows` or more, but too few for `rows_per_column` on average."""
+        """Whether there are `min_rows` or more, but on average fewer than `rows_per_column`."""
         return min_rows <= self.num_rows < rows_per_column * self.num_columns
 
 
@@ -87,7 +89,7 @@ class Decoder:
     def __init__(self, *, fast: bool = True, tuning: Tuning | None = None) -> None:
         self.tuning = tuning = tuning or default_tuning()
         self.buffer = bytearray(tuning.piece_bytes + PADDING_BYTES)
-        """The caller fills it before `decode`, up to the last PADDING_BYTES."""
+        """The caller fills it before it calls `decode`, except for the last PADDING_BYTES."""
         self._growth = 1
         self._reference_counter, self._scalar_counter = _ColumnCounter(), _ColumnCounter()
         """Rows and columns of the current piece outside blocks."""
@@ -98,9 +100,9 @@ class Decoder:
         self._num_small_blocks = 0
         """Small blocks accepted in the current file since its last large block."""
         self._first_round_records = tuning.min_round_records
-        """Maximum number of records in the first round of a piece; more if no cycle was found."""
+        """Maximum number of records in a piece's first round. It rises while no cycle is found."""
         self._cycles: dict[int, tuple[NDArray[np.int64], int]] = {}
-        """Maps a layout number to the cycle that last contained it, and its index in that cycle."""
+        """Maps a layout number to the last cycle that had it, and to its index in that cycle."""
 
     def next_piece_bytes(self) -> int:
         """The maximum size of the next piece, in bytes. May replace the buffer by a larger one."""
@@ -131,9 +133,9 @@ class Decoder:
     ) -> Generator[DecodedItem, None, PieceEnd]:
         """Decodes the piece `buffer[:size]`; returns where the decoding ended.
 
-        The piece is at offset `base` of its file, and `at_end` says that the file ends with it.
-        Damaged records are skipped and added to `problems`. Decoding pauses when `is_enough`
-        returns true; it is only called where records are decoded one by one. Arrays in a decoded
+        The piece is at offset `base` of its file; `at_end` is true if the file ends with the piece.
+        Damaged records are skipped and added to `problems`. `is_enough` is only called where
+        records are decoded one by one; when it returns true, decoding pauses. Arrays in a decoded
         item are valid until the next decoded item is requested.
         """
         # Until the piece ends:
@@ -172,9 +174,9 @@ class Decoder:
             if has_torn_last_record:
                 frames = frames.first(len(frames.starts) - 1)
                 damaged = damaged[:-1]
-            numbers = np.full(len(frames.starts), -1, np.int64)
+            layout_numbers = np.full(len(frames.starts), -1, np.int64)
             position = yield from self._decode_frames(
-                frames, damaged, base, numbers, problems, is_enough
+                frames, damaged, base, layout_numbers, problems, is_enough
             )
             if position < frames.end:
                 return PieceEnd(position, "paused")
@@ -184,7 +186,7 @@ class Decoder:
                 return PieceEnd(position, "torn_last_record")
             if frames.stop != "limit":
                 return PieceEnd(position, frames.stop)
-            self._row_template = self._find_row_template(numbers)  # 4
+            self._row_template = self._find_row_template(layout_numbers)  # 4
             num_repeats = self._count_repeats(position, size)
             limit = min(limit * 4, self.tuning.max_round_records * self._growth)
             # The next records are probably just as irregular, even those of another file.
@@ -226,13 +228,13 @@ class Decoder:
             else 0
         )
 
-    def _find_row_template(self, numbers: NDArray[np.int64]) -> RowTemplate | None:
-        """The template of the cycle with which `numbers`, the layout numbers of a round, end."""
-        length = find_cycle(numbers) if self._is_fast else 0
+    def _find_row_template(self, layout_numbers: NDArray[np.int64]) -> RowTemplate | None:
+        """The template of the cycle at the end of a round, given by its layout numbers, if any."""
+        length = find_cycle(layout_numbers) if self._is_fast else 0
         if not length:
             return None
-        cycle = numbers[-length:]
-        self._cycles.update((number, (cycle, i)) for i, number in enumerate(cycle.tolist()))
+        cycle = layout_numbers[-length:]
+        self._cycles.update((number, (cycle, index)) for index, number in enumerate(cycle.tolist()))
         return self._row_template_for(cycle)
 
     def _row_template_for(self, cycle: NDArray[np.int64]) -> RowTemplate:
@@ -247,7 +249,7 @@ class Decoder:
         return self._row_templates[key]
 
     def _until_known_cycle(self, frames: Frames, size: int) -> tuple[Frames, int]:
-        """Looks in a round for a block of a cycle that is known, for example from another run.
+        """Looks in a round for a block whose cycle is known, for example from another run.
 
         If there is such a block, returns the frames before the block and the number of its
         repetitions; the cycle's template becomes the current one. Otherwise returns all frames and
@@ -267,8 +269,8 @@ class Decoder:
                 continue
             cycle, index = self._cycles[number]
             template = self._row_template_for(np.roll(cycle, -index))
-            # The frames of this round that come after the block will be found a second time. So a
-            # block is only accepted if it has about half of the frames from index i on.
+            # The round's frames from index i on will be found again, unless they are in the block.
+            # So a block is only accepted if it has at least about half of these frames.
             num_frames = len(frames.starts) - i
             min_repeats = max(self._min_block_records(), num_frames // 2) // len(cycle)
             num_repeats = template.count_repeats(self.buffer, start, size, min_repeats=min_repeats)
@@ -285,18 +287,18 @@ class Decoder:
         frames: Frames,
         damaged: NDArray[np.int64],
         base: int,
-        numbers: NDArray[np.int64],
+        layout_numbers: NDArray[np.int64],
         problems: list[Damage],
         is_enough: Callable[[], bool],
     ) -> Generator[DecodedItem, None, int]:
         """Decodes frames into batches, and into the control events between them.
 
-        Writes the layout number of each frame into `numbers`, or -1 for a frame without a layout.
-        Returns the offset after the last frame that was decoded.
+        Writes into `layout_numbers` the layout number of each frame, or -1 for a frame without a
+        layout. Returns the offset in the buffer after the last frame that was decoded.
         """
         # 1. Match known layouts.
         # 2. Decode references by their value headers.
-        # 3. Learn new layouts from the remaining records, and match the records that have them.
+        # 3. Learn new layouts from the remaining records, and match records with these layouts.
         # 4. Decode all other records by protobuf, one by one. Each control event ends a batch;
         #    `begin` is the index of the first frame of the current batch.
         matched: list[MatchedRecords] = []
@@ -307,16 +309,16 @@ class Decoder:
                 self._layout_cache, self._row_templates, self._cycles = LayoutCache(), {}, {}
             matched = self._layout_cache.match(*payloads)
             for group in matched:
-                numbers[group.indices] = group.layout_numbers
-        numbers[damaged] = -1
+                layout_numbers[group.indices] = group.layout_numbers
+        layout_numbers[damaged] = -1
         problems_found = [
             Damage(base + start, "payload checksum wrong")
             for start in frames.starts[damaged].tolist()
         ]
         builder = BatchBuilder()
         buffer = memoryview(self.buffer)
-        begin, end = 0, len(numbers)
-        undecoded = np.setdiff1d(np.flatnonzero(numbers < 0), damaged, assume_unique=True)
+        begin, end = 0, len(layout_numbers)
+        undecoded = np.setdiff1d(np.flatnonzero(layout_numbers < 0), damaged, assume_unique=True)
         references: References | None = None
         if self._is_fast and len(undecoded) >= self.tuning.min_records_to_batch:  # 2
             references = References.of(self.buffer, frames, undecoded, base)
@@ -324,9 +326,9 @@ class Decoder:
         if use_layouts:  # 3
             learnt = self._layout_cache.learn(*payloads, undecoded)
             for group in learnt:
-                numbers[group.indices] = group.layout_numbers
+                layout_numbers[group.indices] = group.layout_numbers
             matched += learnt
-            undecoded = undecoded[numbers[undecoded] < 0]
+            undecoded = undecoded[layout_numbers[undecoded] < 0]
         for i in undecoded.tolist():  # 4
             start, length = int(frames.starts[i]), int(frames.lengths[i])
             payload_end = start + HEADER_BYTES + length
@@ -342,7 +344,9 @@ class Decoder:
                     builder.add(event, base + start, length, crc)
             if control is not None:
                 for group in matched:
-                    self._add_matched(builder, group, numbers, frames.starts + base, begin, i)
+                    self._add_matched(
+                        builder, group, layout_numbers, frames.starts + base, begin, i
+                    )
                 if references is not None:
                     self._add_references(builder, references, begin, i)
                 yield from builder.batch()
@@ -353,12 +357,12 @@ class Decoder:
                 end = i + 1
                 break
         for group in matched:
-            self._add_matched(builder, group, numbers, frames.starts + base, begin, end)
+            self._add_matched(builder, group, layout_numbers, frames.starts + base, begin, end)
         if references is not None:
             self._add_references(builder, references, begin, end)
             self._reference_counter.num_rows += len(references.indices)
         yield from builder.batch()
-        position = int(frames.starts[end]) if end < len(numbers) else frames.end
+        position = int(frames.starts[end]) if end < len(layout_numbers) else frames.end
         problems.extend(d for d in sorted(problems_found) if d.offset < base + position)
         return position
 
@@ -374,35 +378,38 @@ class Decoder:
         self,
         builder: BatchBuilder,
         group: MatchedRecords,
-        numbers: NDArray[np.int64],
+        layout_numbers: NDArray[np.int64],
         offsets: NDArray[np.int64],
         begin: int,
         end: int,
     ) -> None:
-        """Adds the undamaged records of `group` whose frame index is in `range(begin, end)`."""
+        """Adds the undamaged records of `group` whose frame index is in `range(begin, end)`.
+
+        `layout_numbers` and `offsets` have the layout number and file offset of each frame.
+        """
         # 1. Pick the records, by frame index. Damaged ones have the layout number -1.
         # 2. Sort them by layout, so that the rows of a layout are a slice, in file order.
         # 3. Decode wall times, steps and values of all these records at once.
         # 4. Add a column for each value of each layout.
         first, after = np.searchsorted(group.indices, (begin, end)).tolist()  # 1
         picked: NDArray[np.int64] | slice
-        picked = np.arange(first, after)[numbers[group.indices[first:after]] >= 0]
+        picked = np.arange(first, after)[layout_numbers[group.indices[first:after]] >= 0]
         if not len(picked):
             return
         # 2. Layout numbers of 16 bits are used, because numpy sorts these in linear time.
-        layout_numbers = group.layout_numbers[picked].astype(np.uint16)
-        if (layout_numbers != layout_numbers[0]).any():
-            order = np.argsort(layout_numbers, kind="stable")
-            picked, layout_numbers = picked[order], layout_numbers[order]
-        elif len(picked) == len(group.rows):
+        picked_numbers = group.layout_numbers[picked].astype(np.uint16)
+        if (picked_numbers != picked_numbers[0]).any():
+            order = np.argsort(picked_numbers, kind="stable")
+            picked, picked_numbers = picked[order], picked_numbers[order]
+        elif len(picked) == len(group.indices):
             picked = slice(None)
         wall_times, steps, values = group.columns(picked)  # 3
         positions = offsets[group.indices[picked]]
-        cuts = np.flatnonzero(np.diff(layout_numbers)) + 1
+        cuts = np.flatnonzero(np.diff(picked_numbers)) + 1
         self._scalar_counter.num_rows += len(steps) * len(values)
         self._scalar_counter.num_columns += (len(cuts) + 1) * len(values)
         for first, after in pairwise([0, *cuts.tolist(), len(steps)]):
-            layout = self._layout_cache.layouts[int(layout_numbers[first])]
+            layout = self._layout_cache.layouts[int(picked_numbers[first])]
             rows = slice(first, after)  # 4
             for index, slot in enumerate(layout.slots):
                 metadata = None

@@ -11,7 +11,7 @@ The *field offsets* of such a payload say where the wall time, the step and the 
 metadata of each value. Bits are compared, not bytes, because each byte of a step has both constant
 and variable bits: the top bit says whether another byte follows, and the other seven vary. A record
 matches a layout if its constant bits are equal to the layout's; wall time, step and values are then
-read from its variable bits, with the same result as by protobuf.
+read from its variable bits, with the same result as protobuf.
 
 The *size* of a record is its payload length together with the width of its step. A *group* has all
 layouts with the same field offsets. Records of one size may belong to several groups.
@@ -37,8 +37,7 @@ MAX_STEP_WIDTH = 8
 """Maximum width of a step in a layout, in bytes. A step of up to this width can be read as one
 word; wider steps are rare."""
 MAX_LENGTH = 4088
-"""Maximum length of a payload with a layout, in bytes. A merged summary of a hundred scalars has
-3,000."""
+"""Maximum length of a payload with a layout, in bytes. A summary of a hundred scalars has 3,000."""
 MAX_LAYOUTS = 1 << 14
 """Maximum number of layouts. When there are more, all are dropped: the records of such a log do not
 repeat."""
@@ -88,6 +87,7 @@ class FieldOffsets(NamedTuple):
     """Where the wall time, the step and the values of a payload are."""
 
     length: int
+    """Length of the payload in bytes."""
     step_width: int
     """Length of the step's varint in bytes; 0 if the varint is missing, which means step 0."""
     values: tuple[tuple[int, str], ...]
@@ -220,9 +220,9 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
     if (1, 0) not in fields:
         raise _NoLayoutError
     data_type, _ = wire.varint(payload, fields.pop((1, 0))[0])
-    fields.pop((3, 0), None)
+    fields.pop((3, 0), None)  # version
     for dim in wire.fields(payload, *fields.pop((2, 2), (0, 0))):
-        if dim[:2] != (2, 2) or payload[dim.begin : dim.end] != b"\x08\x01":
+        if dim[:2] != (2, 2) or payload[dim.begin : dim.end] != b"\x08\x01":  # not size 1
             raise _NoLayoutError
     if len(fields) != 1:
         raise _NoLayoutError
@@ -241,7 +241,7 @@ def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:
 
 
 def _unique_fields(payload: bytes, begin: int, end: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """Begin and end of each field of a message, by field number and wire type.
+    """Maps number and wire type of each field of a message to begin and end of its content.
 
     Raises _NoLayoutError if a field repeats.
     """
@@ -295,36 +295,36 @@ class _LayoutGroup:
             self._layout_number_by_bits.setdefault(bits, layout_number)
 
     def match_one(self, bits: int) -> int | None:
-        """The layout number of the layout that one payload matches; None if it matches none.
+        """The number of the layout that one payload matches; None if it matches none.
 
         `bits` is the payload as one little-endian integer.
         """
         return self._layout_number_by_bits.get(bits & self._mask_bits)
 
-    def repeated(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Finds sets of equal rows; returns the index of the first row of each set, ascending.
+    def repeated(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Finds sets of equal payloads; returns the index of each set's first payload, ascending.
 
-        Rows are equal if they have the same bits where layouts of this group have constant bits.
-        Sets with too few rows are left out. The rows need not belong to this group: the caller
-        finds out by learning a layout from them.
+        Payloads are equal if they have the same bits where layouts of this group have constant
+        bits. Sets with too few payloads are left out. A set may belong to another group: the caller
+        finds out by learning a layout from a payload of the set.
         """
-        hashes = self._hash(rows & self._mask)
+        hashes = self._hash(words & self._mask)
         _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
         return np.sort(first[counts >= _MIN_REPEATS])
 
-    def match(self, rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The layout number of the layout that each row matches; -1 for a row that matches none."""
+    def match(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The number of the layout that each payload matches; -1 if a payload matches none."""
         if not len(self._layout_numbers):
-            return np.full(len(rows), -1, np.int64)
-        constants = rows & self._mask
+            return np.full(len(words), -1, np.int64)
+        constants = words & self._mask
         if len(self._layout_numbers) == 1:
             equal = constants == self._constants[0]
             hit = True if equal.all() else equal.all(axis=1)
-            return np.where(hit, np.full(len(rows), self._layout_numbers[0]), -1)
+            return np.where(hit, np.full(len(words), self._layout_numbers[0]), -1)
         hashes = self._hash(constants)
         found = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         equal = self._constants[found] == constants
-        # Nearly always all rows match, and checking them together is faster than one by one.
+        # Nearly always all payloads match, and checking them together is faster than one by one.
         if equal.all():
             return self._layout_numbers[found]
         return np.where(equal.all(axis=1), self._layout_numbers[found], -1)
@@ -334,10 +334,11 @@ class _LayoutGroup:
         return hashes
 
 
-def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Rows of bytes as rows of 64-bit words, padded with zero bytes."""
-    padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
-    padded[:, : rows.shape[1]] = rows
+def _as_words(payloads: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Payloads of equal length as 64-bit words, padded with zero bytes; one payload in each row."""
+    num_payloads, length = payloads.shape
+    padded = np.zeros((num_payloads, -(-length // 8) * 8), np.uint8)
+    padded[:, :length] = payloads
     return padded.view("<u8")
 
 
@@ -349,7 +350,7 @@ class MatchedRecords(NamedTuple):
     """Indices of the records, ascending."""
     layout_numbers: NDArray[np.int64]
     """Layout number of each record: the index of its layout in `LayoutCache.layouts`."""
-    rows: NDArray[np.uint64]
+    words: NDArray[np.uint64]
     """The payloads as little-endian words, shape (num_records, num_words)."""
 
     def columns(
@@ -359,7 +360,7 @@ class MatchedRecords(NamedTuple):
 
         There is one array of values for each slot of the layouts.
         """
-        words = self.rows[picked]
+        words = self.words[picked]
         data = words.view(np.uint8)
         if self.offsets.step_width:
             # The eight bytes from STEP_OFFSET on: six of word 1, and two of word 2.
@@ -386,14 +387,14 @@ class LayoutCache:
         self._groups_of_size: dict[_Size, dict[FieldOffsets, _LayoutGroup]] = {}
         """Maps a size to the groups of this size, each under its field offsets."""
         self._failures: dict[_Size, int] = {}
-        """Maps a size to the number of failed attempts, as counted for `_MAX_FAILURES`."""
+        """Maps a size to its number of failed attempts: see `_MAX_FAILURES`."""
 
     def is_full(self) -> bool:
         """Whether there are so many layouts that the cache should be replaced by an empty one."""
         return len(self.layouts) > MAX_LAYOUTS
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
-        """The layout number of the layout that one payload matches; None if it matches none."""
+        """The number of the layout that one payload matches; None if it matches none."""
         if not _MIN_LENGTH <= len(payload) <= MAX_LENGTH:
             return None
         width = 0
@@ -414,14 +415,14 @@ class LayoutCache:
     ) -> list[MatchedRecords]:
         """Finds the payloads that match a known layout.
 
-        `begins` and `lengths` are the offsets in the buffer, and the lengths, of all payloads.
+        `begins` and `lengths` have the offset in the buffer and the length of each payload.
         """
         found: list[MatchedRecords] = []
         for size, members in self._by_size(buffer, begins, lengths):
             groups = self._groups_of_size.get(size)
             if groups:
-                rows = _gathered(buffer, begins[members], size.length)
-                found.extend(_matched(groups.values(), members, rows))
+                words = _gathered(buffer, begins[members], size.length)
+                found.extend(_matched(groups.values(), members, words))
         return found
 
     def learn(
@@ -442,8 +443,8 @@ class LayoutCache:
             if len(indices) < _MIN_REPEATS or is_hopeless or len(groups) >= _MAX_GROUPS:
                 continue
             members = picked[indices]
-            rows = _gathered(buffer, begins[members], size.length)
-            found.extend(self._learn_size(members, rows, size))
+            words = _gathered(buffer, begins[members], size.length)
+            found.extend(self._learn_size(members, words, size))
         return found
 
     def _by_size(
@@ -469,18 +470,18 @@ class LayoutCache:
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Width of each payload's step; above MAX_STEP_WIDTH if no layout is possible."""
-        # 1. In the word at the step, the varint ends at the lowest byte whose top bit is 0. `ends`
-        #    has the top bit set for every such byte, `lowest` only for the lowest.
+        # 1. In the word at the step, the varint ends at the lowest byte whose top bit is 0.
+        #    `end_bits` has the top bit set for every such byte, `lowest` only for the lowest.
         # 2. The width is the index of the lowest such byte plus 1.
         # 3. Correct the widths of payloads without a step, and of payloads that cannot have a
         #    layout.
         # A word may extend beyond a short payload; there are PADDING_BYTES after the data.
         words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
-        ends = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)  # 1
-        lowest = ends & (~ends + np.uint64(1))
+        end_bits = ~words[begins + STEP_OFFSET] & np.uint64(0x8080808080808080)  # 1
+        lowest = end_bits & (~end_bits + np.uint64(1))
         thresholds = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
         widths = np.searchsorted(thresholds, lowest) + 1  # 2
-        widths[ends == 0] = MAX_STEP_WIDTH + 1
+        widths[end_bits == 0] = MAX_STEP_WIDTH + 1
         data = np.frombuffer(buffer, np.uint8)
         widths[data[begins + 9] != 0x10] = 0  # 3
         impossible = (data[begins] != 0x09) | (lengths < _MIN_LENGTH) | (lengths > MAX_LENGTH)
@@ -488,85 +489,86 @@ class LayoutCache:
         return widths
 
     def _learn_size(
-        self, members: NDArray[np.int64], rows: NDArray[np.uint64], size: _Size
+        self, members: NDArray[np.int64], words: NDArray[np.uint64], size: _Size
     ) -> Iterator[MatchedRecords]:
-        """Learns layouts from records of one size; yields the records that match them.
+        """Learns layouts from records of one size; yields the records that match these layouts.
 
-        `members` are the indices of the records, `rows` their payloads as words.
+        `members` has the indices of the records, `words` their payloads.
         """
         # 1. If no group remains to be tried, learn from the first untried record. If its field
         #    offsets are new, make a group for them; if not, the attempt has failed.
         # 2. Try a group: find sets of records that are equal in the constant bits of this group,
         #    learn from one record of each set, and collect the layouts by their field offsets.
         # 3. Match all records with the new layouts, and continue with the unmatched records.
-        # Step 2 skips records that it, or a failed attempt, already learnt from. The record that
-        # founds a group may be learnt from once more.
+        # Step 2 skips records that step 2, or a failed attempt of step 1, has tried already. It may
+        # try the record for which step 1 made a group once more.
         groups = self._groups_of_size.setdefault(size, {})
         failures = self._failures.get(size, 0)
-        is_untried = np.ones(len(rows), np.bool_)
+        is_untried = np.ones(len(words), np.bool_)
         to_try = list(groups.values())
-        while len(rows) >= _MIN_REPEATS and not self.is_full():
+        while len(words) >= _MIN_REPEATS and not self.is_full():
             if not to_try:  # 1
                 if failures >= _MAX_FAILURES or not is_untried.any():
                     break
                 first = int(is_untried.argmax())
-                layout = learn(rows[first].tobytes()[: size.length])
+                layout = learn(words[first].tobytes()[: size.length])
                 if layout is None or not _add_group(groups, layout.offsets, to_try):
                     is_untried[first] = False
                     failures += 1
                 continue
-            repeated = to_try.pop().repeated(rows)  # 2
+            repeated = to_try.pop().repeated(words)  # 2
             repeated = repeated[is_untried[repeated]]
             is_untried[repeated] = False
             learnt: dict[FieldOffsets, list[Layout]] = {}
-            for row in rows[repeated]:
-                layout = learn(row.tobytes()[: size.length])
+            for payload in words[repeated]:
+                layout = learn(payload.tobytes()[: size.length])
                 if layout is not None:
                     _add_group(groups, layout.offsets, to_try)
                     learnt.setdefault(layout.offsets, []).append(layout)
             for group in [groups[offsets] for offsets in learnt if offsets in groups]:  # 3
                 group.add([layout.payload for layout in learnt[group.offsets]], len(self.layouts))
                 self.layouts += learnt[group.offsets]
-                layout_numbers = group.match(rows)
+                layout_numbers = group.match(words)
                 hit = layout_numbers >= 0
-                yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], rows[hit])
-                members, rows, is_untried = members[~hit], rows[~hit], is_untried[~hit]
+                yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], words[hit])
+                members, words, is_untried = members[~hit], words[~hit], is_untried[~hit]
         self._failures[size] = failures
 
 
 def _gathered(buffer: bytearray, begins: NDArray[np.int64], length: int) -> NDArray[np.uint64]:
-    """Payloads of one length as rows of words, padded with zero bytes."""
-    size = -(-length // 8) * 8
+    """Payloads of one length as words, padded with zero bytes; one payload in each row."""
+    num_words = -(-length // 8)
+    size = num_words * 8
     # View the buffer as one `size`-byte element at each byte offset; indexing it with `begins` then
     # copies all payloads at once.
     elements = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
-    rows = elements[begins].view("<u8").reshape(len(begins), size // 8)
+    words = elements[begins].view("<u8").reshape(len(begins), num_words)
     if length % 8:  # Clear the bytes after the payloads.
-        rows[:, -1] &= FIRST_BYTES_MASKS[length % 8]
-    return rows
+        words[:, -1] &= FIRST_BYTES_MASKS[length % 8]
+    return words
 
 
 def _matched(
-    groups: Iterable[_LayoutGroup], members: NDArray[np.int64], rows: NDArray[np.uint64]
+    groups: Iterable[_LayoutGroup], members: NDArray[np.int64], words: NDArray[np.uint64]
 ) -> Iterator[MatchedRecords]:
     """Matches records of one size with one group after the other; yields the matching records."""
     for group in groups:
-        layout_numbers = group.match(rows)
+        layout_numbers = group.match(words)
         hit = layout_numbers >= 0
         if hit.all():
-            yield MatchedRecords(group.offsets, members, layout_numbers, rows)
+            yield MatchedRecords(group.offsets, members, layout_numbers, words)
             return
         if hit.any():
-            yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], rows[hit])
-            members, rows = members[~hit], rows[~hit]
+            yield MatchedRecords(group.offsets, members[hit], layout_numbers[hit], words[hit])
+            members, words = members[~hit], words[~hit]
 
 
 def _add_group(
     groups: dict[FieldOffsets, _LayoutGroup], offsets: FieldOffsets, to_try: list[_LayoutGroup]
 ) -> bool:
-    """Adds the group with these field offsets to `groups` and to `to_try`.
+    """Adds a new group with these field offsets to `groups` and to `to_try`.
 
-    Returns False, and adds nothing, if the group is known or if there are too many groups.
+    Returns False, and adds nothing, if there is such a group already or if there are too many.
     """
     if offsets in groups or len(groups) >= _MAX_GROUPS:
         return False

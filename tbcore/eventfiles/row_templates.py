@@ -45,19 +45,20 @@ INTACT_BYTES = 64
 """Number of bytes at the end of a block that are not overwritten: a fingerprint covers them."""
 
 
-def find_cycle(numbers: NDArray[np.int64]) -> int:
+def find_cycle(layout_numbers: NDArray[np.int64]) -> int:
     """Number of records in the shortest cycle that occurs twice in succession at the end.
 
-    `numbers` has the layout number of each record, or -1 for a record without a layout. Returns 0
-    if there is no such cycle.
+    `layout_numbers` has the layout number of each record, or -1 for a record without a layout.
+    Returns 0 if there is no such cycle.
     """
-    longest = min(len(numbers) // 2, MAX_CYCLE_RECORDS)
-    if not longest or numbers[-1] < 0:
+    longest = min(len(layout_numbers) // 2, MAX_CYCLE_RECORDS)
+    if not longest or layout_numbers[-1] < 0:
         return 0
-    recent = numbers[-longest - 1 : -1][::-1]
-    for length in (np.flatnonzero(recent == numbers[-1]) + 1).tolist():
-        cycle = numbers[-length:]
-        if (cycle >= 0).all() and np.array_equal(cycle, numbers[-2 * length : -length]):
+    # The last layout number also ends the previous repetition: try each earlier place that has it.
+    recent = layout_numbers[-longest - 1 : -1][::-1]
+    for length in (np.flatnonzero(recent == layout_numbers[-1]) + 1).tolist():
+        cycle = layout_numbers[-length:]
+        if (cycle >= 0).all() and np.array_equal(cycle, layout_numbers[-2 * length : -length]):
             return int(length)
     return 0
 
@@ -65,16 +66,21 @@ def find_cycle(numbers: NDArray[np.int64]) -> int:
 class _ValueLocation(NamedTuple):
     """Where one value of a cycle is. Offsets are in bytes from the start of the repetition."""
 
-    record: int
+    record_offset: int
     """Offset of the record that holds the value."""
     value_index: int
     """Index of the value in its event."""
-    value: int
-    """Offset of the number that the value is."""
+    number_offset: int
+    """Offset of the number."""
     dtype: str
     """Type of the number in the file."""
     step_width: int
     """Number of bytes in the varint of the event's step; 0 if the event has no step field."""
+
+    @property
+    def position(self) -> int:
+        """Position of the value, in a file that begins with the repetition."""
+        return self.record_offset + self.value_index
 
 
 class _TemplateColumn(NamedTuple):
@@ -111,8 +117,9 @@ class RowTemplate:
             for index, (slot, (offset, dtype)) in enumerate(
                 zip(layout.slots, layout.offsets.values, strict=True)
             ):
-                value = start + HEADER_BYTES + offset
-                location = _ValueLocation(start, index, value, dtype, layout.offsets.step_width)
+                location = _ValueLocation(
+                    start, index, start + HEADER_BYTES + offset, dtype, layout.offsets.step_width
+                )
                 column = columns.setdefault(
                     (slot.tag, slot.field), _TemplateColumn(slot.tag, slot.field, None, [])
                 )
@@ -127,7 +134,7 @@ class RowTemplate:
         """Number of records in one repetition of the cycle."""
         self._columns = list(columns.values())
         self._tile_repeats = max(1, tuning.compare_tile_bytes // start)
-        """How often `_template` and `_mask` repeat the cycle: so many are compared as one."""
+        """Number of repetitions in `_template` and `_mask`, which are compared as one tile."""
         self._template = np.tile(np.concatenate(constants), self._tile_repeats)
         self._mask = np.tile(np.concatenate(masks), self._tile_repeats)
 
@@ -159,7 +166,7 @@ class RowTemplate:
         done = 0
         while done < num_repeats:
             # Compare the first repetition alone. If it matches, the next ones probably match too:
-            # compare whole slices.
+            # compare slices of whole tiles.
             count = min(slice_repeats if done else 1, num_repeats - done)
             if count > self._tile_repeats:
                 count -= count % self._tile_repeats
@@ -171,7 +178,7 @@ class RowTemplate:
         return done
 
     def _compare(self, data: NDArray[np.uint8], difference: NDArray[np.uint8]) -> int | None:
-        """Offset of the first byte of `data` in which a constant bit is not that of the template.
+        """Offset of the first byte of `data` with a constant bit that differs from the template's.
 
         Returns None if there is no such byte. `difference` is memory for the comparison.
         """
@@ -195,13 +202,13 @@ class RowTemplate:
             end = start + num_repeats * cycle_bytes
             fields = [
                 ChecksumFields(
-                    slice(start + record + 8, end, cycle_bytes),
-                    slice(start + record + HEADER_BYTES + length, end, cycle_bytes),
+                    slice(start + offset + 8, end, cycle_bytes),
+                    slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
                     np.uint32(masked_length_crc(length)),
                     np.uint32(raw_length_crc(length)),
                     np.uint32(init_contribution(length)),
                 )
-                for record, length in self._records
+                for offset, length in self._records
             ]
             slice_repeats = max(1, self._tuning.check_slice_bytes // cycle_bytes)
             bounds = [*range(start, end, slice_repeats * cycle_bytes), end]
@@ -247,30 +254,27 @@ class RowTemplate:
         parts = [
             self._columns_at(location, buffer, start, num_repeats) for location in column.locations
         ]
-        firsts = [
-            base + start + location.record + location.value_index for location in column.locations
-        ]
+        first_positions = [base + start + location.position for location in column.locations]
         if len(parts) == 1:
             step, wall_time, value = parts[0]
-            positions = range(
-                firsts[0], firsts[0] + num_repeats * self.cycle_bytes, self.cycle_bytes
-            )
+            [first] = first_positions
+            positions = range(first, first + num_repeats * self.cycle_bytes, self.cycle_bytes)
         else:
             # The tag has several values in each repetition. Keep all values in file order.
             step, wall_time, value = (np.stack(c, axis=1).ravel() for c in zip(*parts, strict=True))
             repeats = np.arange(num_repeats, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
-            positions = (repeats + np.array(firsts, np.int64)).ravel()
+            positions = (repeats + np.array(first_positions, np.int64)).ravel()
         metadata = None
         if column.metadata:
             location, data = column.metadata
-            metadata = FirstMetadata(base + start + location.record + location.value_index, data)
+            metadata = FirstMetadata(base + start + location.position, data)
         return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
 
     def _columns_at(
         self, location: _ValueLocation, buffer: bytearray, start: int, num_repeats: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
         """Steps, wall times and values at one location: three arrays of shape (num_repeats,)."""
-        payload = start + location.record + HEADER_BYTES
+        payload = start + location.record_offset + HEADER_BYTES
         wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
         width = location.step_width
         if width:
@@ -279,5 +283,5 @@ class RowTemplate:
             step = decode_steps(words, width)
         else:
             step = np.zeros(num_repeats, np.int64)
-        value = self._strided(buffer, location.dtype, start + location.value, num_repeats)
+        value = self._strided(buffer, location.dtype, start + location.number_offset, num_repeats)
         return step, wall_time, as_value_column(value)
