@@ -2,9 +2,9 @@
 
 Rows that the job wrote after the checkpoint are orphaned once the job writes the same steps again.
 In event files of version 2, a session log with status START marks each restart; `RunData` handles
-these files. Older files show a restart only by steps that go back: if a summary's step is below the
-most recent step, earlier rows of the summary's tags are orphaned if their step is the summary's or
-a higher one. For older files, this module finds the orphaned rows of a whole batch at once.
+these files. Older files show a restart only by steps that go back: if the step S of a summary is
+below the most recent step, earlier rows of the summary's tags are orphaned if their step is S or
+above. For older files, this module finds the orphaned rows of a whole batch at once.
 """
 
 from __future__ import annotations
@@ -70,33 +70,32 @@ def find_orphaned_rows(
         return OrphanedRows(limits, kept_masks, most_recent_step)
 
     # 3.
-    tag_numbers = {
-        tag: tag_number for tag_number, tag in enumerate({column.tag for column in columns})
-    }
-    tag_number_of_entry = np.full(len(step), -1, np.int64)
+    tag_indices = {tag: index for index, tag in enumerate({column.tag for column in columns})}
     lengths = [len(column.step) for column in columns]
-    tag_number_of_entry[:num_rows] = np.repeat(
-        [tag_numbers[column.tag] for column in columns], lengths
+    tag_index_by_number = np.full(len(step), -1, np.int64)  # -1 for bare events.
+    tag_index_by_number[:num_rows] = np.repeat(
+        [tag_indices[column.tag] for column in columns], lengths
     )
-    tag_number_of_entry = tag_number_of_entry[entries.number]
-    by_tag = np.argsort(tag_number_of_entry, kind="stable")
-    sorted_tag_numbers = tag_number_of_entry[by_tag]
+    tag_index_of_entry = tag_index_by_number[entries.number]
+    by_tag = np.argsort(tag_index_of_entry, kind="stable")
+    sorted_tag_indices = tag_index_of_entry[by_tag]
     # 4.
     is_kept = np.ones(num_rows, np.bool_)
-    for tag in {columns[c].tag for c in _columns_of(entries.number[is_restart], lengths)}:
-        tag_number = tag_numbers[tag]
-        start, stop = np.searchsorted(sorted_tag_numbers, (tag_number, tag_number + 1)).tolist()
-        rows = by_tag[start:stop]
-        is_kept[entries.number[rows]] = _rows_kept(
-            step[rows], is_restart[rows], entries.event_number[rows]
+    for tag in {columns[i].tag for i in _column_indices(entries.number[is_restart], lengths)}:
+        tag_index = tag_indices[tag]
+        start, stop = np.searchsorted(sorted_tag_indices, (tag_index, tag_index + 1)).tolist()
+        of_tag = by_tag[start:stop]
+        is_kept[entries.number[of_tag]] = _kept_mask(
+            step[of_tag], is_restart[of_tag], entries.event_number[of_tag]
         )
-        limits[tag] = int(step[rows][is_restart[rows]].min())
+        limits[tag] = int(step[of_tag][is_restart[of_tag]].min())
     # 5.
     start = 0
-    for index, column in enumerate(columns):
+    for column_index, column in enumerate(columns):
+        stop = start + lengths[column_index]
         if column.tag in limits:
-            kept_masks[index] = is_kept[start : start + lengths[index]]
-        start += lengths[index]
+            kept_masks[column_index] = is_kept[start:stop]
+        start = stop
     return OrphanedRows(limits, kept_masks, most_recent_step)
 
 
@@ -119,7 +118,7 @@ class _Entries(NamedTuple):
     event_number: NDArray[np.int64]
     """The number of the event that each entry belongs to, ascending from 0."""
     is_summary: NDArray[np.bool_]
-    """Whether this event is a summary."""
+    """Whether the event of each entry is a summary."""
 
 
 def _in_file_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent]) -> _Entries:
@@ -162,16 +161,16 @@ def _most_recent_steps(entries: _Entries, most_recent_step: int) -> tuple[NDArra
     return before, int(highest[-1])
 
 
-def _columns_of(rows: NDArray[np.int64], lengths: Sequence[int]) -> list[int]:
-    """The distinct indexes of the columns to which the rows with these numbers belong."""
-    indexes = np.searchsorted(np.cumsum(lengths), rows, side="right")
-    return list(np.unique(indexes).tolist())
+def _column_indices(numbers: NDArray[np.int64], lengths: Sequence[int]) -> list[int]:
+    """The distinct indices of the columns with these rows, given as numbers of entries."""
+    indices = np.searchsorted(np.cumsum(lengths), numbers, side="right")
+    return list(np.unique(indices).tolist())
 
 
-def _rows_kept(
+def _kept_mask(
     step: NDArray[np.int64], is_restart: NDArray[np.bool_], event_number: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """A mask that is true for the rows of one tag that are not orphaned by a later event.
+    """A mask that is true for those rows of one tag that are not orphaned by a later event.
 
     No row is orphaned by a row of the same event.
     """

@@ -76,12 +76,12 @@ class RunData:
         self._view = _EMPTY_RUN
         """The view of the last commit."""
         self._tag_index = self._view.tag_index
-        """Replaced whenever a tag or a kind is added."""
+        """The TagIndex of the next view, replaced whenever a tag or a kind is added."""
         self._tags: Mapping[str, TagView] = {}
         self._files: list[FileRef] = []
         self._first_event_time: float | None = None
         self._last_event_times: dict[int, float] = {}
-        """Wall time of the last event of each file, by file index."""
+        """Maps the index of each file to the wall time of its last event."""
         self._nonfinite: set[str] = set()
         """Tags with scalars that are NaN or infinite."""
         self._nonfinite_in_order: tuple[str, ...] = ()
@@ -96,17 +96,17 @@ class RunData:
         self._version: float | None = None
         """The last version that any file stated. It applies to files that state no version."""
         self._versions: dict[int, float] = {}
-        """The last version that each file states, by file index."""
+        """Maps the index of each file that states a version to the last version that it states."""
         self._most_recent_step = -1
         """In files older than version 2, the step to compare the next summary's step with."""
         self._has_started = False
         """Whether there was a START."""
         self._highest_step_by_tag: dict[str, int] = {}
-        """The highest step of the rows that a START may drop, by tag."""
+        """Maps each tag to the highest step of its rows that a START may drop."""
         self._highest_step = _NO_STEP
         """The maximum of `_highest_step_by_tag`."""
         self._tags_to_remeasure: set[str] | None = None
-        """Tags whose highest step must be determined again, since they changed; None before the
+        """Tags that changed, so that their highest steps must be determined again; None before the
         first START that may drop rows."""
         self._bytes_before = self._bytes_total = 0
         """The arguments of `set_expected_size`."""
@@ -207,12 +207,12 @@ class RunData:
         spare_share = self._spare_share(
             max(int(columns[0].position[-1]), int(columns[-1].position[-1]))
         )
-        indexes_by_tag: dict[str, list[int]] = {}  # 4.
+        indices_by_tag: dict[str, list[int]] = {}  # 4.
         for index, column in enumerate(columns):
-            indexes_by_tag.setdefault(column.tag, []).append(index)
-        for tag, indexes in indexes_by_tag.items():
-            tag_columns = [columns[index] for index in indexes]
-            tag_masks = [kept_masks[index] for index in indexes]
+            indices_by_tag.setdefault(column.tag, []).append(index)
+        for tag, indices in indices_by_tag.items():
+            tag_columns = [columns[index] for index in indices]
+            tag_masks = [kept_masks[index] for index in indices]
             self._append_columns(tag, tag_columns, tag_masks, file_index, spare_share)
 
     # -- views ---------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class RunData:
         for tag in self._tags_to_remeasure:
             all_series = self._tags[tag].series
             steps = [s.highest_step() for s in all_series if s.kind.field not in GRAPH_FIELDS]
-            known = [step for step in steps if step is not None]
+            known = [highest for highest in steps if highest is not None]
             self._highest_step_by_tag[tag] = max(known, default=_NO_STEP)
         if self._tags_to_remeasure:
             self._highest_step = max(self._highest_step_by_tag.values())
@@ -357,7 +357,7 @@ class RunData:
             self._nonfinite.discard(tag)
 
     def _downsampled(self, series: Series) -> Series:
-        """A scalar series limited to `max_points` rows; other series as they are."""
+        """The series, limited to `max_points` rows if it is a scalar series."""
         if not self._max_points or not series.kind.is_scalar:
             return series
         return series.downsampled(self._max_points)
@@ -365,7 +365,7 @@ class RunData:
     def _spare_share(self, position: int) -> float:
         """Capacity to allocate for rows that follow, as a share of the rows added so far.
 
-        `position` is the position of one of the last rows in the file.
+        `position` is the position, in the current file, of one of the last rows added.
         """
         if not self._bytes_total:
             return LIVE_SPARE_SHARE
@@ -391,10 +391,10 @@ class RunData:
             return False
         spare_share = self._spare_share(table.origin + int(table.position[table.layout.last]))
         blocks = []
-        for column_indexes, is_scalar, rows in table.layout.groups:
+        for column_indices, is_scalar, rows in table.layout.groups:
             columns = _table_rows(table, is_scalar, rows, file_index)
             layout = FLOAT32 if is_scalar else REFERENCE
-            num_series = len(column_indexes)
+            num_series = len(column_indices)
             blocks.append(SeriesBlock.of(layout, num_series, columns, spare_share=spare_share))
         self._record_item_from(file_index)
         self._update_last_event_time(file_index, table.last_wall_time)
@@ -404,7 +404,7 @@ class RunData:
         for group, block in zip(table.layout.groups, blocks, strict=True):
             self._nonfinite.update(
                 table.layout.columns[group.columns[series_index]].tag
-                for series_index in block.nonfinite_series_indexes()
+                for series_index in block.nonfinite_series_indices()
             )
         if self._tags_to_remeasure is not None:
             self._tags_to_remeasure.update(table_schema.entries)
@@ -534,11 +534,13 @@ def _plugin_name(metadata: bytes | None) -> str:
         return ""
 
 
-def _ordinals(columns: Sequence[Column], first: int) -> list[int | NDArray[np.int64]]:
-    """The ordinals of each column's rows; the first in file order has the ordinal `first`."""
+def _ordinals(columns: Sequence[Column], first_ordinal: int) -> list[int | NDArray[np.int64]]:
+    """The ordinals of each column's rows. The first row in file order has `first_ordinal`."""
     position = np.concatenate([position_array(column.position) for column in columns])
     ordinal = np.empty(len(position), np.int64)
-    ordinal[np.argsort(position, kind="stable")] = np.arange(first, first + len(position))
+    ordinal[np.argsort(position, kind="stable")] = np.arange(
+        first_ordinal, first_ordinal + len(position)
+    )
     return list(np.split(ordinal, np.cumsum([len(column.step) for column in columns])[:-1]))
 
 

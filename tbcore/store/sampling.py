@@ -1,7 +1,7 @@
 """Sampling: which rows a response contains if a series has more than were requested.
 
 The rule: every ordinal has a fixed pseudo-random priority. A sample of k of n rows consists of the
-last row, and of those k - 1 of the n - 1 earlier rows that have the lowest priorities. The sampled
+last row, and the k - 1 rows with the lowest priorities among the n - 1 earlier rows. The sampled
 rows are in the order of the series.
 
 The rule keeps the promises of TensorBoard's HTTP API documents:
@@ -12,10 +12,10 @@ The rule keeps the promises of TensorBoard's HTTP API documents:
       and priorities are as good as random, so any k - 1 rows are as likely as any other k - 1.
   "the most recent individual item is always included": the last row is in every sample.
 
-It has three more properties. A smaller sample is a subset of a larger one, so a series can be
+The rule has three more properties. A smaller sample is a subset of a larger one, so a series can be
 limited while it is read, and sampled again for a response. A new row takes the place of one sampled
 row, and the other sampled rows stay, so a chart does not flicker while it grows. And a sample
-depends on no state but the ordinals (a `Sampler` has caches alone): there is nothing to lock, and
+depends on no state but the ordinals (a `Sampler` has only caches): there is nothing to lock, and
 nothing to repair after rows were dropped.
 """
 
@@ -34,13 +34,13 @@ _ROWS_HASHED_AT_ONCE = 1 << 15
 """Maximum number of rows that are hashed at once. Temporary arrays of this length fit into the
 second-level cache."""
 _MAX_CACHED_SAMPLES = 1 << 16
-"""Maximum size of a cached sample. A larger one takes longer to send than to compute."""
+"""Maximum number of rows in a cached sample. A larger one takes longer to send than to compute."""
 _MAX_CACHED_SIZES = 16
 """Maximum number of sample sizes for which a Sampler caches candidates."""
 
 
 def sampled_rows(n: int, k: int) -> Rows:
-    """A sample of k of n rows with the ordinals 0, 1, 2, ..., as ascending row indexes.
+    """A sample of k of n rows with the ordinals 0, 1, 2, ..., as ascending row indices.
 
     All rows if k is 0 or at least n. Read-only. Raises ValueError for a negative k.
     """
@@ -52,7 +52,7 @@ def sampled_rows(n: int, k: int) -> Rows:
 
 
 def sampled_rows_of(ordinals: NDArray[np.int64], k: int) -> Rows:
-    """A sample of k rows of a series with these ascending ordinals, as ascending row indexes.
+    """A sample of k rows of a series with these ascending ordinals, as ascending row indices.
 
     All rows if k is 0 or at least the number of rows. Read-only. Raises ValueError for a negative
     k.
@@ -86,7 +86,7 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 class _Candidates(NamedTuple):
-    """The rows of a series that, for one k, can be in a sample of k rows before the last row."""
+    """The rows of a series that can precede the last row in a sample of k rows, for one k."""
 
     num_examined: int
     """Number of rows, from the start of the series, that were examined to find candidates."""
@@ -118,7 +118,7 @@ class Sampler:
         """Maps k to the candidates for samples of k rows."""
 
     def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
-        """A sample of k of the first n rows, as ascending row indexes; read-only.
+        """A sample of k of the first n rows, as ascending row indices; read-only.
 
         `ordinals_of(start, stop)` returns the ordinals of the rows in `range(start, stop)`. The
         ordinals of these rows must never change.
@@ -172,8 +172,8 @@ def _full_series_ordinals(start: int, stop: int) -> Rows:
 
 
 _FULL_SERIES_SAMPLER = Sampler()
-"""Used for all series with the ordinals 0, 1, 2, ... They can share the sampler, because
-its candidates depend on the ordinals only."""
+"""Used for all series with the ordinals 0, 1, 2, ... They can share the sampler, because its
+candidates depend on the ordinals only."""
 
 
 @lru_cache(maxsize=32)
@@ -190,7 +190,7 @@ def _keeps_all(n: int, k: int) -> bool:
 
 
 def _lowest(numbers: NDArray[np.uint64], count: int) -> Rows:
-    """Indexes of the `count` lowest numbers, ascending."""
+    """Indices of the `count` lowest numbers, ascending."""
     if count < len(numbers):
         rows = np.argpartition(numbers, max(count - 1, 0))[:count]
         rows.sort()

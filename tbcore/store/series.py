@@ -31,7 +31,7 @@ from tbcore.kinds import Kind
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
-"""Indexes of rows in a series."""
+"""Indices of rows in a series."""
 PerRow = NDArray[np.int64]
 """One int64 for each row, such as its step or its ordinal."""
 
@@ -43,8 +43,8 @@ A series with more spare capacity than this must be trimmed."""
 _MIN_SPARE_ROWS = 2
 """Minimum spare capacity of a new block."""
 _MIN_ROWS_TO_CACHE = 1 << 17
-"""Series with at least this many rows cache their samples, and their steps if these have no column.
-For fewer rows, computing these again takes less than a millisecond."""
+"""Minimum length of a series whose samples, and steps without a column, are cached. For fewer rows,
+computing them again takes less than a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +52,8 @@ class ScalarSeries:
     """Points of one tag, in the order they were written. Arrays are read-only."""
 
     ordinal: NDArray[np.int64]
-    """Shape (n,), ascending: position of the point among all that were written to its tag, from 0.
-    It never changes."""
+    """Shape (n,), ascending: position of the point among all rows written to its tag, from 0. It
+    never changes."""
     step: NDArray[np.int64]
     """Shape (n,), not necessarily ascending."""
     wall_time: NDArray[np.float64]
@@ -111,8 +111,8 @@ class ItemSeries:
     """Steps and times of one tag's items, in the order they were written, without their data."""
 
     ordinal: NDArray[np.int64]
-    """Shape (n,), ascending: position of the item among all that were written to its tag, from 0.
-    It never changes."""
+    """Shape (n,), ascending: position of the item among all rows written to its tag, from 0. It
+    never changes."""
     step: NDArray[np.int64]
     """Shape (n,), not necessarily ascending."""
     wall_time: NDArray[np.float64]
@@ -128,15 +128,15 @@ class BlockLayout:
     __slots__ = ("columns", "row_bytes")
 
     def __init__(self, *types: str, has_steps: bool = True) -> None:
-        """`types` are the dtypes of the columns. The first column has the steps.
+        """`types` are the dtypes of the columns, of which the first is the column of steps.
 
         With `has_steps` false, the block has no column of steps.
         """
         self.columns: list[tuple[np.dtype[Any], int, int]] = []
-        """For each column its dtype, its bytes per row, and the bytes per row of all columns before
-        it. With `before` bytes there, a column begins at byte `before * capacity` of its block.
-        Columns of 8 bytes come first, so that all columns are aligned. The column of steps has 0
-        bytes per row if it is left out."""
+        """For each column, its dtype, its size in bytes per row, and `bytes_before`, the size of
+        all columns before it. The column begins at byte `capacity * bytes_before` of the block.
+        Columns of 8 bytes come first, so that all columns are aligned. A column of steps that is
+        left out has the size 0."""
         self.row_bytes = 0
         """Bytes of one row in all columns."""
         for index, dtype in enumerate(map(np.dtype, types)):
@@ -175,17 +175,17 @@ class ArithmeticSteps(NamedTuple):
         # 2. Compare the last new step with the expected one: this rules out most steps that
         #    have no constant stride.
         # 3. Compare all new steps with the expected ones.
-        count = len(step)
-        if not count:
+        num_new = len(step)
+        if not num_new:
             return self
         stride = int(step[0]) - self.first if length == 1 else self.stride  # 1.
-        last = self.first + stride * (length + count - 1)  # 2.
+        last = self.first + stride * (length + num_new - 1)  # 2.
         if not 0 <= stride < _MAX_STRIDE or int(step[-1]) != last:
             return None
         extended = self if stride == self.stride else ArithmeticSteps(self.first, stride)  # 3.
-        if count > _MAX_STEPS_COMPARED_AS_LIST or not stride:
-            return extended if (step == extended.at(length, length + count)).all() else None
-        expected = [*range(last - stride * (count - 1), last + 1, stride)]
+        if num_new > _MAX_STEPS_COMPARED_AS_LIST or not stride:
+            return extended if (step == extended.at(length, length + num_new)).all() else None
+        expected = [*range(last - stride * (num_new - 1), last + 1, stride)]
         return extended if step.tolist() == expected else None
 
     def num_below(self, limit: int, length: int) -> int:
@@ -222,7 +222,7 @@ WALL_TIME = 1
 VALUE = 2
 """Index of the column of values, in layouts of scalars."""
 OFFSET, LENGTH, INDEX, CRC, FILE = 2, 3, 4, 5, 6
-"""Indexes of the columns that only the layout of references has."""
+"""Indices of the columns that only the layout of references has."""
 
 FLOAT32 = BlockLayout("i8", "f8", "f4")
 """Layout of scalars: step, wall time, value."""
@@ -273,11 +273,11 @@ class OrdinalRanges:
         ranges = np.searchsorted(self._first_rows, rows, side="right") - 1
         return self._first_ordinals[ranges] + (rows - self._first_rows[ranges])
 
-    def row_of(self, ordinal: int) -> int:
-        """The row with this ordinal; -1 if all ordinals of the series are higher.
+    def candidate_row(self, ordinal: int) -> int:
+        """The only row that can have this ordinal; -1 if all ordinals of the series are higher.
 
         If the row with this ordinal was dropped, the result is a later row, or beyond the end of
-        the series. The caller must compare the ordinal of that row.
+        the series. So the caller must compare the ordinal of the returned row.
         """
         range_index = int(np.searchsorted(self._first_ordinals, ordinal, side="right")) - 1
         if range_index < 0:
@@ -346,7 +346,7 @@ class Series:
         """Number of rows that fit into the block."""
         self.length = length
         self.arithmetic_steps = arithmetic_steps
-        """The steps if the block has no column of steps; otherwise None."""
+        """The steps, if the block has no column of steps; otherwise None."""
         self.ordinal_ranges = ordinal_ranges
         """The ordinals, or None if they are 0, 1, 2, ..."""
         self.num_nonfinite = num_nonfinite
@@ -414,7 +414,7 @@ class Series:
         """The row with this ordinal; None if there is no such row."""
         if not 0 <= ordinal < 1 << 63:
             return None
-        row = ordinal if self.ordinal_ranges is None else self.ordinal_ranges.row_of(ordinal)
+        row = ordinal if self.ordinal_ranges is None else self.ordinal_ranges.candidate_row(ordinal)
         if not 0 <= row < self.length:
             return None
         return row if int(self.ordinals_between(row, row + 1)[0]) == ordinal else None
@@ -423,14 +423,14 @@ class Series:
         """Step, wall time and value of the last row. For scalars with at least one row."""
         # Creating no array views is faster: a request may need the last points of 100,000 series.
         data, last, capacity = self.block.data, self.length - 1, self.capacity
-        (_, _, step_at), (_, _, wall_time_at), (_, size, value_at) = self.layout.columns
+        (_, _, before_step), (_, _, before_wall_time), (_, size, before_value) = self.layout.columns
         if self.arithmetic_steps is not None:
             step = self.arithmetic_steps.first + self.arithmetic_steps.stride * last
         else:
-            [step] = _INT64.unpack_from(data, capacity * step_at + last * 8)
-        [wall_time] = _FLOAT64.unpack_from(data, capacity * wall_time_at + last * 8)
+            [step] = _INT64.unpack_from(data, capacity * before_step + last * 8)
+        [wall_time] = _FLOAT64.unpack_from(data, capacity * before_wall_time + last * 8)
         float_ = _FLOAT32 if size == 4 else _FLOAT64
-        [value] = float_.unpack_from(data, capacity * value_at + last * size)
+        [value] = float_.unpack_from(data, capacity * before_value + last * size)
         return step, wall_time, value
 
     def highest_step(self) -> int | None:
@@ -446,7 +446,7 @@ class Series:
             return highest
         return max(highest, int(step[num_sorted:].max()))
 
-    # -- growing: each method returns another series; for the loader's thread only -------------
+    # -- changing: each method returns a series; for the loader's thread only ------------------
 
     def appended(
         self,
@@ -458,17 +458,15 @@ class Series:
         """This series with more rows at its end.
 
         `columns` are copied; one of them may be a single number for all rows. `ordinals` are the
-        ordinals of the new rows, or only the first ordinal if they are consecutive. `spare_share`
-        is the spare capacity of the new block, as a share of its rows, if the
-        series' block is too small.
+        ordinals of the new rows, or only the first ordinal if they are consecutive. If the block is
+        too small, `spare_share` is the spare capacity of a new block, as a share of its rows.
         """
-        # 1. Choose the layout: float64 only if a value needs it, no steps if the stride is
-        #    constant.
+        # 1. Choose the layout: float64 only if a value needs it, steps only if the stride varies.
         # 2. If the new rows do not fit, or if the layout changes, copy the old rows to a new block.
         # 3. Write the new rows after the old ones.
         # 4. Count the non-finite values among the new rows.
-        count = len(columns[STEP])
-        layout, length, new_length = self.layout, self.length, self.length + count
+        num_new = len(columns[STEP])
+        layout, length, new_length = self.layout, self.length, self.length + num_new
         block, capacity = self.block, self.capacity
         # 1.
         arithmetic_steps = None
@@ -486,9 +484,10 @@ class Series:
             capacity = max(_capacity_for(new_length, spare_share), capacity)
             block = self._copied(layout, capacity, slice(0, length))
         # 3.
-        for (dtype, size, start), column in zip(layout.columns, columns, strict=True):
+        for (dtype, size, bytes_before), column in zip(layout.columns, columns, strict=True):
             if size:
-                np.ndarray((count,), dtype, block, capacity * start + length * size)[...] = column
+                begin = capacity * bytes_before + length * size
+                np.ndarray((num_new,), dtype, block, begin)[...] = column
         num_nonfinite = self.num_nonfinite  # 4.
         if layout is not REFERENCE:
             num_nonfinite += _count_nonfinite(
@@ -501,7 +500,7 @@ class Series:
             capacity,
             new_length,
             arithmetic_steps,
-            self._ordinal_ranges_with(ordinals, count),
+            self._ordinal_ranges_with(ordinals, num_new),
             self._num_sorted,
             num_nonfinite,
         )
@@ -521,8 +520,7 @@ class Series:
         # the same time do steps jump back without a restart; steps 2 and 3 handle that.
         # 1. Count the rows to keep among the sorted rows (see `_count_sorted`) by binary search.
         # 2. Among the rows after the sorted ones, compare each step with the limit.
-        # 3. If rows after the sorted ones are kept, copy all kept rows; otherwise truncate the
-        #    series.
+        # 3. If rows after the sorted ones are kept, copy all kept rows; otherwise truncate.
         step = self._column(STEP, 0, self.length)
         num_sorted = self._count_sorted(step)
         num_kept = int(np.searchsorted(step[:num_sorted], limit))  # 1.
@@ -575,7 +573,7 @@ class Series:
         block = self._copied(layout, capacity, rows)
         ordinals = self.ordinals_at(rows)
         # Ordinals are ascending, so the last one shows whether they are 0, 1, 2, ...
-        none_is_dropped = not len(rows) or int(ordinals[-1]) == len(rows) - 1
+        has_gaps = bool(len(rows)) and int(ordinals[-1]) != len(rows) - 1
         num_nonfinite = self.num_nonfinite
         if num_nonfinite:
             num_nonfinite = _count_nonfinite(self._column(VALUE, 0, self.length)[rows])
@@ -586,7 +584,7 @@ class Series:
             capacity,
             len(rows),
             None,
-            None if none_is_dropped else OrdinalRanges.of(ordinals),
+            OrdinalRanges.of(ordinals) if has_gaps else None,
             num_nonfinite=num_nonfinite,
         )
 
@@ -614,7 +612,7 @@ class Series:
         )
 
     def with_kind(self, kind: Kind) -> Series:
-        """The same rows under another kind."""
+        """This series with another kind."""
         return Series(kind, *self._fields_after_kind())
 
     def _column(self, index: int, start: int, stop: int) -> NDArray[Any]:
@@ -641,17 +639,17 @@ class Series:
             return None
         return self.arithmetic_steps.extended_by(self.length, step)
 
-    def _ordinal_ranges_with(self, ordinals: int | PerRow, count: int) -> OrdinalRanges | None:
-        """The ordinals of the series and of `count` more rows; None if they are 0, 1, 2, ...
+    def _ordinal_ranges_with(self, ordinals: int | PerRow, num_new: int) -> OrdinalRanges | None:
+        """The ordinals of the series and of `num_new` more rows; None if they are 0, 1, 2, ...
 
         `ordinals` has one of the forms that `appended` takes.
         """
         if isinstance(ordinals, int):
-            if self.ordinal_ranges is None and (ordinals == self.length or not count):
+            if self.ordinal_ranges is None and (ordinals == self.length or not num_new):
                 return None
-            ordinals = np.arange(ordinals, ordinals + count, dtype=np.int64)
+            ordinals = np.arange(ordinals, ordinals + num_new, dtype=np.int64)
         elif self.ordinal_ranges is None and np.array_equal(
-            ordinals, np.arange(self.length, self.length + count)
+            ordinals, np.arange(self.length, self.length + num_new)
         ):
             return None
         known = self.ordinal_ranges
@@ -662,7 +660,7 @@ class Series:
         return known.extended_by(self.length, ordinals)
 
     def _count_sorted(self, step: NDArray[np.int64]) -> int:
-        """The number of rows from the start that come before the first row whose step decreases.
+        """The number of rows before the first one whose step is lower than the step before it.
 
         The result is cached, so that each row is compared only once.
         """
@@ -673,7 +671,7 @@ class Series:
 
 
 class SeriesBlock:
-    """Several series of equal length as they were first read, in one block of memory.
+    """Several series of equal length in one block of memory, with the rows that were read first.
 
     Each series has a slice of the block. The slice has the layout of a block with one series.
     """
@@ -700,7 +698,7 @@ class SeriesBlock:
         self._block = block
         self._capacity = capacity
         self._length = length
-        """Number of rows of each series. Each series has this capacity and these steps."""
+        """Number of rows of each series. Capacity and steps are those of each series, too."""
         self._arithmetic_steps = arithmetic_steps
         self._nonfinite_counts = nonfinite_counts
         """The number of NaN and infinite values of each series; None if all values are finite."""
@@ -729,30 +727,31 @@ class SeriesBlock:
         capacity = _capacity_for(num_rows, spare_share)  # 2.
         slice_bytes = _slice_bytes(layout, capacity)
         block = np.empty(num_series * slice_bytes, np.uint8)
-        for (dtype, width, start), column in zip(layout.columns, columns, strict=True):  # 3.
-            if width:
-                rows = column if isinstance(column, int) else column.reshape(shape)
-                np.ndarray(shape, dtype, block, capacity * start, (slice_bytes, width))[...] = rows
+        for (dtype, size, bytes_before), column in zip(layout.columns, columns, strict=True):  # 3.
+            if size:
+                begin, strides = capacity * bytes_before, (slice_bytes, size)
+                given = column if isinstance(column, int) else column.reshape(shape)
+                np.ndarray(shape, dtype, block, begin, strides)[...] = given
         return cls(layout, block, capacity, num_rows, arithmetic_steps, nonfinite_counts)
 
     def __reduce__(self) -> tuple[type[SeriesBlock], tuple[Any, ...]]:
         """Pickles the arguments of the constructor: several times as fast as the default."""
-        rest = (
+        return SeriesBlock, (
+            self._layout,
             self._block,
             self._capacity,
             self._length,
             self._arithmetic_steps,
             self._nonfinite_counts,
         )
-        return SeriesBlock, (self._layout, *rest)
 
     @property
     def is_trimmed(self) -> bool:
         """Whether the spare capacity is at most that of live series."""
         return _is_trimmed(self._capacity, self._length)
 
-    def nonfinite_series_indexes(self) -> list[int]:
-        """The indexes of the series that have NaN or infinite values."""
+    def nonfinite_series_indices(self) -> list[int]:
+        """The indices of the series that have NaN or infinite values."""
         return [index for index, count in enumerate(self._nonfinite_counts or ()) if count]
 
     def series(self, index: int, kind: Kind) -> Series:
@@ -775,9 +774,9 @@ def _common_steps(step_bytes: bytes, num_series: int) -> ArithmeticSteps | None:
 
     `step_bytes` has the int64 steps of all series. Cached: runs of a sweep log at the same steps.
     """
-    rows = np.frombuffer(step_bytes, np.int64).reshape(num_series, -1)
-    first = ArithmeticSteps.of(rows[0])
-    return first if first is not None and (rows == rows[0]).all() else None
+    steps = np.frombuffer(step_bytes, np.int64).reshape(num_series, -1)
+    first = ArithmeticSteps.of(steps[0])
+    return first if first is not None and (steps == steps[0]).all() else None
 
 
 def _slice_bytes(layout: BlockLayout, capacity: int) -> int:
@@ -789,8 +788,8 @@ def _column_view(
     block: NDArray[np.uint8], layout: BlockLayout, capacity: int, index: int, start: int, stop: int
 ) -> NDArray[Any]:
     """The rows in `range(start, stop)` of a column, as a writable view of the block."""
-    dtype, size, column_start = layout.columns[index]
-    return np.ndarray((stop - start,), dtype, block, capacity * column_start + start * size)
+    dtype, size, bytes_before = layout.columns[index]
+    return np.ndarray((stop - start,), dtype, block, capacity * bytes_before + start * size)
 
 
 def _count_nonfinite(values: NDArray[np.floating[Any]]) -> int:
@@ -819,7 +818,7 @@ def _as_float32(value: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _range_starts(ordinals: PerRow) -> Rows:
-    """The indexes at which ranges of consecutive ordinals begin, including 0."""
+    """The indices at which ranges of consecutive ordinals begin, including 0."""
     if not len(ordinals):
         return np.empty(0, np.int64)
     return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(np.diff(ordinals) != 1) + 1])
