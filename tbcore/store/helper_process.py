@@ -1,7 +1,7 @@
 """HelperProcess: a second process that reads runs for the loader while a server starts.
 
     loader  -- files of some runs -->  helper process
-            <-- their RunReaders  --   (reads them, as the loader would)
+            <-- their RunReaders  --   (reads the files)
 
 The loader continues with a returned reader in place of its own. The columns are passed in memory
 that both processes map, and the loader does not copy the columns; only the objects around them are
@@ -49,7 +49,7 @@ _ALIGNMENT_BYTES = 8
 _MAX_PARTS_PER_WRITE = 512
 """Maximum number of parts of a message that one system call writes; systems accept about 1000."""
 _MAX_DESCRIPTOR = 1 << 16
-"""No file descriptor that is open when a server starts is higher than this."""
+"""Higher than any file descriptor that is open when a server starts."""
 
 
 RunFiles = Sequence[EventFile]
@@ -67,7 +67,7 @@ class HelperProcess:
         """Forks the process, which takes a millisecond: all modules are imported already.
 
         Must be called while this is the only thread, since a lock that another thread holds would
-        never be released in the fork. Returned readers use `decoder`; the process has a decoder of
+        never be released in the fork. Returned readers use `decoder`; the helper has a decoder of
         its own with the same tuning. `options` are those of RunReader. Raises OSError if the system
         cannot start a process.
         """
@@ -95,13 +95,13 @@ class HelperProcess:
             raise HelperError(str(error)) from None
 
     def has_result(self, timeout: float) -> bool:
-        """Waits up to `timeout` seconds; returns whether there is a result, or the helper ended."""
-        poll = select.poll()  # Not select(), which knows only the first 1024 descriptors.
+        """Waits at most `timeout` seconds for a result; also true if the helper has ended."""
+        poll = select.poll()  # Not select.select(), which knows only the first 1024 descriptors.
         poll.register(self._connection, select.POLLIN)
         return bool(poll.poll(timeout * 1000))
 
     def receive_result(self) -> list[RunReader | None]:
-        """Waits for the result of the oldest batch that has not been returned.
+        """Waits for the result of the oldest batch of runs that has not been returned.
 
         Returns, for each run of the batch, a reader that has read all data, or None if anything was
         wrong. Raises HelperError.
@@ -126,7 +126,7 @@ class HelperProcess:
 
 
 def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, Any]) -> NoReturn:
-    """The main function of the helper process: reads batches until the connection is closed."""
+    """Runs the helper process: reads batches of runs until the connection is closed."""
     try:
         # Ctrl+C is sent to both processes, and only the loader's process handles it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -147,7 +147,7 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
 
 
 def _close_inherited_fds(connection_fd: int) -> None:
-    """Closes all files and sockets of the parent but the connection to the parent.
+    """Closes all files and sockets of the parent, except the connection to the parent.
 
     Otherwise these files would stay open after the parent has ended.
     """
@@ -203,10 +203,11 @@ def _read_all(
 # The receiver maps the file, and the blocks in the unpickled object are views of the mapping.
 
 _SharedObjects = dict[str, Any]
+"""Maps names to objects that both processes have. Messages contain the names only."""
 
 
 def _shared_objects(decoder: Decoder) -> _SharedObjects:
-    """Maps names to objects that both processes have. Messages contain the names only."""
+    """The shared objects of this process, which uses `decoder`."""
     names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
     layouts = {name: getattr(series, name) for name in names}
     return {"decoder": decoder, "tuning": decoder.tuning, **layouts}
@@ -223,7 +224,7 @@ def _block_in_memory(begin: int, size: int) -> Any:
 
 
 class _OutOfBandBlocks:
-    """The blocks of rows of one message, which are not in the pickled object."""
+    """The blocks of rows of one message, which are written before its pickled object."""
 
     def __init__(self) -> None:
         self.parts: list[NDArray[np.uint8] | bytes] = []
@@ -232,7 +233,7 @@ class _OutOfBandBlocks:
         """Position after the last part, in bytes from the start of the message."""
 
     def reduce(self, array: NDArray[Any]) -> Any:
-        """Reduces an array for pickling. For a block, an array of bytes, pickles its position."""
+        """Reduces an array for pickling: a block, which is an array of bytes, to its position."""
         if array.dtype != np.uint8 or array.ndim != 1:
             return array.__reduce_ex__(5)
         begin, size = self.end, len(array)
@@ -247,8 +248,8 @@ def _pickle(
 ) -> memoryview:
     """Pickles a message, and moves its blocks of rows to `blocks`.
 
-    Uses a dispatch table, which calls Python functions only for the types in it: there may be a
-    million objects.
+    There may be a million objects, so a dispatch table is used: it calls Python functions only for
+    the types in it.
     """
     names = {id(shared_object): name for name, shared_object in shared_objects.items()}
 
@@ -314,7 +315,7 @@ def _write(descriptor: int, parts: list[Any]) -> None:
 
 
 def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
-    """Waits for the next message; returns None if the other process has ended."""
+    """Waits for the next message and returns it; None if the other process has ended."""
     data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
     if not data:
         return None

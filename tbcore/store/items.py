@@ -1,4 +1,4 @@
-"""Items: elements of a series whose bytes are still in their file."""
+"""Items: rows of a series of references, whose bytes stay in their files."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One element of a tag. Its data stays in the event file until `read` is called."""
+    """One logged value of a tag. Its data stays in the event file until `read` is called."""
 
     ordinal: int
-    """Position of the item among all that were written to its tag, from 0. It never changes."""
+    """Position of the item among all rows written to its tag, from 0. It never changes."""
     step: int
     wall_time: float
     """Seconds since the epoch."""
@@ -73,7 +73,7 @@ class Item:
             raise _one_line_error(error) from None
 
     def _read_from(self, file: PayloadFile) -> Summary.Value | bytes:
-        """Does the same as `read`, with the file already open."""
+        """Reads the item like `read`, but from an open file."""
         payload = file.payload(self._offset, self._length, self._crc)
         try:
             event = Event.FromString(payload)
@@ -113,8 +113,8 @@ def decode_items(
     """Reads items and decodes each with `decode`. Returns the results and the unreadable items.
 
     Consecutive items of one file are read without opening the file again, since opening takes a
-    round trip on a network file system. An item is unreadable if reading it or
-    `decode` raises a DataError or NotFoundError.
+    round trip on a network file system. An item is unreadable if reading it or `decode` raises a
+    DataError or NotFoundError.
     """
     values: list[tuple[Item, T]] = []
     unreadable: list[UnreadableItem] = []
@@ -145,12 +145,12 @@ def items_at(
     `ordinals` are the ordinals of these rows. `files` are the files of the run's view.
     """
     columns = [
-        series.column(index)[rows].tolist()
-        for index in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
+        series.column(column_index)[rows].tolist()
+        for column_index in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
     ]
     return [
-        Item(ordinal, step, wall_time, series.kind, index, files[file], offset, length, crc)
-        for ordinal, step, wall_time, index, file, offset, length, crc in zip(
+        Item(ordinal, step, wall_time, series.kind, index, files[file_index], offset, length, crc)
+        for ordinal, step, wall_time, index, file_index, offset, length, crc in zip(
             ordinals.tolist(), *columns, strict=True
         )
     ]

@@ -46,8 +46,8 @@ _MAX_LINES_PER_REPORT = 20
 """Maximum number of lines logged at once: there may be a thousand unreadable files."""
 
 _SIZE_SCAN_SECONDS = 0.02
-"""Time limit for adding up file sizes, which decides whether a helper process is started. A logdir
-that takes longer counts as large."""
+"""Maximum time for adding up file sizes, to decide whether to start a helper process. A logdir that
+takes longer counts as large."""
 _MAX_BATCH_BYTES = 1 << 24
 """Maximum size of a batch of several runs for the helper. The runs of a batch are published when
 the helper has returned the batch."""
@@ -55,8 +55,7 @@ _MAX_ASSIGNED_RUN_BYTES = 1 << 26
 """Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
 that it can publish their data while it reads."""
 _MAX_ASSIGNED_BATCHES = 2
-"""Maximum number of batches that are assigned at a time: the one the helper reads, and the next
-one."""
+"""Maximum number of batches assigned to the helper: the batch that it reads, and the next batch."""
 
 
 class Loader:
@@ -97,14 +96,14 @@ class Loader:
         self._queue: deque[_TrackedRun] = deque()
         """Runs with unread data, in the order of their time slices."""
         self._changed: dict[str, _TrackedRun] = {}
-        """Runs to publish, by name."""
+        """Maps names to the runs to publish."""
         self._removed: list[str] = []
         """Names of the runs that are gone since the last publication."""
         self._last_scan = Scan({}, 0, 0, [], [], [])
         self._scanned_at = -math.inf
         self._helper: HelperProcess | None = None
         self._assigned: deque[list[_Assignment]] = deque()
-        """The batches of runs that the helper is reading, in the order in which they were sent."""
+        """The batches of runs that are assigned to the helper, in the order of assignment."""
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._logged_scan_lines: set[str] = set()
         """The lines that describe what was wrong in the last scan, so that each is logged once."""
@@ -113,7 +112,7 @@ class Loader:
         self._passes = 0
         """Number of complete passes."""
         self._watch_requested = False
-        """Whether `watch` was called, and the thread has not begun to watch the files."""
+        """Whether `watch` was called, but the thread does not watch the directories yet."""
         self._publish_early = True
         """Whether to publish while there is more to read."""
         self._published = threading.Event()
@@ -196,7 +195,7 @@ class Loader:
         thread.start()
 
     def publish(self, timeout: float = 0.0) -> None:
-        """From now on, the thread also publishes during a pass: see `start`.
+        """Makes the thread publish during its passes, too, from now on: see `start`.
 
         Waits at most `timeout` seconds for the first publication.
         """
@@ -204,7 +203,7 @@ class Loader:
         self._published.wait(timeout)
 
     def watch(self) -> None:
-        """After its first pass, the thread also scans as soon as the system reports a change.
+        """Makes the thread scan as soon as the system reports a change, after its first pass.
 
         Watching imports a package in another thread. So call this only when no thread imports
         modules any more: two threads that import the same modules can block each other.
@@ -329,7 +328,7 @@ class Loader:
         return reader
 
     def _remove(self, name: str) -> None:
-        """Removes a run whose files are gone; this is published later."""
+        """Removes a run whose files are gone; requests see this after the next publication."""
         del self._runs[name]
         self._changed.pop(name, None)
         self._removed.append(name)
@@ -387,7 +386,7 @@ class Loader:
         self._assigned.clear()
 
     def _is_current(self, assignment: _Assignment) -> bool:
-        """Whether the run still exists and has the same reader, so that the result can be used."""
+        """Whether the run still exists with the assigned reader, so that a result can be used."""
         run = assignment.run
         return run.active_reader is assignment.reader and self._runs.get(run.name) is run
 
@@ -470,7 +469,7 @@ class Loader:
         changed: dict[str, RunView] = {}
         modified: dict[str, float] = {}
         new = [run for run in self._changed.values() if run.view is None]
-        known = [run for run in self._changed.values() if run.view is not None]
+        published = [run for run in self._changed.values() if run.view is not None]
         for run in new:
             try:
                 run.find_first_event_time()
@@ -478,7 +477,7 @@ class Loader:
                 self._log_bug(f"run {run.name}", error)
         # Only the runs that are new in this commit are sorted: published runs never change places.
         new.sort(key=_TrackedRun.sort_key)
-        for run in [*new, *known]:
+        for run in [*new, *published]:
             modified[run.name] = run.modified
             if run.successor is not None:
                 # The old data stays as it was published: the last rows of the old reader may
@@ -521,7 +520,7 @@ class Loader:
     # -- logging -------------------------------------------------------------------------------
 
     def _log_scan_problems(self, scan: Scan) -> None:
-        """Logs what was wrong in a scan, without the lines that the previous scan had as well."""
+        """Logs what was wrong in a scan, except lines that the previous scan had, too."""
         missing = [f"logdir {path} does not exist; waiting for it" for path in scan.missing]
         new = [line for line in scan.problems if line not in self._logged_scan_lines]
         self._problems.extend(new)

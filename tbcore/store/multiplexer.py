@@ -54,7 +54,7 @@ _MAX_NAME_CHARS = 200
 _MAX_WARNED_TAGS = 100
 """Maximum number of tags whose unreadable items are logged; more lines would not help."""
 _MAX_CACHED_CLAIMS = 64
-"""Maximum number of claims for which results of `tags` are cached. Each plugin has about one."""
+"""Maximum number of results of `tags` that are cached. Each plugin requests about one."""
 _NO_TIMES: Mapping[str, float] = {}
 
 
@@ -71,7 +71,7 @@ class KindSummary(NamedTuple):
 
 
 class RunDetails(NamedTuple):
-    """What a list of runs shows of a run. Times are seconds since the epoch, or None if unknown."""
+    """What a list of runs shows about a run. Times are seconds since the epoch; None if unknown."""
 
     name: str
     first_event_time: float | None
@@ -117,7 +117,7 @@ class TagsByRun(Mapping[str, list[str]]):
 class _CachedResults:
     """Cached results that depend only on the runs, their tags and their kinds.
 
-    Each result is computed on first use. If two readers compute it at the same time, they store
+    Each result is computed on first use. If two threads compute it at the same time, they store
     equal results.
     """
 
@@ -176,7 +176,7 @@ class Multiplexer:
         return list(self._state.runs)
 
     def run_generations(self) -> dict[str, int]:
-        """The generation in which each run last changed, by run name."""
+        """Maps run names to the generation in which the run last changed."""
         return dict(self._state.run_generations)
 
     def has(self, claims: Claims) -> bool:
@@ -189,9 +189,9 @@ class Multiplexer:
         return any(matches(claims, kind) for kind in kinds)
 
     def tags(self, claims: Claims) -> Mapping[str, list[str]]:
-        """Tags of each run in order of first appearance; [] for runs without matching tags.
+        """Maps run names to the run's tags that the claims match, in order of first appearance.
 
-        The result does not change when tags are added later.
+        Runs without such tags have []. The result does not change when tags are added later.
         """
         state, key = self._state, tuple(claims)
         found = state.cached.tags.get(key)
@@ -241,8 +241,7 @@ class Multiplexer:
 
         The identifier changes whenever an item of this tag is added, replaced or dropped, and does
         not depend on other tags. It can be the cache key and the ETag of results that depend on
-        these items alone.
-        Raises NotFoundError like `scalars`.
+        these items alone. Raises NotFoundError like `scalars`.
         """
         run_view, view = self._find(run, tag, claims)
         digest = hashlib.blake2b(digest_size=16)
@@ -350,8 +349,8 @@ class Multiplexer:
     def run_details(self) -> list[RunDetails]:
         """What a list of runs shows, for each run in the order of `runs`.
 
-        `modified` can change without a new generation: a file may have been written to, but have no
-        new event.
+        `modified` can change without a new generation, when a file was written to but has no new
+        event.
         """
         return list(self._state.details.values())
 
@@ -468,7 +467,8 @@ class Multiplexer:
     def _find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, TagView]:
         """The views of a run and of one of its tags.
 
-        Raises NotFoundError if there is none, or if none of the claims matches a series of the tag.
+        Raises NotFoundError if there is no such run or tag, or if the tag has no series that a
+        claim matches.
         """
         run_view = self._run(run)
         view = run_view.tags.get(tag)
@@ -532,20 +532,20 @@ def _references(view: TagView, claims: Claims) -> list[Series]:
 
 
 def _merged(
-    all_series: Sequence[Series], samples: int, column_indexes: Sequence[int]
+    all_series: Sequence[Series], samples: int, column_indices: Sequence[int]
 ) -> Iterator[NDArray[Any]]:
-    """Samples all series together. Yields the ordinals, then the columns with these indexes.
+    """Samples all series together. Yields the ordinals, then the columns with these indices.
 
     Arrays are read-only. Rows are sorted by ordinal.
     """
     if len(all_series) == 1 and (samples == 0 or len(all_series[0]) <= samples):
         series = all_series[0]
         # Not copied: there may be millions of rows.
-        merged = [series.ordinals_between(0, len(series)), *map(series.column, column_indexes)]
+        merged = [series.ordinals_between(0, len(series)), *map(series.column, column_indices)]
     else:
         parts = _sample(all_series, samples)
         merged = [np.concatenate([part.ordinals for part in parts] or [np.empty(0, np.int64)])]
-        for index in column_indexes:
+        for index in column_indices:
             empty = np.empty(0, np.int64 if index == STEP else np.float64)
             columns = [part.series.column_at(index, part.rows) for part in parts]
             merged.append(np.concatenate(columns or [empty]))
@@ -559,19 +559,19 @@ def _merged(
 
 def _summarize(runs: Mapping[str, RunView]) -> list[KindSummary]:
     """Counts the runs and tags of each kind."""
-    tags: dict[Kind, dict[str, None]] = {}
+    tags_by_kind: dict[Kind, dict[str, None]] = {}  # The tags are the keys, and keep their order.
     examples: dict[Kind, tuple[str, str]] = {}
     num_runs: dict[Kind, int] = {}
     for name, run in runs.items():
         for tag, kinds in run.tags_and_kinds():
             for kind in kinds:
-                tags.setdefault(kind, {})[tag] = None
+                tags_by_kind.setdefault(kind, {})[tag] = None
                 examples.setdefault(kind, (name, tag))
         for kind in run.kinds():
             num_runs[kind] = num_runs.get(kind, 0) + 1
     return [
-        KindSummary(kind, num_runs[kind], len(names), *examples[kind])
-        for kind, names in tags.items()
+        KindSummary(kind, num_runs[kind], len(tags), *examples[kind])
+        for kind, tags in tags_by_kind.items()
     ]
 
 
@@ -586,8 +586,8 @@ def _close_matches(name: str, candidates: Iterable[str]) -> str:
     if len(name) > _MAX_NAME_CHARS or not likely:
         return ""
     if len(likely) > _MAX_NAMES_COMPARED:
-        # Names are paths, and most mistakes are near the end. So compare names
-        # that begin like the unknown name first.
+        # Names are paths, and most mistakes are near the end. So the names that begin like the
+        # unknown name are compared first.
         likely.sort(key=lambda c: c[:3] != name[:3])
     close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
     return f"; close: {', '.join(map(_quoted, close))}" if close else ""

@@ -39,9 +39,9 @@ class RunReader:
         """The decoder's tuning applies to the reader, too. The options are those of RunData."""
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
-        """Whether the run has been read to its end once: data read later was only just written."""
+        """Whether the run was read to its end once: data read after that was only just written."""
         self.bytes_read = 0
-        """Number of bytes that have been read of all files."""
+        """Number of bytes that have been read from all files."""
         self.bytes_total = 0
         """Size of all files as of the last update."""
         self.tuning = decoder.tuning
@@ -79,7 +79,7 @@ class RunReader:
         return max((file.scanned.mtime_ns for file in self._pending), default=0)
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
-        """Takes over the files that a scan found, and finds the files with unread data.
+        """Adopts the files that a scan found, and finds the files with unread data.
 
         Returns False if a file with rows is gone, or if a file was replaced: then a new reader must
         read the run.
@@ -100,12 +100,12 @@ class RunReader:
             elif not file.may_be_same_file(event_file):
                 return False
             file.scanned = event_file
-        was_pending = {file.reader.path for file in self._pending}
+        pending_paths = {file.reader.path for file in self._pending}
         self._pending = []
         self.bytes_total = self.bytes_read = 0
         for path in sorted(self._files, reverse=True):
             file = self._files[path]
-            if path in was_pending or file.may_have_more():
+            if path in pending_paths or file.may_have_more():
                 self._pending.append(file)
             self.bytes_total += file.scanned.size
             self.bytes_read += file.num_bytes_read
@@ -218,11 +218,11 @@ class RunReader:
 
 
 def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
-    """Reads small files of the next runs in one batch, if the first of these runs has any.
+    """Reads small files of the next runs in one batch, if the first run has small unread files.
 
-    Call this before each time slice. If a run also has large files, its small files are preloaded
-    only when the run is the first: as long as none of its files was opened, the helper process can
-    read the run.
+    Call this before each time slice. Small files of a run that also has large files are preloaded
+    only when the run is the first: the helper process can read a run until one of its files is
+    opened.
     """
     candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
     files_of_first = list(next(candidates).small_unread_files())
@@ -264,7 +264,7 @@ class _RunFile:
 
     @property
     def num_bytes_read(self) -> int:
-        """Number of bytes not to be read again, including an unfinished record at the end."""
+        """Bytes that count as read, with an unfinished record and the rest of a failed file."""
         if self.reader.caught_up or self.has_failed:
             return max(self.reader.opened.size, self.reader.offset)
         return self.reader.offset
@@ -273,7 +273,7 @@ class _RunFile:
         """Whether `scanned` may still be the file that was read, or a longer copy of that file."""
         opened = self.reader.opened
         if self.has_failed and (scanned.device, scanned.inode) != (opened.device, opened.inode):
-            # A file that has not failed is read again, which finds whether it was replaced.
+            # Without a failure, the next read finds out whether the file was replaced.
             return False
         return scanned.size >= self.reader.offset
 

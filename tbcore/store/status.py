@@ -19,7 +19,7 @@ class LoadStatus:
     num_directories: int = 0
     """Number of directories that were scanned."""
     bytes_read: int = 0
-    """Number of bytes that were read of all event files."""
+    """Number of bytes that were read from all event files."""
     bytes_total: int = 0
     """Size of all event files."""
     logdirs: tuple[str, ...] = ()

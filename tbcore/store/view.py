@@ -15,7 +15,7 @@ from tbcore.store.series import Series, SeriesBlock
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Maximum number of claims for which a TagIndex caches the tags. Each plugin has about one."""
+"""Maximum number of results that a TagIndex caches. Each plugin requests about one."""
 _MAX_CACHED_EXTENSIONS = 64
 """Maximum number of extended schemas that a RunSchema caches."""
 _MAX_BLOCKS = 64
@@ -51,7 +51,7 @@ class TagView:
 
 
 class LazyTagMap(Mapping[str, TagView]):
-    """The tags of a run, as a mapping that creates the series of a tag on first access to the tag.
+    """Maps the tags of a run to their views, each of which is created on first access.
 
     Used for runs that consist of a few tables. A sweep has thousands of such runs, and a page
     shows a few of them.
@@ -69,8 +69,8 @@ class LazyTagMap(Mapping[str, TagView]):
         self._blocks = blocks
         """The blocks that the entries of the schema refer to."""
         self._materialized = [*materialized, *({} for _ in blocks[len(materialized) :])]
-        """For each block, a dictionary of the views created so far, by tag. Extended maps share the
-        dictionaries: appending relies on the identity of a series, so none is created twice."""
+        """For each block, a dict that maps tags to the views created so far. Extended maps share
+        the dicts: no series may be created twice, since appending relies on its identity."""
 
     def __reduce__(self) -> tuple[type[LazyTagMap], tuple[object, ...]]:
         """Pickles the blocks alone. Views are created again on access."""
@@ -100,8 +100,8 @@ class LazyTagMap(Mapping[str, TagView]):
     def extended_schema(self, added: RunSchema) -> RunSchema | None:
         """The schema of this map's tags, followed by the tags of `added`.
 
-        Returns None if a tag is in both. Also returns None if this map has more than _MAX_BLOCKS
-        blocks: then creating a schema costs more than it saves.
+        Returns None if a tag is in both schemas. Also returns None if this map has more than
+        _MAX_BLOCKS blocks: then creating a schema costs more than it saves.
         """
         if len(self._blocks) > _MAX_BLOCKS:
             return None
@@ -134,7 +134,7 @@ class RunSchema:
 
     def __init__(self, entries: Mapping[str, SchemaEntry]) -> None:
         self.entries = entries
-        """Entries by tag, in order of first appearance."""
+        """Maps each tag to its entry, in order of first appearance."""
         self.tag_index = TagIndex()
         """Shared by the views of all runs that have exactly the tags of this schema."""
         self._extensions: dict[RunSchema, RunSchema | None] = {}

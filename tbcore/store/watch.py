@@ -16,9 +16,9 @@ from tbcore.eventfiles.logdir import one_line
 logger = logging.getLogger(__name__)
 
 _QUIET_MS = 50
-"""Changes are reported once this time has passed without a further change."""
+"""Time without a further change after which changes are reported."""
 _MAX_DELAY_MS = 100
-"""Changes are reported at the latest after this time, even if more changes follow."""
+"""Maximum time until changes are reported, even if more changes follow."""
 
 
 def watch(
