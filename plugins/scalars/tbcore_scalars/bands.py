@@ -47,7 +47,7 @@ class Band:
     count: Floats
     """Number of runs in the mean."""
     nonfinite: Floats
-    """Number of runs with a non-finite row at the point or, without a row there, next to the point.
+    """Number of runs with a non-finite row at the point or, without a row there, on either side.
 
     A run with several rows in a pixel column can be counted both here and in `count`.
     """
@@ -81,10 +81,10 @@ def band_of(
     points = (edges[1:] + edges[:-1]) / 2 if distinct is None else distinct
     values = np.full((len(rows), len(points)), np.nan)  # 3
     is_nonfinite = np.zeros(values.shape, np.bool_)
-    for i, (x, value) in enumerate(rows):
+    for run_index, (x, value) in enumerate(rows):
         if len(x) and len(points):
             ends = min(edges[0], points[0]), max(edges[-1], points[-1])
-            values[i], is_nonfinite[i] = _resample(points, ends, x, value)
+            values[run_index], is_nonfinite[run_index] = _resample(points, ends, x, value)
     count = (~np.isnan(values)).sum(axis=0)  # 4
     nonfinite = is_nonfinite.sum(axis=0)
     is_shown = count + nonfinite > 0
@@ -126,13 +126,13 @@ def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDAr
     # 2. Join the segments in ascending order of x.
     # 3. Where rows have the same x, keep the last.
     parts = []  # 1
-    limit = None
+    later_start = None
     for first, end in reversed(line.bounds()):
         first, end = finite_part(line.x, first, end)
-        if limit is not None:
-            end = first + int(np.searchsorted(line.x[first:end], limit))
+        if later_start is not None:
+            end = first + int(np.searchsorted(line.x[first:end], later_start))
         if first < end:
-            limit = line.x[first]
+            later_start = line.x[first]
             parts.append(slice(first, end))
     if len(parts) == 1:  # 2
         x, value = line.x[parts[0]], value[parts[0]]
@@ -177,7 +177,7 @@ def _resample(
     # 2. Compute each part's mean over its finite rows; NaN if there are none.
     # 3. Interpolate between the means at all points. Next to a NaN the result is NaN.
     # 4. Replace the values of points with own rows by the mean of these rows.
-    # 5. Reset points beyond the ends of x, to which interp extends the first and last mean.
+    # 5. Reset points beyond the first and last row, to which interp extends the outer means.
     borders = (points[1:] + points[:-1]) / 2  # 1
     # `inner` is where the rows between the ends begin and stop.
     inner = np.searchsorted(x, ends[0]), np.searchsorted(x, ends[1], "right")

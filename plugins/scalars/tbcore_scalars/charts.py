@@ -36,9 +36,9 @@ class Charts:
         """Random prefix of generations, so that different servers have different generations."""
 
     def lines(self, request: LinesRequest) -> ChartData:
-        """The metadata and the rows to draw of each run that has the tag.
+        """Metadata and one table of the rows to draw, for each run that has the tag.
 
-        There are no rows for runs whose generation the client already has.
+        If the client already has a run's generation, the run's table is empty.
         """
         window = request.window
         # Get the generations before reading. Rows that are committed in between belong to a later
@@ -63,7 +63,7 @@ class Charts:
                 continue
             # A request for whole lines reduces each line relative to its own extent, independently
             # of the other runs: the client may later draw it together with others.
-            extent = line.extent() or widened if is_whole else widened
+            extent = (line.extent() or widened) if is_whole else widened
             indices = select_indices(line, *extent, pixels, window.scale)
             data.tables.append(_table(series, line, indices, window.smoothing))
             x = line.x[indices]
@@ -85,7 +85,7 @@ class Charts:
         return data
 
     def bands(self, request: BandsRequest) -> ChartData:
-        """One table for each group, which is empty if no run of the group has the tag."""
+        """Metadata and a table for each group, an empty one if no run of the group has the tag."""
         window = request.window
         groups = {
             name: [
@@ -121,7 +121,7 @@ class Charts:
         return data
 
     def _series(self, tag: str, runs: Iterable[str]) -> Iterable[tuple[str, ScalarSeries]]:
-        """Yields each run that has the tag, and the series."""
+        """Yields each run that has the tag, with its series."""
         for run in runs:
             try:
                 yield run, self._multiplexer.scalars(run, tag, claims=self._claims)

@@ -18,9 +18,9 @@ COLUMNS = ("run", "tag", *reader.COLUMNS)
 PIECE_ROWS = 4_000
 """Number of rows per piece. Each piece is made while holding the GIL, so it must be short."""
 MIN_PLAIN = 1e-4
-"""The smallest magnitude that both Python and orjson write without an exponent, except for 0."""
+"""Minimum magnitude above 0 that both Python and orjson write without an exponent."""
 MAX_PLAIN = 1e16
-"""Below this magnitude, both Python and orjson write numbers without an exponent."""
+"""Magnitude below which both Python and orjson write numbers without an exponent."""
 
 
 def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
@@ -32,8 +32,8 @@ def csv_pieces(series: ScalarSeries) -> Iterator[bytes]:
 def json_pieces(series: ScalarSeries) -> Iterator[bytes]:
     """Yields the rows of one series as a JSON array."""
     yield b"["
-    for number, part in enumerate(_parts(series)):
-        yield (b"," if number else b"") + _json(reader.rows(series, part))[1:-1]
+    for part_index, part in enumerate(_parts(series)):
+        yield (b"," if part_index else b"") + _json(reader.rows(series, part))[1:-1]
     yield b"]"
 
 
@@ -69,8 +69,8 @@ def _csv_run(run: str, found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]
 
 
 def _json_run(found: list[tuple[str, ScalarSeries]]) -> Iterator[bytes]:
-    for number, (tag, series) in enumerate(found):
-        yield (b",\n" if number else b"\n") + _json(tag) + b":"
+    for tag_index, (tag, series) in enumerate(found):
+        yield (b",\n" if tag_index else b"\n") + _json(tag) + b":"
         yield from json_pieces(series)
 
 
@@ -101,7 +101,7 @@ def _csv_rows(series: ScalarSeries, prefix: bytes) -> Iterator[bytes]:
 def _numbers(column: NDArray[np.floating[Any]]) -> list[Any]:
     """The numbers of a column, such that `_json` writes them in the same way as Python.
 
-    orjson writes non-finite numbers and exponents differently, so these are passed as strings.
+    orjson writes non-finite numbers and exponents differently, so such numbers become strings.
     """
     numbers: list[Any] = column.tolist()
     magnitude = np.abs(column.astype(np.float64))

@@ -24,10 +24,9 @@ def rows(series: ScalarSeries, part: slice = slice(None)) -> list[Row]:
 def overview(
     multiplexer: Multiplexer, claims: Claims, sample_count: int
 ) -> dict[str, dict[str, list[Row]]]:
-    """At most `sample_count` evenly spaced rows of every series, as nested dicts by run and tag.
+    """Maps every run, and then each tag, to at most `sample_count` evenly spaced rows.
 
-    The rows include the first and the last row. Every run is a key. `sample_count` must be at least
-    2.
+    The rows include the first and the last row. `sample_count` must be at least 2.
     """
     result: dict[str, dict[str, list[Row]]] = {}
     for run, tags in multiplexer.tags(claims).items():

@@ -47,7 +47,7 @@ class LinesRequest(NamedTuple):
     runs: Sequence[str]
     window: Window
     margin: float
-    """How much to include beyond the window on each side, as a fraction of the window."""
+    """How much to include beyond the window on each side, as a fraction of the window's width."""
     known: Mapping[str, str]
     """Maps runs to the generation of the data that the client already has for the same request."""
 
@@ -154,8 +154,8 @@ def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
-def _is_mapping_of(value: Any, kind: type) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, kind) for entry in value.values())
+def _is_mapping_of(value: Any, value_type: type) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, value_type) for one in value.values())
 
 
 def _bad(field: str, expected: str, given: Any) -> BadRequestError:

@@ -28,9 +28,9 @@ from tbcore_scalars.request_parsing import (
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """/tags, /scalars, /window, /bands and /download.
+    """The routes /tags, /scalars, /window, /bands and /download.
 
-    /scalars returns at most `samples` points of a series, or as many as the request asks for; 0
+    /scalars returns at most `samples` points of a series, unless the request sets another number; 0
     means all. /window, /bands and /download use all points.
     """
     charts = Charts(multiplexer, claims)

@@ -24,8 +24,9 @@ _CHUNK_VALUES = 1 << 15
 def point_weight(weight: float, num_points: int) -> float:
     """The weight per point for a series of `num_points`.
 
-    In a longer series each point counts less, so that a weight smooths over the same share of the
-    series. This matches TensorBoard, which smooths a random sample of 1,000 points.
+    In a series of more than REFERENCE_POINTS each point counts less, so that a weight smooths over
+    the same share of the series. This matches TensorBoard, which smooths a random sample of 1,000
+    points.
 
     Points are counted, whatever their distances in x. Smoothing by distance would smooth series of
     fewer than 1,000 points less than TensorBoard does, would give the same series different curves

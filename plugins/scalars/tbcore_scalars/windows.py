@@ -26,11 +26,10 @@ MAX_RESTARTS = 64
 If the step decreases more often, several writers log in turn, and their rows are one line.
 """
 MAX_NONFINITE_ROWS = 10_000
-"""Maximum number of non-finite rows that are all kept.
+"""Maximum number of non-finite rows up to which every one is kept.
 
-If there are more, only the first of each kind in each pixel column is kept.
-
-A run that has diverged logs NaN until its end. One mark per pixel column is then enough.
+If there are more, only the first NaN, infinity and negative infinity of each pixel column are kept:
+a run that has diverged logs NaN until its end, and one mark per pixel column is enough.
 """
 _BLOCK_ROWS = 128
 """Number of rows in a block, see `_extreme_candidates`."""
@@ -123,10 +122,9 @@ def count_between(line: Line, start: float, stop: float) -> int:
 
 
 def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, int]]:
-    """Four indices of each segment, limited to finite x.
+    """(First, inner first, inner end, end) index of each segment, limited to finite x.
 
-    They are where the segment begins, where its rows between the two x begin and end, and where the
-    segment ends.
+    The inner indices bound the segment's rows between the two x.
     """
     spans = []
     for first, end in line.bounds():
@@ -185,22 +183,19 @@ def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Ro
 
 
 def _nonfinite_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: Rows) -> Rows:
-    """All non-finite rows; if there are too many, the first of each kind in each pixel column.
-
-    The kinds are NaN, infinity and negative infinity.
-    """
+    """All non-finite rows; if there are too many, only some, see MAX_NONFINITE_ROWS."""
     rows = np.flatnonzero(~is_finite)
     if len(rows) <= MAX_NONFINITE_ROWS:
         return rows
-    kind = np.where(np.isnan(value[rows]), 0, np.sign(value[rows])).astype(np.int64)
+    sign = np.where(np.isnan(value[rows]), 0, np.sign(value[rows])).astype(np.int64)
     column = np.searchsorted(starts, rows, "right")
-    return rows[np.unique(3 * column + kind, return_index=True)[1]]
+    return rows[np.unique(3 * column + sign, return_index=True)[1]]
 
 
 def _extreme_candidates(low: NDArray[Any], high: NDArray[Any], starts: Rows) -> Rows:
     """Ascending rows that include `starts`, and each column's first lowest and first highest row.
 
-    In a long series there are few such rows, so that the exact search over them is fast.
+    In a long series there are few of these candidates, so that an exact search over them is fast.
     """
     # 1. Without at least two blocks per column, all rows are candidates.
     # 2. Keep the lowest and the highest row of each block.
@@ -238,9 +233,9 @@ def _segment_starts(step: NDArray[np.int64]) -> Rows:
 
 def _order(x: NDArray[Any], starts: Rows) -> Rows | None:
     """The rows stably sorted by x within each segment; None if they are already in order."""
-    decreases = ~(x[1:] >= x[:-1])  # True at a NaN as well, which is sorted to the end.
-    decreases[starts[1:] - 1] = False
-    if not decreases.any():
+    is_decrease = ~(x[1:] >= x[:-1])  # True at a NaN as well, which is sorted to the end.
+    is_decrease[starts[1:] - 1] = False
+    if not is_decrease.any():
         return None
     segment = np.zeros(len(x), np.int64)
     segment[starts[1:]] = 1
@@ -260,7 +255,10 @@ def finite_part(x: NDArray[Any], start: int, stop: int) -> tuple[int, int]:
 
 
 def as_x(bound: Any, x: NDArray[Any], side: Literal["left", "right"]) -> Any:
-    """A bound in the dtype of `x`, so that `searchsorted` does not convert all of `x`."""
+    """A bound in the dtype of `x`, so that `searchsorted` does not convert all of `x`.
+
+    For integer `x`, a bound on the left is rounded up, and a bound on the right is rounded down.
+    """
     if x.dtype.kind == "f":
         return bound
     whole = np.ceil(bound) if side == "left" else np.floor(bound)
