@@ -37,9 +37,9 @@ class Charts:
     def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> ChartData:
         """A line for each run and each of its tags whose start matches a pattern.
 
-        In the header, `lines` has the run, the tag and the `segments` of each line, `num_lines` is
-        the number of matches, of which only the first MAX_LINES are included, and `invalid` maps
-        invalid patterns to the reason. Tables have `step`, `wall_time` and `value`.
+        In the header, `lines` has the run, the tag and the `segments` of each of the first
+        MAX_LINES lines. `num_lines` counts all of them. `invalid` maps each invalid pattern to the
+        reason. Tables have `step`, `wall_time` and `value`.
         """
         tags_of = self._tags(runs)
         tags = list(dict.fromkeys(tag for run in tags_of for tag in tags_of[run]))
@@ -61,10 +61,10 @@ class Charts:
     def margins(self, runs: Sequence[str], margins: Sequence[Margin]) -> ChartData:
         """A band for each run and each margin whose three tags the run has.
 
-        In the header, `lines` has the run and the three tags of each band, `num_lines` is the
-        number of bands, of which only the first MAX_LINES are included, and `missing` lists the
-        tags that no run has. Tables have `step`, `wall_time`, `value`, `lower` and `upper` at the
-        steps that all three tags have, in ascending order.
+        In the header, `lines` has the run and the three tags of each of the first MAX_LINES bands.
+        `num_lines` counts all of them. `missing` lists the tags that no run has. Tables have
+        `step`, `wall_time`, `value`, `lower` and `upper` at the steps that all three tags have, in
+        ascending order.
         """
         tags_of = {run: set(tags) for run, tags in self._tags(runs).items()}
         found = [
@@ -130,7 +130,7 @@ def join_steps(
     rows_of = {}
     steps: NDArray[np.int64] | None = None
     for name, series in (("value", value), ("lower", lower), ("upper", upper)):  # 1
-        # unique() finds the first row of each step; the column is reversed, so it was logged last.
+        # unique() finds the first row of each step. In the reversed column, that was logged last.
         own, first = np.unique(series.step[::-1], return_index=True)
         rows_of[name] = own, len(series.step) - 1 - first
         steps = own if steps is None else np.intersect1d(steps, own, assume_unique=True)

@@ -15,13 +15,13 @@ TAG = "custom_scalars__config__"
 
 
 class Layouts:
-    """The layouts of all runs, each of which is read only once. Safe to use from any thread."""
+    """The layouts of all runs. Each layout is read only once. Safe to use from any thread."""
 
     def __init__(self, multiplexer: Multiplexer, claims: Claims) -> None:
         self._multiplexer = multiplexer
         self._claims = claims
         self._cache: dict[str, tuple[object, list[Layout]]] = {}
-        """Maps each run to a key of the item that was read, and its layout, or [] if invalid."""
+        """Maps each run to (key of the item that was read, [layout] or, if it is invalid, [])."""
 
     def merged(self) -> Layout | None:
         """The layouts of all runs merged, in the order of the runs' names; None if there are none.
@@ -40,7 +40,7 @@ class Layouts:
         return merge(layouts) if layouts else None
 
     def _read(self, run: str) -> tuple[object, list[Layout]]:
-        """The entry of `_cache` for the last layout of a run, cached unless it has changed."""
+        """The entry of `_cache` for a run's last layout, which is read only if it has changed."""
         items = self._multiplexer.items(run, TAG, self._claims, samples=1)
         key = [(item.ordinal, item.step, item.wall_time) for item in items]
         cached = self._cache.get(run)
@@ -67,8 +67,8 @@ def parse(value: Value) -> Layout:
 def merge(layouts: list[Layout]) -> Layout:
     """Merges layouts, of which there must be at least one.
 
-    The version is that of the first layout. Whether a category is `closed` is taken from the
-    first layout that has the category.
+    The version comes from the first layout, and `closed` of each category from the first layout
+    that has the category.
     """
     merged = Layout()
     merged.CopyFrom(layouts[0])

@@ -36,9 +36,9 @@ def rows(multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: 
 def drawn_rows(
     multiplexer: Multiplexer, claims: Claims, run: str, tag: str, samples: int
 ) -> list[Row]:
-    """The rows for a chart: as in `rows`, but a histogram without samples has no pairs.
+    """The same as `rows`, but for a chart: a histogram without samples has no pairs.
 
-    In `rows` its values are 0, which a chart would draw like any other value.
+    In `rows` such a histogram has the values 0, which a chart would draw like any other value.
     """
     return [
         row if num_samples != 0 else (*row[:2], [])

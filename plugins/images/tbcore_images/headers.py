@@ -20,7 +20,7 @@ _MAX_SEGMENTS = 1000
 Cameras write about ten segments, and a large colour profile takes about a hundred.
 """
 
-_JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers SOF0 to SOF15, which begin a frame. The three excluded markers do not begin one."""
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
 """Markers TEM and RST0 to RST7, which have no content."""
@@ -98,7 +98,7 @@ def _jpeg(data: bytes) -> Size | None:
             continue
         if not marker or marker[0] in _JPEG_ENDS:
             return None
-        if marker[0] in _JPEG_SIZES:
+        if marker[0] in _JPEG_FRAMES:
             size = _pair(">HH", data, at + 5)
             return (size[1], size[0]) if size else None
         at += 2

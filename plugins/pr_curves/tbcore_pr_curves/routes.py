@@ -16,7 +16,7 @@ from tbcore_pr_curves.reader import curve, samples
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
-    """/tags, /pr_curves and /available_time_entries as in TensorBoard; /steps and /step too.
+    """/tags, /pr_curves and /available_time_entries as in TensorBoard; also /steps and /step.
 
     /pr_curves and /available_time_entries return at most `num_samples` steps of each series; 0
     means all.

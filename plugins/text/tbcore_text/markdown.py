@@ -120,7 +120,7 @@ class _Tree:
             self._append(text)
 
     def leaf(self, tag: str, *children: Node, attributes: Attributes | None = None) -> None:
-        """Adds a complete element to the innermost open one."""
+        """Adds a complete element to the innermost open element."""
         self._append([tag, attributes or {}, list(children)])
 
     def start(self, tag: str, attributes: Attributes, *, is_html: bool = False) -> None:

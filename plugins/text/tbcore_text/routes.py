@@ -18,7 +18,7 @@ from tbcore_text.search import SearchPosition, SearchQuery, search
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, num_samples: int) -> list[Route]:
-    """/text and /runs as in TensorBoard; /tags, /steps, /step, /individualText and /search.
+    """/text and /runs as in TensorBoard; also /tags, /steps, /step, /individualText and /search.
 
     /text returns at most `num_samples` steps of a series; 0 means all.
     """
