@@ -1,6 +1,7 @@
 """new_plugin: creates the distribution of a small plugin that works, as a starting point.
 
-The files `*.in` in this folder are templates of its files, with placeholders such as `{{name}}`.
+The files `*.in` in this folder are templates of the distribution's files, with placeholders such as
+`{{name}}`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class DemoRun:
     speed: float  # rate of the exponential decay of the loss, per step
     floor: float  # limit of the loss
     stop_at: int | None = None  # step of a crash, after which it restarts from a checkpoint
-    diverge: int | None = None  # step from which on the loss grows until it is NaN
+    diverge: int | None = None  # step from which on the loss grows, until it is NaN
     num_layers: int = 2
 
 
@@ -135,15 +135,15 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
     noise = random.Random(run.name)
     train = logdir / run.name / "train"
     evaluation = logdir / run.name / "eval"
-    sessions = [(0, NUM_STEPS)]
+    step_ranges = [(0, NUM_STEPS)]
     if run.stop_at is not None:
-        sessions = [(0, run.stop_at), (run.stop_at // 200 * 200, NUM_STEPS)]
+        step_ranges = [(0, run.stop_at), (run.stop_at // 200 * 200, NUM_STEPS)]
 
     wall_time = START_TIME + run.start
     load = 0.0
-    for first, end in sessions:
+    for first, end in step_ranges:
         with _open(train, wall_time) as writer, _open(evaluation, wall_time) as eval_writer:
-            # This event makes readers drop the later steps of the previous session.
+            # This event makes readers drop the steps from `first` on that were logged before it.
             writer.add_session_log("START", first, wall_time=wall_time)
             eval_writer.add_session_log("START", first, wall_time=wall_time)
             if first == 0:
@@ -344,7 +344,7 @@ def _write_curve(
 
 
 def _write_weights(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
-    """Writes histograms of a layer: weights split into two groups, and gradients become small."""
+    """Writes histograms of a layer, whose weights split into two groups and gradients shrink."""
     rng = np.random.default_rng([step, len(run.name), 2])
     learned = 1 - math.exp(-run.speed * step)
     weights = rng.normal(0, 0.25, NUM_WEIGHTS)

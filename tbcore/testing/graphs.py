@@ -17,7 +17,7 @@ class Node(NamedTuple):
     inputs: Sequence[str] = ()
     """`name` of another node, `name:1` for its second output, `^name` for a control dependency."""
     shape: Sequence[int] | None = None
-    """Shape of the output, with -1 for an unknown dimension; None to leave it out."""
+    """Shape of the output, with -1 for an unknown dimension; None to leave the shape out."""
     device: str = ""
 
 
@@ -45,8 +45,8 @@ def run_metadata(stats: Iterable[NodeStats], *, device: str = "/device:CPU:0") -
             2,
             bytes_field(1, one.name)
             + varint_field(2, one.start)
-            + varint_field(4, one.duration)
-            + varint_field(5, one.duration)
+            + varint_field(4, one.duration)  # op_end_rel_micros
+            + varint_field(5, one.duration)  # all_end_rel_micros
             + bytes_field(6, bytes_field(1, "cpu") + varint_field(2, one.num_bytes)),
         )
         for one in stats

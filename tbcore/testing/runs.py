@@ -66,8 +66,8 @@ def write_run(
     if as_tensors and dtype is None:
         dtype = "float32"
 
-    def value_of(kind: str, tag: str, value: Any) -> Summary.Value:
-        match kind:
+    def value_of(data_type: str, tag: str, value: Any) -> Summary.Value:
+        match data_type:
             case "scalar":
                 return summaries.scalar(tag, value, dtype=dtype)
             case "histogram":
@@ -80,8 +80,8 @@ def write_run(
                 return summaries.text(tag, value)
 
     series = [
-        (kind, tag, [*_points(points)])
-        for kind, points_by_tag in (
+        (data_type, tag, [*_points(points)])
+        for data_type, points_by_tag in (
             ("scalar", scalars),
             ("histogram", histograms),
             ("image", images),
@@ -101,20 +101,19 @@ def write_run(
             writer.add_summary(0, summaries.metadata_only(tag, "hparams", content))
         for tag, message in (run_metadata or {}).items():
             writer.add_run_metadata(tag, message)
-        for position in range(max((len(points) for _, _, points in series), default=0)):
-            for kind, tag, points in series:
-                if position < len(points):
-                    point = points[position]
-                    writer.add_summary(
-                        point.step, value_of(kind, tag, point.value), wall_time=point.wall_time
-                    )
+        for index in range(max((len(points) for _, _, points in series), default=0)):
+            for data_type, tag, points in series:
+                if index < len(points):
+                    point = points[index]
+                    value = value_of(data_type, tag, point.value)
+                    writer.add_summary(point.step, value, wall_time=point.wall_time)
     return directory / filename
 
 
 def _points(points: Sequence[Any]) -> Iterator[_Point]:
-    for position, point in enumerate(points):
+    for index, point in enumerate(points):
         if isinstance(point, tuple):
             step, value, *rest = point
             yield _Point(step, value, rest[0] if rest else None)
         else:
-            yield _Point(position, point, None)
+            yield _Point(index, point, None)

@@ -194,7 +194,7 @@ def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summ
             tag, [texts.encode()], shape=(), plugin_name="text", data_class="tensor"
         )
     array = np.array(texts, object)
-    strings = [str(item).encode() for item in array.ravel()]
+    strings = [str(element).encode() for element in array.ravel()]
     return string_tensor(tag, strings, shape=array.shape, plugin_name="text", data_class="tensor")
 
 
@@ -332,8 +332,8 @@ def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summa
     layout = b""
     for title, charts in categories.items():
         category = bytes_field(1, title)
-        for name, (kind, tags) in charts.items():
-            if kind == "Margin":
+        for name, (chart_type, tags) in charts.items():
+            if chart_type == "Margin":
                 series = b"".join(bytes_field(number, tag) for number, tag in enumerate(tags, 1))
                 content = bytes_field(3, bytes_field(1, series))
             else:
@@ -434,8 +434,8 @@ def _as_stored(values: ArrayLike, dtype: str) -> NDArray[Any]:
     """The values as an array of the dtype in which `tensor_content` stores them."""
     if dtype != "bfloat16":
         return np.asarray(values, dtype=DATA_TYPES[dtype].dtype)
-    # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. A NaN is not
-    # rounded, which could make it infinity; its lower half is cut off.
+    # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. Rounding could make
+    # a NaN infinite, so the lower half of a NaN is cut off instead.
     bits = np.asarray(values, "<f4").view("<u4")
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(np.asarray(values, "<f4")), (bits >> 16) | 0x40, rounded).astype("<u2")

@@ -174,10 +174,7 @@ def _no_data(logdir: Path, extra: ExtraData) -> None:
 
 
 def _plain(logdir: Path, extra: ExtraData) -> None:
-    """Two sessions and their experiment.
-
-    Every type of data at six steps, as fields such as `histo` and as tensors.
-    """
+    """Two sessions and their experiment, with every type of data at six steps in both forms."""
     own_values = extra.values()
     with EventFileWriter(logdir / "events.out.tfevents.1") as writer:
         domains: dict[str, summaries.Domain] = {
@@ -239,16 +236,16 @@ def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -
 def _names(logdir: Path, extra: ExtraData) -> None:
     """Runs and tags with names that are markup, paths or quotes, or very long."""
     own_values = extra.values()
-    for index, run in enumerate(ODD_RUNS):
+    for run_index, run in enumerate(ODD_RUNS):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
-            _write_session(writer, index, run)
+            _write_session(writer, run_index, run)
             # The first run has all tags. Each tag is also in one of the other runs.
-            for position, tag in enumerate(ODD_TAGS):
-                if index and position % (len(ODD_RUNS) - 1) != index - 1:
+            for tag_index, tag in enumerate(ODD_TAGS):
+                if run_index and tag_index % (len(ODD_RUNS) - 1) != run_index - 1:
                     continue
                 escaped = tag.replace("{", "{{").replace("}", "}}")
-                # One value has exactly this tag; the other tags are this one with a suffix such
-                # as `loss/simple`.
+                # One value has exactly this tag. All others have the tag with a suffix, such as
+                # `loss/simple`.
                 values = [summaries.scalar(tag, 0.5), *_every_type(f"{escaped}{{}}", 0)]
                 values += _guessed_values(extra.plugin_names, f"{escaped}{{}}")
                 values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
@@ -265,12 +262,12 @@ def _many(logdir: Path, extra: ExtraData) -> None:
     ]
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1") as writer:
         _write_session(writer, 0, "train")
-        for number in range(NUM_TAGS_IN_MANY):
+        for tag_index in range(NUM_TAGS_IN_MANY):
             values = [
-                _renamed(value, f"group {number // 100}/{value.tag} {number}")
-                for value in forms[number % 2]
+                _renamed(value, f"group {tag_index // 100}/{value.tag} {tag_index}")
+                for value in forms[tag_index % 2]
             ]
-            writer.add_summary(number % 10, *values)
+            writer.add_summary(tag_index % 10, *values)
 
 
 def _odd(logdir: Path, extra: ExtraData) -> None:
@@ -377,7 +374,7 @@ def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
 
 
 def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
-    """True if any claim could match the value; both values of `is_scalar` are tried."""
+    """Whether any claim could match the value, whether or not it is a scalar."""
     field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 

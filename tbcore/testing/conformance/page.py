@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_plus, urlsplit
 
 import httpx
@@ -110,7 +110,7 @@ class Tab:
         self.errors.notices += self.page.evaluate("() => watch.notices()")
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """The result of a function of watch.js, called by default with the plugin's name."""
+        """The result of a function of watch.js. Without arguments, it gets the plugin's name."""
         return self.page.evaluate(
             f"(args) => watch[{function!r}](...args)", list(arguments) or [self._name]
         )
@@ -226,6 +226,22 @@ class Leftovers:
         ]
 
 
+class PlainVisit(NamedTuple):
+    """What was found in the tab at 1400 px in the light theme."""
+
+    errors: TabErrors
+    unlabelled_controls: list[str]
+    low_contrast: list[str]
+
+
+class NarrowVisit(NamedTuple):
+    """What was found in the tab at 400 px in the dark theme."""
+
+    errors: TabErrors
+    too_wide_elements: list[str]
+    low_contrast: list[str]
+
+
 class Visits:
     """Visits to one plugin's tab. Each is made when a test first needs it."""
 
@@ -234,7 +250,7 @@ class Visits:
         self._server = server
         self.name = name
         self.requests: list[dict[str, Any]] = []
-        """Requests of the tab in `plain`, with `url`, `method` and `body`; empty before."""
+        """Requests of the tab with `url`, `method` and `body`; empty before the visit `plain`."""
 
     def is_active(self, logs: str) -> bool:
         """Whether the plugin is active on the log directory with this name."""
@@ -243,23 +259,21 @@ class Visits:
         return bool(httpx.get(address, timeout=30).json()[self.name])
 
     @cached_property
-    def plain(self) -> tuple[TabErrors, list[str], list[str]]:
-        """Errors, unlabelled controls, and low-contrast texts, at 1400 px in the light theme."""
+    def plain(self) -> PlainVisit:
         tab = self._tab("plain", color_scheme="light").open()
-        unlabelled = tab.unlabelled_controls()
+        unlabelled_controls = tab.unlabelled_controls()
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
         self.requests = tab.page.evaluate("() => watch.requests")
         tab.close()
-        return tab.errors, unlabelled, low_contrast
+        return PlainVisit(tab.errors, unlabelled_controls, low_contrast)
 
     @cached_property
-    def narrow(self) -> tuple[TabErrors, list[str], list[str]]:
-        """Errors, too wide elements, and low-contrast texts, at 400 px in the dark theme."""
+    def narrow(self) -> NarrowVisit:
         tab = self._tab("plain", color_scheme="dark", viewport=NARROW).open()
-        overflow = tab.call("overflow")
+        too_wide_elements = tab.call("overflow")
         low_contrast = tab.call("lowContrast", self.name, MIN_CONTRAST)
         tab.close()
-        return tab.errors, overflow, low_contrast
+        return NarrowVisit(tab.errors, too_wide_elements, low_contrast)
 
     def with_data(self, logs: str, hash: str = "") -> tuple[TabErrors, bool, int]:
         """Errors, whether a name became an element, and the number of requests to the plugin.

@@ -207,10 +207,10 @@ class ProbedRoutes:
                 self._broken.add((self._path_of(result.probe), result.probe.method))
 
     def probe_all(self, prober: Prober, pairs: Sequence[tuple[str, str]]) -> Iterator[ProbeResult]:
-        """Probes all routes with these runs and tags; skips routes that fail on plain data."""
+        """Probes all routes with these (run, tag) pairs; skips routes that fail on plain data."""
         sent: set[tuple[str, str, str, bytes | None]] = set()
         for route, method in self._working():
-            for run, tag in [*pairs, ("", "")][: max(len(pairs), 1)]:
+            for run, tag in pairs or [("", "")]:
                 probe = route.probe(method, valid_values(run, tag), **_body_of(method, run, tag))
                 key = (method, probe.path, probe.query, probe.body)
                 if key in sent or (route.path, method) in self._broken:

@@ -31,7 +31,7 @@ class RecordingQuery(dict[str, str]):
     """
 
     def __init__(self, query: Mapping[str, str], required_by_name: dict[str, bool]) -> None:
-        """`required_by_name` is the dict to record in: it maps names of parameters to booleans."""
+        """Records in `required_by_name`, which maps each name to whether it is required."""
         super().__init__(query)
         self._required_by_name = required_by_name
 

@@ -33,7 +33,7 @@ def errors_of(errors: TabErrors, *, allow_failed_requests: bool = False) -> list
 def test_the_tab_renders(visits: Visits) -> None:
     """The tab shows something, without errors, in both themes and in wide and narrow windows."""
     report(
-        [*errors_of(visits.plain[0]), *errors_of(visits.narrow[0])],
+        [*errors_of(visits.plain.errors), *errors_of(visits.narrow.errors)],
         "the tab fails, stays empty, requests missing files, or has errors in the console:",
     )
 
@@ -41,7 +41,7 @@ def test_the_tab_renders(visits: Visits) -> None:
 def test_the_tab_stays_below_the_path_prefix(visits: Visits) -> None:
     """The tab's addresses are relative, because tbcore may be served below any path."""
     report(
-        [*visits.plain[0].outside_prefix, *visits.narrow[0].outside_prefix],
+        [*visits.plain.errors.outside_prefix, *visits.narrow.errors.outside_prefix],
         "the tab requests addresses outside of the server's path prefix; use host.fetch, "
         "host.fetchJSON and host.url with paths that do not start with a slash:",
     )
@@ -50,7 +50,7 @@ def test_the_tab_stays_below_the_path_prefix(visits: Visits) -> None:
 def test_the_tab_needs_no_other_host(visits: Visits) -> None:
     """The tab works offline, and complies with the page's content policy."""
     report(
-        [*visits.plain[0].blocked, *visits.narrow[0].blocked],
+        [*visits.plain.errors.blocked, *visits.narrow.errors.blocked],
         "the tab violates the page's content policy; include all that it needs in the package, "
         "and use host.css and element.style instead of <style> and style attributes in HTML:",
     )
@@ -59,14 +59,14 @@ def test_the_tab_needs_no_other_host(visits: Visits) -> None:
 def test_the_controls_have_labels(visits: Visits) -> None:
     """Screen readers need a name for each control."""
     report(
-        visits.plain[1],
+        visits.plain.unlabelled_controls,
         "controls have no name; give them text, a <label>, or aria-label:",
     )
 
 
 def test_the_text_can_be_read_in_both_themes(visits: Visits) -> None:
     """The contrast of each text is at least 3."""
-    light, dark = visits.plain[2], visits.narrow[2]
+    light, dark = visits.plain.low_contrast, visits.narrow.low_contrast
     report(
         [*(f"in light {line}" for line in light), *(f"in dark {line}" for line in dark)],
         "text has too little contrast; use the variables --tb-ink, --tb-ground and so on, which "
@@ -77,7 +77,7 @@ def test_the_text_can_be_read_in_both_themes(visits: Visits) -> None:
 def test_the_tab_fits_a_narrow_window(visits: Visits) -> None:
     """The page does not scroll sideways at a width of 400 px."""
     report(
-        visits.narrow[1],
+        visits.narrow.too_wide_elements,
         "at 400 px the page scrolls sideways; allow lines to wrap (min-width: 0, flex-wrap), or "
         "put wide elements in a box with overflow-x: auto:",
     )
@@ -118,7 +118,7 @@ def test_the_tab_renders_ten_thousand_tags(visits: Visits) -> None:
     report(
         [f"{num_requests} requests"] if num_requests > MAX_REQUESTS else [],
         "the tab sends too many requests with 10,000 tags; load visible tags only, with "
-        "tbcore/lib/lazy.js, or many tags in one request:",
+        "tbcore/ui.js, or many tags in one request:",
     )
 
 
@@ -157,7 +157,7 @@ def test_requests_of_the_tab_never_fail(visits: Visits, prober: Callable[[str], 
 
 
 def _changed(requests: list[dict[str, Any]], folder: str) -> Iterator[Probe]:
-    """Yields all variants with one change of the first request with a JSON body to each route."""
+    """Yields the first JSON request to each route, in all variants with one changed part."""
     seen = set()
     for request in requests:
         parts = urlsplit(request["url"])
