@@ -28,7 +28,7 @@ They are unique in a file, and ascend in the order written. A range if they are 
 
 
 class FirstMetadata(NamedTuple):
-    """The first SummaryMetadata that a row of a column carries."""
+    """The first SummaryMetadata among the rows of a column."""
 
     position: int
     """Position of the row that carries the SummaryMetadata."""
@@ -60,7 +60,7 @@ class ReferenceColumn(NamedTuple):
     tag: str
     """Empty for `graph_def` and `meta_graph_def`."""
     field: str
-    """Has the meaning of `Kind.field`."""
+    """See `Kind.field`."""
     metadata: FirstMetadata | None
     position: Positions
     step: NDArray[np.int64]
@@ -116,7 +116,7 @@ class TableColumn(NamedTuple):
 
 
 class TableGroup(NamedTuple):
-    """Columns with equally many rows each, all of which are next to each other in the arrays."""
+    """Columns with the same number of rows, stored next to each other in the table's arrays."""
 
     columns: Sequence[int]
     """Indices of the columns in `TableLayout.columns`."""
@@ -127,7 +127,7 @@ class TableGroup(NamedTuple):
 
 
 class TableLayout:
-    """The columns of a table. Tables of similar files share one layout, so it can key caches."""
+    """The columns of a table. Tables of similar files share one TableLayout: it can key caches."""
 
     __slots__ = ("columns", "groups", "last")
 
@@ -153,8 +153,8 @@ class TableLayout:
         Returns the layout, and an array `order`: row i of the table is the given row `order[i]`.
         `column` has the column number of each given row; columns are numbered in the order of their
         first rows. `keys` has the tag, the field and scalar-or-not of each column. `metadata` maps
-        the number of a column with metadata to the first given row that carries metadata, and the
-        serialized SummaryMetadata.
+        the number of a column with metadata to the first given row of this column that carries any,
+        and to the serialized SummaryMetadata.
         """
         # 1. Group the columns, and give each group and each column its range of rows.
         # 2. Order the rows by column; within a column they stay in the order written.
@@ -202,8 +202,8 @@ class PayloadLocations(NamedTuple):
 class Table(Batch):
     """A batch that keeps all its columns in the same arrays.
 
-    So the store can add the rows of a short file in one step rather than column by column. No two
-    columns have the same tag.
+    The store adds such a batch in one step rather than column by column, which is faster for a
+    short file. No two columns have the same tag.
     """
 
     __slots__ = (

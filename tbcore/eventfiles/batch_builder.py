@@ -52,7 +52,7 @@ def graph_field(event: Event) -> tuple[str, str] | None:
 
 
 def value_field(value: Summary.Value) -> tuple[str, str, np.float32 | np.float64 | None] | None:
-    """Tag and field of a value, and its number if the value is a scalar, else None.
+    """Tag and field of a value, and its number; the number is None if the value is no scalar.
 
     Returns a single None, rather than a tuple, for a value that a debugger logged.
     """
@@ -122,10 +122,10 @@ class BatchBuilder:
             self._bare_events.append(BareEvent(offset, step, wall_time, is_summary=True))
 
     def batch(self) -> Iterator[Batch]:
-        """Yields one batch with everything that was added; yields nothing if nothing was added."""
+        """Yields one batch with everything that was added, or nothing if nothing was added."""
         for (tag, field), rows in self._scalar_rows.items():
             position, step, wall_time, value = zip(*rows, strict=True)
-            is_single = all(isinstance(v, np.float32) for v in value)
+            is_float32 = all(isinstance(v, np.float32) for v in value)
             self.add_column(
                 ScalarColumn(
                     tag,
@@ -134,7 +134,7 @@ class BatchBuilder:
                     np.array(position, np.int64),
                     np.array(step, np.int64),
                     np.array(wall_time, np.float64),
-                    np.array(value, np.float32 if is_single else np.float64),
+                    np.array(value, np.float32 if is_float32 else np.float64),
                 )
             )
         for (tag, field), reference_rows in self._reference_rows.items():
@@ -170,8 +170,8 @@ def _merged(columns: list[Column]) -> Column:
     order = np.argsort(position, kind="stable")
     metadata = [c.metadata for c in columns if c.metadata is not None]
     first = columns[0]
-    rest = zip(*(c[_FIELDS_AFTER_POSITION] for c in columns), strict=True)
-    arrays = [np.concatenate(parts)[order] for parts in rest]
+    fields = zip(*(c[_FIELDS_AFTER_POSITION] for c in columns), strict=True)
+    arrays = [np.concatenate(parts)[order] for parts in fields]
     merged = type(first)(
         first.tag, first.field, min(metadata, default=None), position[order], *arrays
     )

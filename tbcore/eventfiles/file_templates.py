@@ -50,7 +50,7 @@ from tbcore.eventfiles.layouts import (
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 _NUM_START_RECORDS = 8
-"""Number of records, at the start of a file, at which the rest that a template describes may begin.
+"""Maximum number of records at the start of a file that are tried as the first record of the rest.
 The records before the rest may differ from run to run: they hold hyperparameters, for example."""
 _MIN_TEMPLATE_RECORDS = 16
 """Minimum number of records in a template."""
@@ -62,11 +62,11 @@ takes several times as much memory."""
 _MAX_TEMPLATES = 1024
 """Maximum number of cached file templates."""
 _MAX_SEEN_KEYS = 1 << 14
-"""Maximum number of keys of files without a template that are kept. A sequence is learnt when a key
-occurs again."""
+"""Maximum number of keys (see `_Key`) that are kept of files without a template. A sequence is
+learnt when a key occurs again."""
 _INITIAL_LEARNING_BUDGET = 8
-"""Number of attempts to learn a sequence before any file has matched a template. An attempt takes
-as long as decoding some files without a template, and is in vain if no files are alike."""
+"""Learning budget, in attempts to learn a sequence, before any file has matched a template. Such an
+attempt takes as long as decoding a few files, and is in vain if no files are alike."""
 _MATCHES_PER_ATTEMPT = 8
 """Number of files that must match a template before the learning budget grows by one attempt."""
 
@@ -98,7 +98,7 @@ class _ValueOffsets(NamedTuple):
 
 
 class RecordSequence:
-    """The records in the rest of some file. They hold scalars, each at a fixed offset."""
+    """All records in the rest of one file. They hold scalars, each at a fixed offset."""
 
     def __init__(self, layouts: Sequence[Layout], version: FileVersion | None) -> None:
         """`layouts` has the layout of each record. If there is a `version`, the first record is the
@@ -153,6 +153,7 @@ class RecordSequence:
         self._metadata: dict[int, tuple[int, bytes]] = {}
         """Maps a column to the index of its first value with metadata, and to this metadata."""
         locations: list[tuple[int, int, int, int, int]] = []
+        """Column, position, payload's offset, step's width and number's offset of each value."""
         for layout, start in zip(layouts, starts, strict=True):
             payload, width = start + HEADER_BYTES, layout.offsets.step_width
             pairs = zip(layout.slots, layout.offsets.values, strict=True)
@@ -178,7 +179,7 @@ class RecordSequence:
     def template(self, num_bytes: int) -> FileTemplate | None:
         """The template for a rest that consists of the first `num_bytes` of this sequence.
 
-        Returns None if no record ends at this offset, or if too few records end before it.
+        Returns None if these are not whole records, or if they are too few.
         """
         num_records = self._num_records_before.get(num_bytes, 0)
         if num_records < _MIN_TEMPLATE_RECORDS:
@@ -301,9 +302,9 @@ class FileTemplateCache:
         self._max_values = max_values
         """Maximum number of values in all cached templates: each takes 130 to 190 bytes there."""
         self._sequences: list[RecordSequence] = []
-        """The newest first."""
+        """The cached sequences, the newest first."""
         self._templates: dict[_Key, FileTemplate | None] = {}
-        """The template for each key; None if files with this key have none."""
+        """Maps a key to its template, or to None if no template could be learnt for this key."""
         self._seen: set[_Key] = set()
         """Keys of files that matched no template: for each file, the keys of all possible rests."""
         self._num_attempts = 0
@@ -326,9 +327,9 @@ class FileTemplateCache:
         return None
 
     def learn(self, buffer: bytearray, begin: int, end: int, layout_cache: LayoutCache) -> None:
-        """Learns a sequence from the undamaged file `buffer[begin:end]`, if other files are alike.
+        """Learns a sequence from the undamaged file `buffer[begin:end]`, if other files seem alike.
 
-        This is assumed if an earlier file had the same key, or if a known sequence matches and is
+        They seem alike if an earlier file had the same key, or if a known sequence matches and is
         followed by more records. `layout_cache` has most layouts of the file.
         """
         # For each record at which the rest may begin, until a sequence is learnt:
@@ -422,9 +423,9 @@ def _learn_sequence(
 ) -> RecordSequence | None:
     """The records in `buffer[begin:end]` as a sequence.
 
-    If `shorter` is given, the first records are known to be the records of this sequence. Returns
-    None if a record has no layout, if there are too few records, if the numbers have more than one
-    dtype, or if a tag occurs with more than one field.
+    If `shorter` is given, its records are known to be the first ones. Returns None if a record has
+    no layout, if there are too few records, if the numbers have more than one dtype, or if a tag
+    occurs with more than one field.
     """
     version: FileVersion | None = None
     layouts: list[Layout] = []

@@ -1,9 +1,10 @@
-"""Logdir: finds the event files below the directories that the user named, and names their runs.
+"""Logdir: finds the event files below the directories that the user gave, and names their runs.
 
 A run is a directory that directly contains an event file. The name of a run is its path below the
-logdir. Each directory that the user named is given by a *spec*. A scan opens no file. Every scan
-gets the status of all directories and event files, but lists only the directories whose entries may
-have changed since the last scan; for all other directories, it reuses the last *listing*.
+logdir. Each directory that the user gave, with an optional prefix for names, is a *spec*. A scan
+opens no file. Every scan gets the status of all directories and event files, but lists only the
+directories whose entries may have changed since the last scan; for all other directories, it reuses
+the last *listing*.
 """
 
 from __future__ import annotations
@@ -115,18 +116,18 @@ def scan(specs: Sequence[LogdirSpec]) -> Scan:
 
 
 class Logdir:
-    """The directories that the user named, for repeated scans."""
+    """The directories that the user gave, for repeated scans."""
 
     def __init__(self, specs: Sequence[LogdirSpec]) -> None:
         self._specs = list(specs)
         self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
-        """The listings of the last scan. For each spec, a dict maps the path of a directory to its
-        listing."""
+        """The listings of the last scan: for each spec, a dict that maps the path of a directory to
+        its listing."""
         self._unreliable_devices: set[int] = set()
         """Devices on which a directory changed without a new timestamp."""
         self._run_directories: list[tuple[int, str, str]] = []
-        """The directories with event files in the last scan. For each directory: index of the spec,
-        path relative to the path of the spec, and path."""
+        """The directories in which the last scan found event files. For each of them: index of the
+        spec, path relative to the path of the spec, and path."""
         self._names: list[tuple[str, int]] = []
         """Name of each run, and the index of its directory in `_run_directories`."""
         self._pending: _PendingScan | None = None
@@ -159,7 +160,7 @@ class Logdir:
         """Whether the event files have at least `num_bytes` together.
 
         Also returns True if this is not known after `timeout` seconds. Each file counts as at least
-        MIN_FILE_BYTES. A scan is begun, which the next call of `scan` completes.
+        MIN_FILE_BYTES. Begins a scan, which the next call of `scan` completes.
         """
         deadline = time.monotonic() + timeout
         pending = self._begin_scan()
@@ -236,7 +237,7 @@ class Logdir:
             yield directory, listing.files
 
     def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
-        """The known listing of a directory if it must still be right, else a new listing."""
+        """The known listing of a directory if it is certainly still right, else a new listing."""
         if known is None or not _REUSE_LISTINGS:
             return _list(directory, found)
         stamp = _stamp(directory.path)
@@ -249,7 +250,7 @@ class Logdir:
         listing.stamp = stamp
         listing.since = known.since if is_same else now
         if is_same and known.is_stable and not listing.has_same_names(known):
-            # The entries changed, but the stamp did not. If it has not changed since, the device is
+            # The entries changed, but the stamp did not. If it still has not, the device is
             # unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
@@ -372,7 +373,7 @@ class _Listing:
         self.is_stable = False
         """Whether the stamp changes whenever the entries change."""
         self.relist_at = 0.0
-        """When to list again in any case, in seconds of the monotonic clock."""
+        """When the listing expires in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
         """Updates the status of the files; returns False if one is no longer an event file."""
@@ -398,7 +399,7 @@ class _Listing:
         return True
 
     def has_same_names(self, other: _Listing) -> bool:
-        """Whether both have the same event files and subdirectories."""
+        """Whether both listings have the same event files and subdirectories."""
         return [file.path for file in self.files] == [file.path for file in other.files] and {
             directory.path for directory in self.directories
         } == {directory.path for directory in other.directories}

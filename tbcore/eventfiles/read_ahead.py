@@ -80,8 +80,8 @@ class SmallFileReader:
         """
         # For each file, until the batch is full:
         # 1. Read it into the buffer.
-        # 2. If the file matches a template from one of its first records on, decode that part.
-        # 3. Find the records before that part. If they do not end where the part begins, the length
+        # 2. If the rest of the file matches a template, decode the rest.
+        # 3. Find the records before the rest. If they do not end where the rest begins, the length
         #    of a record is wrong: skip the file.
         # 4. Clear the gap before the next file. Zero bytes do not affect the raw checksums.
         # Then decode the records that were found in all files.
@@ -122,7 +122,7 @@ class SmallFileReader:
         self._clear_caches()
 
     def _clear_caches(self) -> None:
-        """Drops all layouts, and all row classes, since these refer to layouts by number."""
+        """Drops all layouts, and all row classes, since row classes refer to layouts by number."""
         self._layout_cache, self._row_classes = LayoutCache(), _RowClasses(self._tuning)
 
     def _decode_rest(self, begin: int, end: int) -> tuple[int, list[DecodedItem]]:
@@ -252,8 +252,8 @@ class _RowClasses:
         self._num_bytes = 0
         """Total length of the tags and metadata of all classes."""
         self._first_classes = np.empty(0, np.int64)
-        """Class number of each layout's first value. A layout has one class for each of its values,
-        with consecutive class numbers."""
+        """Class number of each layout's first value. The values of a layout have a class each, with
+        consecutive class numbers."""
         self._columns: list[int] = []
         """Column number of each class. Rows are in the same column of a table if their classes have
         the same column number."""
@@ -298,8 +298,8 @@ class _RowClasses:
 
     def of_references(self, references: References) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # Encode each pair of (tag and field) and metadata as one integer. Index 0 of `metadata`
-        # means no metadata, so the indices of `references.distinct_metadata` are shifted by 1.
+        # Encode each pair of a name and metadata as one integer. Index 0 of `metadata` means no
+        # metadata, so the indices of `references.distinct_metadata` are shifted by 1.
         metadata = [None, *references.distinct_metadata]
         pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
         distinct, pair_indices = np.unique(pairs, return_inverse=True)
@@ -334,14 +334,14 @@ class _RowClasses:
     def _arrange(self, row_classes: NDArray[np.int64]) -> _Arrangement | None:
         """The same as `arrangement`, without the cache."""
         # 1. Find the distinct classes, and the first row of each class.
-        # 2. In the order of these first rows, number the columns of the table, and find the first
+        # 2. In the order of these first rows, list the columns of the table, and find the first
         #    metadata of each column. (All rows of a class have the same metadata.)
         # 3. Make the table layout from the column of each row.
         classes, first_rows, class_of_row = np.unique(  # 1
             row_classes, return_index=True, return_inverse=True
         )
         columns: dict[int, int] = {}
-        """Maps a column number, as in `_columns`, to the index of the column in the table."""
+        """Maps a column number (see `_columns`) to the index of the column in the table."""
         keys: list[tuple[str, str, bool]] = []
         metadata: dict[int, tuple[int, bytes]] = {}
         column_of_class = np.empty(len(classes), np.int64)
@@ -416,7 +416,7 @@ class _BatchRecords:
         events = [(i, self._add_event(i)) for i in undecoded]
 
         self._row_bounds = np.append(0, np.cumsum(self._num_rows))  # 2
-        """Index of each record's first row, and the number of all rows."""
+        """Index of each record's first row; the last element is the number of all rows."""
         self._record = np.repeat(np.arange(num_records), self._num_rows)
         """Index of each row's record."""
         self._index = np.arange(len(self._record)) - self._row_bounds[self._record]
@@ -437,9 +437,9 @@ class _BatchRecords:
     def _add_matched(
         self, group: MatchedRecords, layout_cache: LayoutCache
     ) -> list[NDArray[np.floating[Any]]]:
-        """Adds records of one group; returns one array of numbers for each value of a record.
+        """Adds records of one group; returns an array of numbers for each value of their layouts.
 
-        Returns no arrays if some numbers are not float32: these records are unsupported.
+        Returns no arrays if any array is not float32: all these records are then unsupported.
         """
         wall_times, steps, values = group.columns(slice(None))
         self._wall_time[group.indices] = wall_times
@@ -453,7 +453,7 @@ class _BatchRecords:
         return values
 
     def _add_references(self) -> None:
-        """Adds all records that have value headers, among the records that are not decoded yet."""
+        """Decodes and adds all records with value headers that are not decoded yet."""
         undecoded = np.flatnonzero(self._num_rows == 0)
         found = References.of(self._buffer, self._frames, undecoded, 0)
         self._wall_time[found.indices] = found.wall_time
@@ -494,7 +494,7 @@ class _BatchRecords:
         return rows
 
     def _row_of(self, value: Summary.Value) -> tuple[int, float] | None:
-        """The class number of a value's row, and the number that the value is, 0 for a reference.
+        """The class number of a value's row, and its scalar, or 0 for a reference.
 
         Returns None if the value cannot be in a table.
         """

@@ -52,8 +52,7 @@ class References:
         distinct_metadata: list[bytes],
         columns: tuple[NDArray[Any], ...],
     ) -> None:
-        """`columns` has one array for each field of ReferenceColumn that is an array, in the same
-        order; each array has one element for each record."""
+        """`columns` has the arrays of a ReferenceColumn in order; each has num_records elements."""
         self.indices = indices
         """Index of the frame of each record, ascending."""
         self.name_indices = name_indices
@@ -145,8 +144,8 @@ def _read_names(
 ) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """Returns the index of each header's name in a list of names, and this list.
 
-    The index is -1 if the tag is not UTF-8, or if a debugger wrote the value: such a record is left
-    to protobuf.
+    The index is -1 if the tag is not UTF-8, or if a debugger logged the value: the record of such a
+    header is left to protobuf.
     """
     data = memoryview(buffer)
     name_indices, examples = _group_by_name(buffer, headers)
@@ -160,7 +159,7 @@ def _read_names(
         names.append((tag, field))
         if tag.encode() != raw or (field == "tensor" and tag.startswith(HEALTH_PILL)):
             is_accepted[index] = False
-    # All headers at once, not in the loop: there may be as many rejected names as records.
+    # This is done for all headers at once: there may be as many rejected names as records.
     return np.where(is_accepted[name_indices], name_indices, -1), names
 
 
@@ -178,9 +177,8 @@ def _group_by_name(
     begins, sizes = headers.tag[:, 0], headers.tag[:, 1] - headers.tag[:, 0]
     if len(begins) and sizes.max() <= _MAX_HASHED_TAG_BYTES:
         offsets = np.arange(0, sizes.max(), 8)  # 1
-        words_at_any_offset = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
-        last = len(words_at_any_offset) - 1
-        words = words_at_any_offset[np.minimum(begins[:, None] + offsets, last)]
+        word_at = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+        words = word_at[np.minimum(begins[:, None] + offsets, len(word_at) - 1)]
         words &= FIRST_BYTES_MASKS[np.clip(sizes[:, None] - offsets, 0, 8)]
         words = np.column_stack([words, sizes.astype(np.uint64) << np.uint64(8) | headers.key])
         hashes = words @ _HASH_FACTORS[: words.shape[1]]  # 2

@@ -55,15 +55,16 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
         raise DecodeError("tensor without a definite shape")
     shape = tuple(d.size for d in tensor.tensor_shape.dim)
     elements = _elements(tensor)
-    count = math.prod(shape)
+    num_elements = math.prod(shape)
     try:
-        if len(elements) == count:
+        if len(elements) == num_elements:
             array = elements.reshape(shape)
         elif len(elements) == 1 and not tensor.tensor_content:
             array = np.broadcast_to(elements[0], shape)
         else:
             raise DecodeError(
-                f"tensor of shape {list(shape)} needs {count} elements, found {len(elements)}"
+                f"tensor of shape {list(shape)} needs {num_elements} elements, "
+                f"found {len(elements)}"
             )
     except ValueError as error:
         # A numpy array cannot have so many dimensions, or such large ones.
@@ -73,10 +74,10 @@ def tensor_to_numpy(tensor: TensorProto) -> NDArray[Any]:
 
 
 def scalar_of(tensor: TensorProto) -> np.float32 | np.float64 | None:
-    """The number in a tensor with exactly one real element, else None.
+    """The number in a tensor with exactly one real element; None for any other tensor.
 
-    A float32 if it was written as float32, float16 or bfloat16, else a float64. So integers above
-    2**53 are rounded.
+    It is a float32 if the element's type is float32, float16 or bfloat16, else a float64. So
+    integers above 2**53 are rounded.
     """
     if tensor.dtype in _NOT_REAL or any(d.size != 1 for d in tensor.tensor_shape.dim):
         return None

@@ -2,9 +2,9 @@
 
 The content of such a value stays in its file; wall time, step, tag and metadata are read for many
 records at once. There is a cursor in each record, and each operation moves all cursors, for example
-past a key or a length. The cursors also walk through the fields of the contents, so that no record
-is accepted that protobuf would reject. A record in a form that no usual writer produces has no
-header here; protobuf decodes it later, with the same result.
+past a key or a length. The cursors also walk through the fields of the contents, so that every
+record that protobuf would reject is rejected here. A record in a form that no usual writer produces
+gets no header: it is *left to protobuf*, which decodes it later, with the same result.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _VARINT_MERGES = [
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 ]
-"""Operations that join the 7-bit groups in the bytes of a varint to a number of 56 bits.
+"""Operations that join the 7-bit groups in the bytes of a varint into a number of 56 bits.
 
-Each operation joins pairs of neighbouring groups, which then have 14, 28 and finally 56 bits. An
-operation is given by a mask for the lower group of each pair, a mask for the upper group, and the
-number of bits by which the upper group is shifted.
+Each operation joins pairs of neighbouring groups: into groups of 14 bits, then 28, then 56. An
+operation has a mask for the lower group of each pair, a mask for the upper group, and the number of
+bits by which the upper group is shifted.
 """
 _TOP_BITS = np.array([0x80 << shift for shift in range(0, 64, 8)], np.uint64)
 """The top bit of each byte of a word, shape (8,)."""
@@ -53,7 +53,7 @@ class ValueHeaders(NamedTuple):
     """
 
     indices: NDArray[np.int64]
-    """Index of each header's record, in the order of the arguments; ascending."""
+    """Index of each header's payload in the arguments of `find_value_headers`, ascending."""
     wall_time: NDArray[np.float64]
     step: NDArray[np.int64]
     key: NDArray[np.uint8]
@@ -67,7 +67,7 @@ class ValueHeaders(NamedTuple):
 def find_value_headers(
     buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> ValueHeaders:
-    """Finds the headers of payloads; `begins` are the offsets of the payloads in the buffer.
+    """Finds the headers of payloads, given by their offsets in the buffer and their lengths.
 
     A payload that is left to protobuf has no header. The buffer must extend at least 16 bytes
     beyond the last payload. Tags and metadata are not decoded: they may be malformed.
@@ -114,9 +114,9 @@ def find_value_headers(
         values.skip(size)
         has_header[picked] = values.is_valid & (values.offsets == values.ends)
     indices = np.flatnonzero(has_header)  # 4
-    times = np.ndarray((len(buffer) - 7,), "<f8", buffer, strides=(1,))[begins[indices] + 1]
+    wall_times = np.ndarray((len(buffer) - 7,), "<f8", buffer, strides=(1,))[begins[indices] + 1]
     return ValueHeaders(
-        indices, times, step[indices], keys[indices], tag[indices], metadata[indices]
+        indices, wall_times, step[indices], keys[indices], tag[indices], metadata[indices]
     )
 
 
@@ -177,16 +177,15 @@ class _Cursors:
         A cursor for which `where` is false does not move, and its number is 0. A cursor in front of
         a varint of more than eight bytes becomes invalid.
         """
-        # 1. Find the last byte of each varint, which is the lowest byte without its top bit. `ends`
-        #    marks all bytes without their top bits, and `lowest` only the lowest such byte; both
-        #    mark a byte by its top bit.
+        # 1. Find the last byte of each varint: the word's lowest byte whose top bit is 0.
+        #    `end_bits` has the top bit set for every such byte, `lowest` only for the lowest.
         # 2. Clear all bits after the varint, and the top bits.
         # 3. Join the groups of 7 bits.
         # 4. Undo this for cursors that must not move.
         words = self._words[self.offsets]
-        ends = ~words & _ALL_TOP_BITS  # 1
-        lowest = ends & (~ends + np.uint64(1))
-        has_end = ends != 0
+        end_bits = ~words & _ALL_TOP_BITS  # 1
+        lowest = end_bits & (~end_bits + np.uint64(1))
+        has_end = end_bits != 0
         widths = np.searchsorted(_TOP_BITS, lowest) + 1
         words &= (lowest - np.uint64(1)) & ~_ALL_TOP_BITS  # 2
         for lower, upper, shift in _VARINT_MERGES:  # 3
@@ -230,8 +229,8 @@ def _walk_histo(content: _Cursors) -> NDArray[np.bool_]:
     """Moves past the fields of histograms; accepts histograms with arrays of 8-byte numbers."""
     for key in (0x09, 0x11, 0x19, 0x21, 0x29):  # min, max, num, sum, sum of squares
         content.skip_optional_fixed(key, 8)
-    limits, counts = content.skip_optional_bytes(0x32), content.skip_optional_bytes(0x3A)
-    return np.asarray((limits | counts) % 8 == 0)
+    limits_bytes, counts_bytes = (content.skip_optional_bytes(key) for key in (0x32, 0x3A))
+    return np.asarray((limits_bytes | counts_bytes) % 8 == 0)
 
 
 def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
@@ -268,6 +267,6 @@ def _walk_tensor(content: _Cursors) -> NDArray[np.bool_]:
 _WALKS = {_IMAGE: _walk_image, _HISTO: _walk_histo, _TENSOR: _walk_tensor}
 """Maps the key of a content to the function that walks contents with this key.
 
-The function moves cursors past all fields that writers produce, and returns whether each content is
-acceptable. Each cursor must also be valid and at the end of its content afterwards.
+The function moves cursors past all fields that writers produce, and returns whether it accepts each
+content. A content is accepted only if its cursor is also valid, and at its end, afterwards.
 """
