@@ -1,4 +1,4 @@
-"""Activity: whether a plugin has data to show, found out at most once for each generation."""
+"""Activity: whether a plugin has data to show, computed at most once per generation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tbcore.tuning import Tuning
 logger = logging.getLogger(__name__)
 
 STRICT_TIMEOUT_SECONDS = 60.0
-"""Timeout of `is_active` in place of `Tuning.plugin_timeout_seconds`, for plugins that are loaded
-with `strict`: a plugin's own tests must not depend on how busy the machine is."""
+"""Replaces `Tuning.plugin_timeout_seconds` for plugins that are loaded with `strict`: tests of
+plugins must not depend on how busy the machine is."""
 
 
 class Activity:
@@ -32,23 +32,24 @@ class Activity:
         tuning: Tuning,
         on_change: Callable[[], None],
     ) -> None:
-        """`on_change` is called, in a thread of the pool, if a call of the hook returns after its
-        timeout with another result than the call before. Until then that older result is used."""
+        """If a call of the hook times out, the previous result is used. If the call then returns a
+        different result, `on_change` is called, in a thread of the pool."""
         self._plugin = plugin
         self._multiplexer = multiplexer
         self._pool = pool
         self._tuning = tuning
         self._on_change = on_change
         self._lock = threading.Lock()
-        self._generation = -1
-        """The generation for which `_active` was computed; -1 before the first result."""
-        self._active = False
+        self._result = False
+        """Whether the plugin is active, by the last call that returned."""
+        self._result_generation = -1
+        """The generation for which `_result` was computed; -1 before the first result."""
         self.error: str | None = None
         """What the last call of the hook raised, in one line."""
         self.traceback = ""
         """The traceback of `error`; empty without one."""
         self._running: Future[Outcome] | None = None
-        """The call whose result is not stored yet. The next two fields belong to it."""
+        """The call whose result is not stored yet. The next two fields describe this call."""
         self._running_generation = -1
         """The generation of the data when the call was submitted."""
         self._running_since = 0.0
@@ -64,32 +65,32 @@ class Activity:
 
     @property
     def _timeout_seconds(self) -> float:
-        """How long a request waits for a call, counted from the start of the call."""
+        """How long requests wait for a call, counted from when the call was submitted."""
         if self._plugin.strict:
             return STRICT_TIMEOUT_SECONDS
         return self._tuning.plugin_timeout_seconds
 
     async def is_active(self) -> bool:
-        """The hook's result for the current generation; its last result if the call times out."""
+        """The hook's result for the current generation; the previous one if it takes too long."""
         generation = self._multiplexer.generation
         while True:
             with self._lock:
-                if self._generation >= generation:
-                    return self._active
+                if self._result_generation >= generation:
+                    return self._result
                 if self._running is None:
                     self._running_generation = self._multiplexer.generation
                     self._running_since = time.monotonic()
                     try:
                         self._running = self._pool.submit(self._timed_call)
                     except NoThreadError:
-                        return self._active
+                        return self._result
                 running, running_generation = self._running, self._running_generation
                 seconds_left = self._running_since + self._timeout_seconds - time.monotonic()
             # A timeout does not cancel the call: other requests may be waiting for it, and its
             # result will be used when it returns.
             if not await wait_for(running, max(seconds_left, 0)):
-                self._warn_timeout(running)
-                return self._active
+                self._handle_timeout(running)
+                return self._result
             with self._lock:
                 if self._running is running:
                     self._running = None
@@ -109,7 +110,7 @@ class Activity:
         return outcome
 
     def _call(self) -> bool:
-        """The hook's result. Without the hook, the plugin's claims decide."""
+        """The hook's result. Without it: True if data matches a claim, or without claims."""
         plugin, multiplexer = self._plugin, self._multiplexer
         if plugin.implements("is_active"):
             result: Any = plugin.call("is_active", multiplexer=multiplexer)
@@ -118,12 +119,12 @@ class Activity:
         return multiplexer.has(claims) if claims else True
 
     def _store_result(self, outcome: Outcome, generation: int) -> None:
-        """Stores the outcome of a call for this generation. The caller holds the lock.
+        """Stores the outcome of a call for a generation. The caller holds the lock.
 
         Logs an exception once for each type. Raises it if the plugin was loaded with `strict`.
         """
-        self._generation = generation
-        self._active = _is_active(outcome)
+        self._result_generation = generation
+        self._result = _result_of(outcome)
         self._is_timed_out = False
         error = outcome.error
         self.error = describe(error) if error else None
@@ -140,18 +141,21 @@ class Activity:
                 self._plugin.name, describe(error), exc_info=error,
             )  # fmt: skip
 
-    def _warn_timeout(self, running: Future[Outcome]) -> None:
-        """Logs the first timeout. Has `on_change` called if `running` returns another result."""
+    def _handle_timeout(self, running: Future[Outcome]) -> None:
+        """Records that a call has timed out, and logs the first such call.
+
+        If the call then returns a result other than the one in use, `on_change` is called.
+        """
         if self._is_timed_out:
             return
         self._is_timed_out = True
-        used_result = self._active
+        used_result = self._result
 
-        def compare(finished: Future[Outcome]) -> None:
-            if _is_active(finished.result()) != used_result:
+        def notify_if_changed(finished: Future[Outcome]) -> None:
+            if _result_of(finished.result()) != used_result:
                 self._on_change()
 
-        running.add_done_callback(compare)
+        running.add_done_callback(notify_if_changed)
         self._plugin.stats.record_failure(
             "is_active",
             f"no result within {self._timeout_seconds:.1f} s; the call is still running",
@@ -165,6 +169,6 @@ class Activity:
             )  # fmt: skip
 
 
-def _is_active(outcome: Outcome) -> bool:
-    """Whether a call of the hook returned something true, and did not raise."""
+def _result_of(outcome: Outcome) -> bool:
+    """The truth of what the hook returned; False if it raised."""
     return outcome.error is None and bool(outcome.value)

@@ -1,8 +1,8 @@
-"""create_app: the ASGI application of one server, which finds the handler of each address.
+"""create_app: makes the ASGI application of one server.
 
-The layers from the outside in: headers, and the response to unexpected errors (`headers.py`);
-access control (`gate.py`); gzip (`compress.py`). Inside of them, this module routes requests to the
-page, the core's own data, plugins and static files.
+Its layers, the outermost first, are `headers.py` (safety headers, and the response to unexpected
+errors), `gate.py` (access control), `compress.py` (gzip), and `App._respond` in this module, which
+routes requests to the page, the core's own data, plugins and static files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
 DataHandler = Callable[[Request], Awaitable[Any]]
-"""Returns the response of one of the core's addresses, as data for JSON."""
+"""Returns the data that one of the core's addresses sends as JSON."""
 
 
 def create_app(config: Config, *, multiplexer: Multiplexer, plugins: Plugins) -> App:
@@ -128,15 +128,15 @@ class App:
         disabled_plugins: Sequence[LoadedPlugin],
         previous: _ServedPlugins | None = None,
     ) -> _ServedPlugins:
-        """Creates the objects that serve the plugins. Plugins of `previous` keep their objects."""
+        """Creates the objects that serve the plugins; reuses those of plugins in `previous`."""
         multiplexer = self._multiplexer
         tuning = self._config.tuning
-        by_name = {m.plugin.name: m for m in mounted}
+        mounted_by_name = {m.plugin.name: m for m in mounted}
         pools: dict[str, ThreadPool] = {}
         guards: dict[str, Guard] = {}
         activities: dict[str, Activity] = {}
-        for name, m in by_name.items():
-            if previous is not None and previous.plugins.get(name) is m:
+        for name, m in mounted_by_name.items():
+            if previous is not None and previous.mounted_by_name.get(name) is m:
                 pools[name] = previous.pools[name]
                 guards[name] = previous.guards[name]
                 activities[name] = previous.activities[name]
@@ -163,7 +163,7 @@ class App:
             "/legacy/data/logdir": core.logdir,
             "/legacy/data/runs": legacy_index.as_json,
         }
-        return _ServedPlugins(mounted, by_name, pools, guards, activities, data_handlers)
+        return _ServedPlugins(mounted, mounted_by_name, pools, guards, activities, data_handlers)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
@@ -180,8 +180,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One trailing slash is ignored. But `//` must not become the address of the page, whose
-        # relative addresses would then be wrong.
+        # One trailing slash is ignored, except in `//`: the relative addresses in the page would be
+        # wrong there.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -202,7 +202,7 @@ class App:
             return await log_page_error(scope, receive, timeout)
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
-            mounted = served.plugins.get(name)
+            mounted = served.mounted_by_name.get(name)
             if mounted is None:
                 return _not_found(path)
             base = f"/data/plugin/{name}"
@@ -212,7 +212,7 @@ class App:
             return None
         # Whether this is an address of the core; addresses with a data handler do not get here.
         is_core = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
-        # In the older API, an address of the page with a run and a tag in its query returned data.
+        # In the older API, some addresses of the page return data if the query has a run and a tag.
         may_be_legacy = not is_core or (path in PAGES and _has_run_and_tag(scope))
         if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
             return None
@@ -250,9 +250,9 @@ class App:
     async def _to_legacy(
         self, served: _ServedPlugins, path: str, scope: Scope, receive: Receive, send: Send
     ) -> bool:
-        """Passes a request to the first plugin that has the address in its `LegacyApi`.
+        """Passes a request to the first plugin whose `LegacyApi` has the address.
 
-        Returns False if no plugin has it.
+        Returns False if there is none.
         """
         for base in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{base}/"):
@@ -287,9 +287,9 @@ class App:
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):
                 # The version in the address changes with each edit, so that the browser loads all
-                # modules again. It is no part of the file's path.
+                # modules again. It is not part of the file's path.
                 rest = rest.partition("/")[2]
-            mounted = served.plugins.get(name)
+            mounted = served.mounted_by_name.get(name)
             if mounted and not mounted.error and mounted.plugin.serves(rest):
                 folder = mounted.plugin.static_folder
         if folder is None:
@@ -309,11 +309,12 @@ class App:
 
 
 class _ServedPlugins(NamedTuple):
-    """The plugins of a server and the objects that serve them. Most fields map plugin names."""
+    """The plugins of a server and the objects that serve them."""
 
     mounted: Sequence[MountedPlugin]
     """The plugins, sorted by name. If two have the same name, only the first is served."""
-    plugins: Mapping[str, MountedPlugin]
+    mounted_by_name: Mapping[str, MountedPlugin]
+    """Maps the name of a plugin to the plugin. The next three fields have the same keys."""
     pools: Mapping[str, ThreadPool]
     guards: Mapping[str, Guard]
     activities: Mapping[str, Activity]

@@ -17,8 +17,8 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 
 RECENT_SECONDS = 300.0
-"""If a file changed less than this ago, its writer may still be running. An incomplete record at
-the end of the file is then not damage."""
+"""If a file was modified less than this long ago, its writer may still be running, so an incomplete
+record at its end is not damage."""
 
 _MAX_LINES_PER_FILE = 20
 """Maximum number of findings that are printed for one file; JSON has all of them."""
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     run: str | None
     """The run of the file; None for directories."""
     offset: int | None
-    """Position of the record, in bytes from the start of the file; None if there is no record."""
+    """Byte offset of the record in the file; None if the finding is not about a record."""
     message: str
     is_damage: bool
     """Whether data has been lost or cannot be read."""
@@ -49,8 +49,8 @@ class CheckReport(NamedTuple):
     num_files: int
     num_bytes: int
     findings: list[Finding]
-    """First the findings about directories; then the findings about files, in the order of the runs
-    and files, and by offset within a file."""
+    """First those about directories; then those about files, in the order in which the files were
+    read, and by offset within a file."""
     unclaimed: list[Unclaimed]
     """Kinds of data that no installed plugin shows."""
 
@@ -100,8 +100,8 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
         Finding("missing", path, None, None, "does not exist", True) for path in found.missing
     ]
     findings += [
-        # The scan describes each problem in a line that names the directory and the reason. The
-        # line is in place of the path.
+        # The scan describes a problem in one line, with the directory and the reason. This line
+        # takes the place of the path.
         Finding("unreadable", problem, None, None, "its contents were skipped", True)
         for problem in found.problems
     ]
@@ -138,8 +138,8 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     reader = FileReader(file.path, data.add_file(file.path), decoder)
     try:
         while not reader.caught_up:
-            for item in reader.read():
-                data.add_item(item, reader.file_index)
+            for decoded_item in reader.read():
+                data.add_item(decoded_item, reader.file_index)
     except FileReplacedError:
         line = "was replaced while it was read; run the check again"
         yield finding("changed", line, is_damage=False)
@@ -150,7 +150,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
     for damage in reader.problems:
         yield finding("corrupt", str(damage), offset=damage.offset)
     num_bytes_left = reader.opened.size - reader.offset
-    # If the last damage is at this offset, it is the reason why the rest cannot be read.
+    # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
     is_explained = bool(reader.problems) and reader.problems[-1].offset == reader.offset
     if num_bytes_left > 0 and not is_explained:
         line = (

@@ -15,14 +15,14 @@ LEVEL = 1
 """Compression level of gzip. On rows of numbers, level 1 is five times as fast as the usual level
 6, and its result is 5 % larger. Level 3 takes twice as long as level 1, and saves nothing."""
 MAX_INLINE_BYTES = 1 << 15
-"""Longer parts of a body are compressed in a thread. At about 140 MB/s they would delay other
-requests."""
+"""Maximum size of a part of a body that is compressed on the event loop. Longer parts would delay
+other requests, at about 140 MB/s, so they are compressed in a thread."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def accepts_gzip(headers: Headers) -> bool:
-    """Whether Accept-Encoding has gzip, x-gzip or `*`, and not with the weight 0."""
+    """Whether Accept-Encoding has gzip, x-gzip or `*`, with a weight other than 0."""
     is_accepted: dict[str, bool] = {}
     for name, value in headers:
         if name != b"accept-encoding":
@@ -43,16 +43,16 @@ def _is_zero_weight(parameter: str) -> bool:
 
 
 def is_textual(content_type: str) -> bool:
-    """Whether content of this type is compressed: text is, images and audio are not."""
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind.startswith("text/"):
+    """Whether content of this type is compressed: text and SVG, but no other images, nor audio."""
+    bare_type = content_type.partition(";")[0].strip().lower()
+    if bare_type.startswith("text/"):
         # Server-sent events must be sent one by one; a compressor would buffer them.
-        return kind != "text/event-stream"
-    return kind in ("application/json", "application/javascript", "image/svg+xml")
+        return bare_type != "text/event-stream"
+    return bare_type in ("application/json", "application/javascript", "image/svg+xml")
 
 
 class Compress:
-    """The layer: compresses the textual responses of the application inside of it."""
+    """An ASGI layer that compresses the textual responses of the layers inside of it."""
 
     def __init__(self, app: ASGIApp, pool: ThreadPool) -> None:
         self._app = app
@@ -63,8 +63,9 @@ class Compress:
             await self._app(scope, receive, send)
             return
         is_gzip_accepted = accepts_gzip(scope["headers"])
-        # If the response is compressed, its start message is held until the first part of the body
-        # arrives. If more parts follow, one compressor is used for all of them.
+        # The start message of a response to compress is held until the first part of the body
+        # arrives, since the headers depend on whether more parts follow. If so, one compressor is
+        # used for all of them.
         held_start: Message | None = None
         compressor: zlib._Compress | None = None
 
@@ -83,7 +84,6 @@ class Compress:
                 ):
                     await send(message)
                     return
-                # The headers depend on whether the first part of the body is also the last.
                 held_start = message
                 return
             if compressor is None and held_start is None:

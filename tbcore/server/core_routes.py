@@ -59,14 +59,14 @@ class CoreRoutes:
         return self._multiplexer.runs()
 
     async def run_details(self, request: Request) -> dict[str, Any]:
-        """The times of each run's first event, last event and last write, and nonfinite values.
+        """Each run's times of the first event, last event and last write, and its nonfinite values.
 
         The data is in columns, since there may be thousands of runs and the page requests it often.
         """
         return await self._pool.run(self._run_details)
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
-        """Maps the name of each plugin, failed ones included, to whether the plugin is active."""
+        """Maps the name of each mounted plugin, even a failed one, to whether it is active."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             m.plugin.name: is_active for m, is_active in zip(self._mounted, active, strict=True)
@@ -111,9 +111,9 @@ class CoreRoutes:
         }
 
     def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
-        """An entry with the traceback of the plugin's error; none without `--dev`.
+        """The entry `traceback` of a plugin in `frontends`; no entry without `--dev`.
 
-        A traceback has paths of files, which are for the plugin's author only.
+        A traceback shows paths of files, which only the plugin's author may see.
         """
         if not self._config.dev:
             return {}
@@ -134,12 +134,12 @@ class CoreRoutes:
             "first_event_times": [_rounded_time(run.first_event_time) for run in details],
             "last_event_times": [_rounded_time(run.last_event_time) for run in details],
             "modified_times": [_rounded_time(run.modified) for run in details],
-            "nonfinite": self._nonfinite.summary(details),
+            "nonfinite": self._nonfinite.summaries(details),
         }
 
 
 def _redacted(plugin: LoadedPlugin, line: str | None) -> str | None:
-    """An error of a plugin without whole paths."""
+    """`plugin.redact_paths(line)`; None if there is no line."""
     return None if line is None else plugin.redact_paths(line)
 
 

@@ -1,9 +1,9 @@
 """Gate: access control, decided from the raw headers before anything else is done.
 
 A page on any web site can make a browser send requests to this machine. With DNS rebinding the page
-can even make the browser believe that the requests go to the page's own site. So a server on
-loopback accepts only host names that such a page cannot have. A server that other machines can
-reach requires a token in every request. Host names do not matter then, and proxies work.
+can even make the browser believe that the requests go to the page's own site. So a server without
+a token accepts only host names that such a page cannot have. A server with a token, the default if
+other machines can reach it, accepts all host names, so that proxies work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 def cookie_name(port: int) -> str:
-    """The cookie's name. It includes the port: browsers send a cookie to all ports of a host."""
+    """Name of the token's cookie, with the port: browsers send cookies to all ports of a host."""
     return f"tbcore_{port}"
 
 
@@ -75,7 +75,7 @@ class Gate:
         return response or self._check_origin(scope, host)
 
     def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:
-        """Refuses host names that are neither this machine's nor allowed by an option."""
+        """Refuses host names other than those of this machine and of `--allowed_host`."""
         if name in self._own_names or name in self._allowed or host in self._allowed:
             return None
         if name == _local_address(scope):
@@ -114,7 +114,7 @@ class Gate:
         rest = b"&".join(
             part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
         )
-        # Browsers would read two leading slashes, or backslashes, as the beginning of a host.
+        # After two slashes or backslashes at the start, browsers would expect a host.
         location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
         cookie = f"{self._cookie}={token}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
         return Response(
@@ -131,7 +131,7 @@ class Gate:
         is_safe = scope["method"] in SAFE_METHODS
         for site in _header_values(scope, b"sec-fetch-site"):
             if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
-                # Such a page could not read the response, and must not keep the server busy.
+                # The page could not read the response, but its requests could keep the server busy.
                 return text_error(403, "pages of other sites may not send such requests")
         if is_safe:
             return None
@@ -144,7 +144,7 @@ class Gate:
             return text_error(
                 403,
                 f"pages of {origin[:200]!r} may not send such requests; "
-                f"start the server with --allowed_host if that is its name in the browser",
+                f"if that is this server's address in the browser, allow it with --allowed_host",
             )
         return None
 
@@ -155,7 +155,7 @@ def is_host(text: str) -> bool:
 
 
 def _is_link(scope: Scope) -> bool:
-    """Whether the response will be shown as a page of its own, in a tab and not in a frame."""
+    """Whether the browser will show the response as a page in a tab, not in a frame."""
     mode = _header_values(scope, b"sec-fetch-mode")
     destination = _header_values(scope, b"sec-fetch-dest")
     # Some older browsers send no Sec-Fetch-Dest.
@@ -170,7 +170,7 @@ def _header_values(scope: Scope, name: bytes) -> list[str]:
 def _local_address(scope: Scope) -> str | None:
     """The address of this machine that the client connected to, in the form of a Host header.
 
-    It is safe to accept as a host: DNS can redirect a name, but not an address.
+    A request for it is safe to accept: DNS can redirect a name, but not an address.
     """
     server = scope.get("server")
     if not server:
@@ -193,7 +193,7 @@ def _names_of_this_machine() -> set[str]:
 
 
 def _equals(given: str, token: str) -> bool:
-    """Compares in constant time, since the duration must not reveal how much is equal."""
+    """Compares in constant time: the duration must not reveal how much of the token is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
@@ -211,7 +211,7 @@ def _decoded_name(part: bytes) -> str:
 
 
 def _cookies(scope: Scope, name: str) -> Iterable[str]:
-    """The values of all cookies with this name: there may be one for each of several paths."""
+    """The values of all cookies with this name: browsers may send one for each of several paths."""
     for header in _header_values(scope, b"cookie"):
         for pair in header.split(";"):
             key, separator, value = pair.strip().partition("=")

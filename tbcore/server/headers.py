@@ -1,8 +1,8 @@
 """The headers of every response, and the outermost ASGI layer, which adds them.
 
-The page inserts text from a log as text, never as HTML. Should it fail to, these headers prevent
-the text from running as code. They also prevent pages of other sites from reading responses, and
-from showing the page in a frame.
+The page inserts text from a log as text, never as HTML. If a bug makes it HTML, these headers
+prevent the text from running as code. They also prevent pages of other sites from reading
+responses, and from showing the page in a frame.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class SafeHeaders:
                 await _failure_response()(scope, receive, send_safely)
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """The headers of a response and the safety headers, which replace any of the same names."""
+        """The headers of a response, with all safety headers and, by default, `no-cache`."""
         safety = safety_headers(self._policy())
         names = {name for name, _ in safety}
         complete = [(name, value) for name, value in headers if name not in names] + safety
@@ -115,7 +115,7 @@ def _failure_response() -> Response:
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
-    """Confirms the messages about the start and the end of the server; there is nothing to do."""
+    """Only confirms the messages about the start and the end of the server."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

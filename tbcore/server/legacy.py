@@ -31,7 +31,7 @@ TAG_TYPES: Mapping[str, list[str] | bool] = {
     "meta_graph": False,
     "run_metadata": [],
 }
-"""Maps each tag type to its value if no plugin provides the type. Old pages need every key.
+"""Maps each tag type to its value in the index if no plugin provides it. Old pages need all keys.
 TensorBoard's documentation of the API lists all keys except `meta_graph`, which its servers also
 sent."""
 
@@ -39,7 +39,7 @@ PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
 """Addresses of the old page, one for each of its tabs."""
 
 STATS_NAME = "legacy tag types"
-"""The name of the calls of a plugin's `tag_types` functions in its stats."""
+"""What a plugin's stats call its `tag_types` functions."""
 
 TagsByType = dict[str, dict[str, Any]]
 """Maps the name of a run to a map from tag type to the run's tags of this type. For some tag types
@@ -64,23 +64,23 @@ class LegacyIndex:
         self._tuning = tuning
         self._pools = pools
         self._functions: dict[str, dict[str, TagsFunction]] = {}
-        """Maps the name of a plugin to its functions by tag type. If two plugins have one for
-        the same type, the first plugin's function is used."""
+        """Maps the name of a plugin to a map from tag type to function. If two plugins have a
+        function for the same type, only that of the first plugin is in here."""
         self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
         self._logged: set[str] = set()
         self._blocked: dict[str, Future[TagsByType]] = {}
         """Maps the name of a plugin to a call that has timed out. The plugin is not called again
         while this call runs."""
-        taken: set[str] = set()
+        taken_types: set[str] = set()
         for m in mounted:
             functions = {
                 tag_type: function
                 for tag_type, function in m.legacy.tag_types.items()
-                if tag_type not in taken
+                if tag_type not in taken_types
             }
             if functions:
                 self._functions[m.plugin.name] = functions
-                taken |= functions.keys()
+                taken_types |= functions.keys()
 
     async def as_json(self, request: Request) -> TagsByType:
         """The index of all runs. Each run has all tag types, and the time of its first event."""
@@ -123,7 +123,7 @@ class LegacyIndex:
         return index
 
     def _fill(self, index: TagsByType, name: str, runs: Sequence[str]) -> None:
-        """Adds one plugin's tags to the index. A type is left out once its function has failed."""
+        """Adds one plugin's tags to the index. A function that raises is skipped for later runs."""
         for tag_type, function in self._functions[name].items():
             for run in runs:
                 outcome = attempt(_tags, function, run)
@@ -155,7 +155,7 @@ class LegacyIndex:
 
 
 def _tags(function: TagsFunction, run: str) -> list[str] | bool:
-    """What a plugin's function returns for a run; raises TypeError for neither tags nor a bool."""
+    """A function's result for a run; raises TypeError if it is neither a bool nor strings."""
     value = function(run)
     if isinstance(value, bool):
         return value

@@ -42,7 +42,7 @@ class Listening(NamedTuple):
 def listen(
     host: str | None, port: int | None, *, bind_all: bool, default_ports: range = DEFAULT_PORTS
 ) -> Listening:
-    """Listens on an address of this machine, by default on loopback, for both IPv4 and IPv6.
+    """Listens on `host`, by default on loopback (IPv4 and IPv6); on all addresses with `bind_all`.
 
     If `port` is None, the first free one of the default ports is used; if it is 0, any free port.
     Raises TbcoreError if it cannot listen, with one line that says what to do.
@@ -71,7 +71,7 @@ class _Address(NamedTuple):
 
     family: socket.AddressFamily
     host: str
-    required: bool = True
+    is_required: bool = True
     """Whether the server fails if it cannot listen on this address."""
 
 
@@ -81,7 +81,7 @@ def _addresses(host: str) -> list[_Address]:
         # Browsers try both addresses. IPv6 is optional, since some machines lack it.
         return [
             _Address(socket.AF_INET, "127.0.0.1"),
-            _Address(socket.AF_INET6, "::1", required=False),
+            _Address(socket.AF_INET6, "::1", is_required=False),
         ]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -91,11 +91,11 @@ def _addresses(host: str) -> list[_Address]:
 
 
 def _bind_all(port: int | None, default_ports: range) -> list[socket.socket]:
-    """Listens on all addresses of the machine, for IPv6 and IPv4 or else for IPv4 alone."""
+    """Listens on all addresses of the machine, IPv6 and IPv4, or only IPv4 if there is no IPv6."""
     if socket.has_dualstack_ipv6():
         try:
             # This socket accepts IPv4 connections, too.
-            addresses = [_Address(socket.AF_INET6, "::", required=False)]
+            addresses = [_Address(socket.AF_INET6, "::", is_required=False)]
             return _bind_first(addresses, port, default_ports)
         except _NoAddressError:
             # IPv6 is supported, but disabled.
@@ -133,12 +133,12 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
-            # With port 0 the system chooses the port of the first socket.
-            chosen = port or (sockets[0].getsockname()[1] if sockets else 0)
+            # With port 0 the system chooses the first socket's port, and the others get it, too.
+            chosen_port = port or (sockets[0].getsockname()[1] if sockets else 0)
             try:
                 sockets.append(
                     socket.create_server(
-                        (address.host, chosen),
+                        (address.host, chosen_port),
                         family=address.family,
                         backlog=BACKLOG,
                         dualstack_ipv6=address.host == "::",
@@ -147,12 +147,12 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     raise _PortTakenError(
-                        f"port {chosen} is in use by another program; "
+                        f"port {chosen_port} is in use by another program; "
                         f"choose another with --port, or omit --port to use a free one"
                     ) from error
                 # An optional address is left out if the system refuses it.
-                if address.required:
-                    raise _cannot_listen(address, chosen, error) from error
+                if address.is_required:
+                    raise _cannot_listen(address, chosen_port, error) from error
     except TbcoreError:
         for listener in sockets:
             listener.close()
@@ -163,7 +163,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
 
 
 def _cannot_listen(address: _Address, port: int, error: OSError) -> TbcoreError:
-    """The error for the user, in one line that says what to do where that is known."""
+    """The error for the user: one line, which says what to do if that is known."""
     if error.errno == errno.EADDRNOTAVAIL:
         return TbcoreError(f"{address.host} is not an address of this machine; see --host")
     if error.errno == errno.EACCES:

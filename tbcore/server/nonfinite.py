@@ -26,8 +26,9 @@ class NonfiniteSummaries:
     def __init__(self, multiplexer: Multiplexer) -> None:
         self._multiplexer = multiplexer
         self._cache: dict[str, tuple[RunDetails, dict[str, Any]]] = {}
+        """Maps the name of a run to its details, and to the summary that was made for them."""
 
-    def summary(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
+    def summaries(self, details: Sequence[RunDetails]) -> dict[str, dict[str, Any]]:
         """Maps the name of each run with nonfinite values to the summary of the run.
 
         In a summary, `num_tags` counts all tags with nonfinite values, `tags` has the first few of
@@ -39,7 +40,9 @@ class NonfiniteSummaries:
             if not run.nonfinite_tags:
                 continue
             cached_for, summary = old_cache.get(run.name, (None, {}))
-            cache[run.name] = run, summary if cached_for is run else self._summary_of(run)
+            if cached_for is not run:
+                summary = self._summary_of(run)
+            cache[run.name] = (run, summary)
         self._cache = cache
         return {name: summary for name, (_, summary) in cache.items()}
 

@@ -1,6 +1,6 @@
-"""Page errors: what a plugin's module raised in the browser, logged by the server for its author.
+"""Page errors: what a plugin's module raised in the browser, logged for the plugin's author.
 
-The page sends its errors only to servers with `--dev`. Other servers do not have this address.
+The page sends them to `data/page_errors`, an address that only servers with `--dev` have.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ logger = logging.getLogger(__name__)
 MAX_LINES = 50
 """Maximum number of lines of the stack that are logged."""
 MAX_LINE_LENGTH = 500
-"""Maximum number of characters of a line of the stack, and of the plugin's name."""
+"""Maximum number of characters that are logged of each line, and of the plugin's name."""
 
 
 async def log_page_error(scope: Scope, receive: Receive, timeout_seconds: float) -> Response | None:
-    """Logs the error in the body of a request.
-
-    Returns the response; None if the client has disconnected.
-    """
+    """Logs the error in a request's body; returns the response, None for a disconnected client."""
     if scope["method"] != "POST":
         return method_not_allowed(scope, {"POST"})
     body = await read_body(scope, receive, timeout_seconds)

@@ -1,7 +1,7 @@
 """Static files: the page of the core and the ES modules of plugins, served from disk.
 
 The core's own modules and styles are sent without comments, which are a quarter of the page's size.
-Each line of a comment becomes an empty line, so that the line numbers in errors are right.
+Each line of a comment becomes an empty line, so that line numbers in errors stay right.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ CONTENT_TYPES = {
 """Maps a suffix to a Content-Type. The module `mimetypes` is not used: on some systems its type for
 .js is text/plain, and browsers do not run a module of that type."""
 
-
 COMMENTS = {
     ".css": re.compile(rb"^[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*$", re.MULTILINE),
     ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
 }
-"""Maps a suffix to a pattern of comments that are alone on their lines, which all comments of
-formatted files are. Used only for the core's own files: a pattern would also match lines of a
-template literal that look like a comment."""
+"""Maps a suffix to a pattern of a comment with nothing else on its lines; formatted files have only
+such comments. Used only for the core's own files: the pattern also matches text that looks like a
+comment in a template literal."""
 
 
 class _CachedFile(NamedTuple):
@@ -72,13 +71,13 @@ class StaticFiles:
 
     def __init__(self, *, dev: bool = False) -> None:
         self._files: dict[tuple[str, bool], _CachedFile] = {}
-        """Maps the path of a file, and whether its comments are kept, to the file."""
+        """Maps the path of a file, and whether its comments are kept, to the cached file."""
         self._cache_control = "no-store" if dev else "no-cache"
 
     def response(
         self, request: Request, folder: Path, path: str, *, keep_comments: bool = True
     ) -> Response:
-        """The response with a file, whose path is relative to the folder.
+        """The response with the file at `path`, which is relative to the folder.
 
         Blocks while the file is read. Without `keep_comments`, comments are removed from JavaScript
         and CSS.
@@ -123,7 +122,7 @@ class StaticFiles:
 
 
 def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _CachedFile:
-    """Reads a file, removes its comments if asked to, and compresses it."""
+    """Reads a file, removes its comments unless they are kept, and compresses it."""
     with open(location, "rb") as file:
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()

@@ -1,8 +1,7 @@
 """Unclaimed data: kinds of logged data that no plugin reads, and which distribution to install.
 
-Writers log most kinds of content in one of two forms: in a field of the summary value, or as a
-tensor whose metadata has the name of a TensorBoard plugin. This module uses that plugin's name for
-both forms.
+Writers log most content in one of two forms: in a field of the summary value, or as a tensor whose
+metadata has the name of a TensorBoard plugin. This module uses that plugin's name for both forms.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NAME_OF_FIELD = {
     "meta_graph_def": "graphs",
     "tagged_run_metadata": "graphs",
 }
-"""Maps a field of a summary value or event to the plugin name in the tensor form of its content."""
+"""Maps a field of a summary value or event to the plugin name of the other form."""
 
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
@@ -36,7 +35,7 @@ class Unclaimed(NamedTuple):
     field: str
     """The field that has the data; see `Kind.field`."""
     num_tags: int
-    """Number of tags of this kind in all runs together."""
+    """Number of distinct tags with this kind. A tag that several runs have counts once."""
     num_runs: int
     example_run: str
     example_tag: str
@@ -45,11 +44,11 @@ class Unclaimed(NamedTuple):
 
 
 def find_unclaimed(
-    multiplexer: Multiplexer, claims: Claims, loaded: Collection[str]
+    multiplexer: Multiplexer, claims: Claims, not_recommended: Collection[str]
 ) -> list[Unclaimed]:
-    """All kinds of data that none of the claims matches.
+    """All kinds of data that no claim matches.
 
-    `loaded` are the names of distributions that are not recommended, because they are installed.
+    `not_recommended` has the names of distributions that are installed already.
     """
     return [
         Unclaimed(
@@ -59,7 +58,7 @@ def find_unclaimed(
             summary.num_runs,
             summary.example_run,
             summary.example_tag,
-            distribution_for(summary.kind, loaded=loaded),
+            distribution_for(summary.kind, not_recommended=not_recommended),
         )
         for summary in multiplexer.kinds()
         if not matches(claims, summary.kind)
@@ -67,17 +66,19 @@ def find_unclaimed(
 
 
 def content_name(kind: Kind) -> str:
-    """A readable name of a kind: its plugin name, else the name for its field, else the field."""
+    """A readable name of a kind: its plugin name, else that in NAME_OF_FIELD, else its field."""
     return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
 
 
-def distribution_for(kind: Kind, *, loaded: Collection[str]) -> str | None:
+def distribution_for(kind: Kind, *, not_recommended: Collection[str]) -> str | None:
     """The distribution to install for an unclaimed kind; None if there is none to recommend.
 
-    A loaded distribution is not recommended: the metadata of a tensor may name a plugin that cannot
-    read this tensor. A name that occurs only in a log never becomes the name of a distribution,
-    because anybody can write a log.
+    An installed distribution is not recommended: the metadata of a tensor may name a plugin that
+    cannot read this tensor. A name that occurs only in a log never becomes the name of a
+    distribution, because anybody can write a log.
     """
     name = content_name(kind)
     distribution = f"tbcore-{name}"
-    return distribution if name in KNOWN_NAMES and distribution not in loaded else None
+    if name in KNOWN_NAMES and distribution not in not_recommended:
+        return distribution
+    return None

@@ -27,12 +27,12 @@ class Updates:
         self._multiplexer = multiplexer
         self._tuning = tuning
         self._instance = secrets.token_hex(8)
-        """Identifies this server. It changes with a restart, so that pages do not compare the
-        generations of different servers."""
+        """Identifies this server process, so that pages do not compare the generations of different
+        servers."""
         self._streams: set[_Stream] = set()
         self._is_closed = False
         self._num_reloads = 0
-        """How often open pages were made to request the list of plugins again."""
+        """Number of calls of `plugins_changed`. Pages request the plugins again when it changes."""
         multiplexer.subscribe(self._wake)
 
     def status(self) -> dict[str, Any]:
@@ -88,15 +88,15 @@ class Updates:
         self._streams.add(stream)
         watcher = asyncio.ensure_future(stream.wait_for_disconnect(receive))
         try:
-            prefix = b"retry: %d\n" % RETRY_MILLISECONDS
+            retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
             while not (self._is_closed or stream.ended.is_set()):
                 stream.woken.clear()
                 status = self.status()
                 if status != last_sent:
-                    message = prefix + b"data: " + to_json(status) + b"\n\n"
+                    message = retry_line + b"data: " + to_json(status) + b"\n\n"
                     await send({"type": "http.response.body", "body": message, "more_body": True})
-                    prefix, last_sent = b"", status
+                    retry_line, last_sent = b"", status
                     await _wait(stream.ended, self._tuning.min_update_interval_seconds)
                 if not await _wait(stream.woken, self._tuning.heartbeat_seconds):
                     await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
@@ -124,7 +124,7 @@ class Updates:
 
 
 class _Stream:
-    """What one stream waits for: `woken` when the status may have changed, and `ended`."""
+    """The events of one stream: `woken`, when the status may have changed, and `ended`."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
