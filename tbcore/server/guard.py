@@ -63,11 +63,10 @@ class Guard:
         self._stats = mounted.plugin.stats
         self._loop = PluginLoop(self._stats, tuning)
         self._slowest: dict[str, float] = {}
-        """Maps a kind of call, such as `route /tags`, to the seconds of its slowest logged call.
-        Another call of the kind is logged only if it takes more than twice as long."""
+        """Maps `Call.what` to the seconds of the slowest logged call with this `what`. A later call
+        is logged only if it takes more than twice as long."""
         self._logged_running: set[str] = set()
-        """Kinds of calls of which one was logged because it ran longer than
-        `queue_timeout_seconds`."""
+        """The `what` of calls that were logged because they ran for `queue_timeout_seconds`."""
         self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
         """Why the plugin could not be loaded or mounted; None if it works."""
         self._raises_faults = mounted.plugin.strict
@@ -183,7 +182,7 @@ class Guard:
     async def _outcome_of(self, what: str, future: Future[Outcome]) -> Outcome | None:
         """The outcome of submitted code; None if it was not started in `queue_timeout_seconds`.
 
-        If the code was started, this method waits for its end, however long that takes.
+        There is no timeout for code that was started.
         """
         timeout = self._tuning.queue_timeout_seconds
         seconds_left = timeout
@@ -222,14 +221,14 @@ class Guard:
     async def _try_send(
         self, route: Route, response: Any, sender: _CheckedSender, scope: Scope, receive: Receive
     ) -> BaseException | None:
-        """Sends a response and runs its background task; returns the exception of either."""
+        """Sends a response and runs its background task; returns any exception that this raises."""
         what = f"response of route {route.path}"
         try:
             if not isinstance(response, Response):
                 raise TypeError(f"the handler returned {type(response).__name__}, not a Response")
             sender.check(response)
             if type(response).__call__.__module__ != Response.__module__:
-                # The class is the plugin's own, and runs the background task itself if it has one.
+                # A class of the plugin's own, which also runs the background task.
                 sending = response(scope, on_server_loop(receive), on_server_loop(sender.send))
                 _unwrap(what, await self._await(what, sending))
                 return None
@@ -296,7 +295,7 @@ class Guard:
                 attempt(self._loop.submit, parts.aclose(), what)
 
     def _log_slow(self, call: Call) -> None:
-        """Logs a finished call that was slow, and much slower than the logged calls of its kind."""
+        """Logs a finished call that was slow, and is not excluded by `_slowest`."""
         threshold = self._tuning.slow_call_seconds
         if call.what in self._slowest:
             threshold = 2 * self._slowest[call.what]
@@ -330,13 +329,13 @@ class Guard:
 class _CheckedSender:
     """Sends a plugin's response; raises instead of sending anything that is not valid HTTP.
 
-    The server would find the same faults, but too late for an error response. For example, if a
-    body is shorter than its Content-Length, the client would wait for the rest.
+    Without these checks, the server would find the faults too late to send an error response: a
+    client would, for example, wait for the rest of a body shorter than its Content-Length.
     """
 
     def __init__(self, method: str, send: Send) -> None:
         self.is_started = False
-        """Whether the headers have been sent, so that no error response can be sent any more."""
+        """Whether the headers have been sent, so that it is too late for an error response."""
         self._method = method
         self._send = send
         self._is_checked = False
@@ -345,7 +344,7 @@ class _CheckedSender:
         """How many bytes of the body must still be sent; None if any number of bytes is valid."""
 
     def check(self, response: Response) -> None:
-        """Raises ValueError if the response holds its body, and the headers have another length."""
+        """Raises ValueError if the response holds a body that is not as long as the headers say."""
         if type(response).__call__ is not Response.__call__:
             # The body is produced while it is sent.
             return
@@ -390,7 +389,7 @@ def _body_size(status: int, headers: list[tuple[bytes, bytes]], method: str) -> 
 
 
 def _unwrap(what: str, outcome: Outcome | None) -> Any:
-    """What the code of a plugin returned. Raises what it raised; TimeoutError if not started."""
+    """The value of an outcome. Raises its exception, or TimeoutError if there is no outcome."""
     if outcome is None:
         raise TimeoutError(f"{what} was not started: {BUSY}")
     if outcome.error is not None:
@@ -399,7 +398,7 @@ def _unwrap(what: str, outcome: Outcome | None) -> Any:
 
 
 def _match(route: Route, scope: Scope) -> tuple[Match, Scope]:
-    """Starlette's match of a route, but a newline at the end of the path is not ignored here."""
+    """Starlette's match of a route, except that a newline at the end of the path prevents it."""
     if route.path_regex.fullmatch(scope["path"].removeprefix(scope["root_path"])) is None:
         return Match.NONE, {}
     return route.matches(scope)
@@ -413,7 +412,7 @@ def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
 
 
 def _error_response(error: BaseException) -> Response | None:
-    """The response for an exception that handlers may raise on purpose; None for any other."""
+    """The response for an exception that a handler may raise on purpose; None for another one."""
     if isinstance(error, TbcoreError):
         return text_error(error.status, str(error))
     if isinstance(error, HTTPException):
@@ -477,7 +476,7 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that returns a body that has been read already, and then the real messages."""
+    """A `receive` that first returns a body that was read before, and then the real messages."""
     is_replayed = False
 
     async def replay() -> Message:

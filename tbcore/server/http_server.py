@@ -26,7 +26,7 @@ SHUTDOWN_TIMEOUT_SECONDS = 0.3
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn's server for an `App`, whose streams it closes before it ends."""
+    """uvicorn's server for an `App`; closes the streams of the `App` before it ends."""
 
     def __init__(self, app: App, on_started: Callable[[], None]) -> None:
         protocol = protocol_with(lambda: safety_headers(app.policy), app.tuning)
@@ -34,7 +34,7 @@ class HttpServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=protocol,
-                # asyncio also accepts this many connections in one batch. `startup` sets the
+                # asyncio accepts at most this many connections in one batch. `startup` sets the
                 # length of the system's queue.
                 backlog=max(1, protocol.max_connections // ACCEPT_BATCH_DIVISOR),
                 ws="none",
@@ -54,7 +54,7 @@ class HttpServer(uvicorn.Server):
         self._app = app
         self._on_started = on_started
         self.exit_signal: int | None = None
-        """The signal that ended the server; None while it runs, and if `end` was called."""
+        """The signal that ended the server; None while it runs, and if only `end` was called."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to accept connections; uvicorn calls this on its event loop."""
@@ -81,8 +81,8 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Handles signals while the server runs.
 
-        uvicorn's own method raises a signal again when the server has ended. This one only stores
-        it in `exit_signal`.
+        uvicorn's own method raises each signal again when the server has ended. This one does not:
+        the process ends with the status that `exit_signal` determines.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

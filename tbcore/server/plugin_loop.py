@@ -1,8 +1,8 @@
 """PluginLoop: the asyncio event loop of one plugin, in a thread of its own.
 
-Code that blocks the loop delays only the async code of the same plugin. A wrapper resumes each
-coroutine after each await, so it is always known which coroutine is running, and for how long that
-one has blocked all other coroutines.
+Code that blocks the loop delays only the async code of the same plugin. A wrapper, `_drive`,
+resumes each coroutine after each await. It notes which coroutine is running, and since when, so
+that a coroutine can be logged if it blocks the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class LoopTask(Future[Outcome]):
     """A future for the outcome of an awaitable on the plugin's loop.
 
-    `cancel` has an effect only until the awaitable is started, like that of a thread's future.
+    `cancel` has no effect once the awaitable is started, as for the future of a thread.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -44,7 +44,7 @@ class LoopTask(Future[Outcome]):
 
 
 class _Segment(NamedTuple):
-    """What a coroutine runs from one await to the next. The loop runs nothing else in that time."""
+    """A coroutine's code from one await to the next. The loop runs nothing else in that time."""
 
     what: str
     """The code that runs, such as `route /tags`."""
@@ -91,7 +91,7 @@ class PluginLoop:
         return loop_task
 
     def check_blocked(self) -> None:
-        """Logs the code that is blocking the loop, if it has done so for too long."""
+        """Logs the code that has been blocking the loop for too long, if there is any."""
         segment = self._segment
         if segment is None:
             return
@@ -108,7 +108,7 @@ class PluginLoop:
         self._warn_blocked(segment, seconds, stack)
 
     def _started_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop, whose thread is started by the first call."""
+        """The loop; the first call starts its thread."""
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
@@ -140,7 +140,7 @@ class PluginLoop:
 
     @types.coroutine
     def _drive(self, coroutine: Coroutine[Any, Any, Any], what: str) -> Generator[Any, Any, Any]:
-        """Runs a coroutine in the way that `await coroutine` does, and measures each segment."""
+        """Runs a coroutine like `await coroutine`, and measures each segment."""
         resume: Any = coroutine.send
         argument: Any = None
         while True:
@@ -183,23 +183,23 @@ class PluginLoop:
 
 
 def on_server_loop(function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wraps an async function so that any loop may call it, and the current loop runs it.
+    """Wraps an async function so that any loop may call it, but only the server's loop runs it.
 
-    Called on the server's event loop, for ASGI functions that a plugin's event loop will call.
+    Must be called on the server's loop. For ASGI functions that plugins call on their own loops.
     """
-    server = asyncio.get_running_loop()
+    server_loop = asyncio.get_running_loop()
 
     async def call(*arguments: Any) -> Any:
-        if asyncio.get_running_loop() is server:
+        if asyncio.get_running_loop() is server_loop:
             return await function(*arguments)
-        called = asyncio.run_coroutine_threadsafe(_as_coroutine(function(*arguments)), server)
-        return await asyncio.wrap_future(called)
+        coroutine = _as_coroutine(function(*arguments))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, server_loop))
 
     return call
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Outcome:
-    """The async form of `attempt`. CancelledError is raised, since cancelling is not a fault."""
+    """`attempt` for an awaitable. CancelledError is raised, since cancelling is not a fault."""
     try:
         return Outcome(value=await awaitable)
     except asyncio.CancelledError:
@@ -210,5 +210,5 @@ async def _outcome(awaitable: Awaitable[Any]) -> Outcome:
 
 
 async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
-    """Makes a coroutine of any awaitable, for functions that accept no other."""
+    """Makes a coroutine of any awaitable, for functions that accept only coroutines."""
     return await awaitable

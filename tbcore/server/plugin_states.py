@@ -34,7 +34,7 @@ class PluginStates:
         self._is_active = is_active
 
     async def as_json(self, request: Request) -> dict[str, Any]:
-        """All installed plugins, sorted by name. With `--dev`, whole paths and tracebacks, too."""
+        """All installed plugins, sorted by name. Whole paths and tracebacks only with `--dev`."""
         active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
         return {
             "version": tbcore.__version__,
@@ -64,7 +64,7 @@ class PluginStates:
         }
 
     def _state(self, mounted: MountedPlugin, is_active: bool) -> tuple[str, str | None]:
-        """The state of a plugin, and the reason for it. There may be no reason if it is active."""
+        """The state of a plugin and its reason, which may be None for an active plugin."""
         plugin = mounted.plugin
         if plugin.disabled_by:
             return "off", plugin.disabled_by

@@ -24,7 +24,7 @@ class NoThreadError(RuntimeError):
 
 
 class ThreadPool:
-    """At most `max_threads` threads. Blocked threads affect only the users of this pool."""
+    """A pool of at most `max_threads` threads. If they block, no other pool is affected."""
 
     def __init__(
         self, name: str, *, max_threads: int = 16, idle_timeout_seconds: float = 60.0
@@ -66,7 +66,7 @@ class ThreadPool:
         return future
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Calls the function in one of the threads; returns or raises what the function does."""
+        """Calls a function in one of the threads; returns its result or raises its exception."""
         future = self.submit(function, *arguments)
         await wait_for(future)
         return future.result()
@@ -86,7 +86,7 @@ class ThreadPool:
         self.num_threads += 1
 
     def _work(self) -> None:
-        """Runs jobs, and ends if there was no job for the idle timeout. Runs in each thread."""
+        """Runs jobs until there is none for the idle timeout. Each thread runs this method."""
         while True:
             with self._lock:
                 self._num_idle += 1
@@ -98,7 +98,7 @@ class ThreadPool:
                 if job is not None:
                     self._num_queued -= 1
                 elif not self._num_queued:
-                    # There is no job that was queued just after the timeout, so the thread can end.
+                    # No job was queued just after the timeout, so the thread can end.
                     self.num_threads -= 1
                     return
             if job is not None:

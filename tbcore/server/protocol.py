@@ -25,8 +25,8 @@ MAX_UNSENT_BYTES = 1 << 17
 megabytes, and a socket becomes writable again only when a third of its buffer has been sent. A slow
 client would then seem to read nothing for minutes."""
 MAX_CONNECTIONS = 500
-"""Maximum number of open connections. It is lower, half of the process's limit of file descriptors,
-if that limit is less than twice this number."""
+"""Maximum number of open connections. If half of the process's limit of file descriptors is lower,
+that half is the maximum."""
 ACCEPT_BATCH_DIVISOR = 16
 """asyncio accepts connections in batches, of at most the connection limit divided by this number.
 Two or three batches may be accepted before an evicted connection is really closed. Larger batches
@@ -44,13 +44,13 @@ MAX_TINY_CHUNKS = 1000
 """Number of chunks of a request body that may be tiny. A chunk takes as long to parse as a small
 request, and a body of one megabyte could arrive as a million chunks."""
 MIN_CHUNK_BYTES = 64
-"""Number of bytes that all further chunks of the body must have on average."""
+"""Minimum average size of the chunks after the first `MAX_TINY_CHUNKS`, in bytes."""
 
 Headers = list[tuple[bytes, bytes]]
 
 
 def protocol_with(error_headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
-    """The protocol class of one server. Errors that it sends have what `error_headers` returns."""
+    """The protocol class of one server. `error_headers` returns headers for its error responses."""
 
     class Protocol(_TimeoutProtocol):
         waiting: ClassVar[dict[_TimeoutProtocol, float]] = {}
@@ -98,7 +98,7 @@ class _TimeoutProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.conn = _Connection(h11.SERVER, MAX_HEADER_BYTES)
+        self.conn = _LimitedParser(h11.SERVER, MAX_HEADER_BYTES)
         self._request_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._discards_input = False
@@ -113,12 +113,12 @@ class _TimeoutProtocol(H11Protocol):
         super().connection_made(coalescing)  # type: ignore[arg-type]
         # asyncio sets TCP_NODELAY only for sockets that were created with IPPROTO_TCP. Without it
         # each response on a kept connection waits 40 ms for the client's delayed acknowledgement.
-        connection = transport.get_extra_info("socket")
-        if connection is not None:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client_socket = transport.get_extra_info("socket")
+        if client_socket is not None:
+            client_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 option = socket.TCP_NOTSENT_LOWAT
-                connection.setsockopt(socket.IPPROTO_TCP, option, MAX_UNSENT_BYTES)
+                client_socket.setsockopt(socket.IPPROTO_TCP, option, MAX_UNSENT_BYTES)
         self._watch_request()
         if len(self.connections) > self.max_connections:
             self._evict_connection()
@@ -143,16 +143,17 @@ class _TimeoutProtocol(H11Protocol):
         """Moves this connection to `waiting` or `responding`; returns whether it is waiting."""
         is_waiting = self.cycle is None or self.cycle.response_complete
         if not self.transport.is_closing():
-            new_state, old_state = self.waiting, self.responding
-            if not is_waiting:
-                new_state, old_state = old_state, new_state
-            old_state.pop(self, None)
-            # A connection that is in this state already keeps its time and its position.
-            new_state.setdefault(self, self.loop.time())
+            if is_waiting:
+                state, other_state = self.waiting, self.responding
+            else:
+                state, other_state = self.responding, self.waiting
+            other_state.pop(self, None)
+            # A connection that is in its state already keeps its time and its position.
+            state.setdefault(self, self.loop.time())
         return is_waiting
 
     def _evict_connection(self) -> None:
-        """Closes the oldest of the other connections, preferably one that waits."""
+        """Closes the oldest other connection, preferably one that waits for a request."""
         now = self.loop.time()
         for min_age_seconds in (MIN_AGE_TO_EVICT_SECONDS, 0):
             for connections in (self.waiting, self.responding):
@@ -206,8 +207,8 @@ class _TimeoutProtocol(H11Protocol):
         """Responds to malformed HTTP, or closes the connection if a response has begun."""
         is_in_application = self.cycle is not None and not self.cycle.response_complete
         if is_in_application:
-            # The headers were valid, so the application is handling the request. It is notified as
-            # if the client had disconnected.
+            # The headers were valid, so the application is handling the request. From now on it
+            # sees a client that has disconnected.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if is_in_application and self.cycle.response_started:
@@ -275,10 +276,11 @@ class _CoalescingTransport:
             self.write(b"")
 
 
-class _Connection(h11.Connection):
-    """h11's parser, which here also refuses a body of too many tiny chunks."""
+class _LimitedParser(h11.Connection):
+    """h11's parser, except that it refuses a body of too many tiny chunks."""
 
     _num_chunks = 0
+    """Number of chunks of the current request's body so far; `_num_bytes` is their size."""
     _num_bytes = 0
 
     def next_event(self) -> Any:

@@ -27,14 +27,14 @@ SCAN_INTERVAL_SECONDS = 0.4
 """Time between two scans of the files of plugins."""
 
 Stamps = dict[tuple[str, str], dict[str, int]]
-"""Maps the name and distribution of a plugin to what `_stamp` returns for the plugin."""
+"""Maps the name and distribution of a plugin to the modification times that `_stamp` returns."""
 
 
 class Reloader:
-    """Watches the files of plugins, and reloads those that have changed since it was created.
+    """Reloads each plugin whose files have changed since the Reloader was created.
 
-    All files of a plugin are watched, also those that were never imported: an import may have
-    failed because a file was missing, which is then created.
+    It watches all files of a plugin, even those that were never imported: an import that failed may
+    succeed once a missing file is created.
     """
 
     def __init__(self, config: Config, multiplexer: Multiplexer) -> None:
@@ -72,6 +72,7 @@ class Reloader:
         stamps = self._scan()
         if stamps == self._stamps:
             return
+        # Editors write a file in several steps, so wait until the files stay the same.
         while True:
             time.sleep(self._config.tuning.reload_delay_seconds)
             newer_stamps = self._scan()
@@ -91,10 +92,10 @@ class Reloader:
         return [*self._installed, *(s for folder in folders for s in in_folder(Path(folder)))]
 
     def _reload(self, app: App, names_to_import: set[str], names_to_refresh: set[str]) -> None:
-        """Imports the plugins in `names_to_import` again, and has the application use them.
+        """Imports the plugins in `names_to_import` again, and makes the application use them.
 
-        The plugins in either set get a new version. It is part of the addresses of their tabs, so
-        open pages load these tabs again.
+        The plugins in both sets get a new version. The addresses of their tabs contain the version,
+        so open pages load these tabs again.
         """
         config = self._config
         old_sources = [p.source for p in self._plugins if p.source and p.name in names_to_import]
@@ -121,7 +122,7 @@ class Reloader:
         self._log_reloaded(names_to_import | names_to_refresh, mounted)
 
     def _log_reloaded(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:
-        """Logs which plugins were reloaded or removed. Those that failed have been logged."""
+        """Logs which plugins were reloaded or removed. Plugins that failed were logged before."""
         errors = {m.plugin.name: m.error for m in mounted}
         for name in sorted(names):
             if name not in errors:
@@ -178,5 +179,5 @@ def _forget_modules(sources: Sequence[Source]) -> None:
 
 
 def _new_version() -> str:
-    """A version for the current files of a plugin; no earlier version is equal."""
+    """A new version for the current files of a plugin: the time in ms, as a hex number."""
     return f"{time.time_ns() // 1_000_000:x}"

@@ -1,4 +1,4 @@
-"""Reporter: the lines that a server prints while it starts and loads. LogHandler: its log lines."""
+"""Reporter prints a server's lines about starting and loading; LogHandler writes its log lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROGRESS_INTERVAL_SECONDS = 0.2
 """Time between two updates of the progress line."""
 MIN_SECONDS_TO_REPORT = 2.0
-"""If the first pass of loading takes longer than this, its duration is printed."""
+"""The duration of the loader's first pass is printed if it is longer than this."""
 
 CLEAR_LINE = "\r\x1b[K"
 """Control characters that clear the current line of a terminal."""
@@ -59,7 +59,7 @@ def no_plugins_hint() -> str:
 
 
 def plugins_summary(mounted: Sequence[MountedPlugin]) -> str:
-    """A line with the names of working plugins, in the order of their tabs, and of failed ones."""
+    """A line with the names of the working and of the failed plugins, in the order of the tabs."""
     by_order = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
     working = [m.plugin.name for m in by_order if m.error is None]
     failed = [m.plugin.name for m in by_order if m.error is not None]
@@ -172,7 +172,7 @@ class Reporter:
 
 
 class LineFormatter(logging.Formatter):
-    """Formats records as `tbcore: warning: ...`, like messages of the command line.
+    """Formats log lines as `tbcore: warning: ...`, like messages of the command line.
 
     Messages contain names from event files, so control characters are replaced by escapes: they
     must not reach the terminal.
@@ -195,8 +195,8 @@ class LogHandler(logging.StreamHandler[TextIO]):
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
         self.stats_by_package: Mapping[str, PluginStats] = {}
-        """Maps the package of a plugin to the plugin's stats. Threads that a plugin started itself
-        lack the context variable. Their log lines are attributed by the name of the logger."""
+        """Maps the package of a plugin to the plugin's stats. In threads that a plugin started
+        itself, `CURRENT_PLUGIN` is not set, so the logger's name determines the plugin."""
         self.setFormatter(LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:

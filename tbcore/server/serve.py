@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOADER_START_TIMEOUT_SECONDS = 0.2
-"""How long the start waits for the loader to begin reading, before it imports other modules."""
+"""How long `serve` waits for the loader to begin reading before `serve` imports other modules."""
 _FIRST_PUBLICATION_TIMEOUT_SECONDS = 0.2
-"""How long the first request waits for the loader to publish what it has read so far."""
+"""How long `serve` waits, before the first request, for the loader to publish what it has read."""
 _GC_THRESHOLD_OBJECTS = 20_000
 """Number of new objects after which the garbage collector runs. The server creates few reference
 cycles. Python's much lower default would scan the loader's long-lived objects often, in vain."""
@@ -45,7 +45,7 @@ cycles. Python's much lower default would scan the loader's long-lived objects o
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """The options of `tbcore serve` that are not part of the application's `Config`."""
+    """The options of `tbcore serve` that are not in the application's `Config`."""
 
     specs: Sequence[LogdirSpec]
     host: str | None = None
@@ -152,7 +152,7 @@ def _run_server(
 def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
     """Loads the plugins and creates the application.
 
-    All code of plugins that runs before the first request runs here.
+    No code of plugins runs before this, and none after it until the first request.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.app import create_app
@@ -192,9 +192,9 @@ def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:
 
 
 def _token(options: ServeOptions, listening: Listening) -> str | None:
-    """The token that requests must contain; None if they need none.
+    """The token that requests must contain: the given one, else a random one.
 
-    The given token if there is one. Otherwise a random one, unless the server is on loopback.
+    None with `no_token`, and on loopback if no token is given.
     """
     if options.no_token:
         return None
