@@ -6,7 +6,7 @@ import signal
 import sys
 
 # Until a server installs its own handler, Ctrl-C ends the process silently. A KeyboardInterrupt
-# would print a traceback from some import, or get lost in an import that catches it.
+# during an import would print a traceback, or be caught and lost there.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

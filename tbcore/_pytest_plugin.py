@@ -1,7 +1,7 @@
 """Fixtures for tests of plugins, and the options of the conformance suite.
 
-pytest loads this module in every run once tbcore is installed. So the module imports nothing else
-of tbcore until a fixture is used.
+Where tbcore is installed, every run of pytest loads this module. So it imports no other module of
+tbcore until a fixture is used.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ import pytest
 if TYPE_CHECKING:
     from tbcore.testing import TbcoreClient
 
+pytest.register_assert_rewrite("tbcore.testing.route_tests")
 
 SUITE = "tbcore.testing.conformance"
+"""The package of the conformance suite, as in `pytest --pyargs tbcore.testing.conformance`."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Adds the options of the conformance suite if pytest is started for it.
+    """Adds the options of the conformance suite if pytest runs it.
 
-    Otherwise they could clash with options of other pytest plugins.
+    In other runs they could clash with options of other pytest plugins.
     """
     if not any(argument.startswith(SUITE) for argument in args):
         return
@@ -55,7 +57,7 @@ def tbcore_logdir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tbcore_client() -> Iterator[Callable[..., TbcoreClient]]:
-    """`tbcore.testing.make_client`, whose clients are closed when the test ends.
+    """`tbcore.testing.make_client`, with clients that are closed when the test ends.
 
     `tbcore_client(logdir, plugins=["hello"])` serves the logdir with this one plugin.
     """

@@ -1,4 +1,4 @@
-"""The command line. Options have the names that TensorBoard's users are used to."""
+"""The command line. Options that TensorBoard has, too, have the same names as there."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ IGNORED_OPTIONS = {
     "--reuse_port": r"(?i)true|false",
     "--verbosity": r"-?\d+",
 }
-"""Maps each option of TensorBoard that has no effect here to a pattern: if the next argument
-matches it, that argument is the option's value. None for an option without a value."""
+"""Maps each option of TensorBoard that has no effect here to a pattern of its value; None if it has
+no value. The next argument on the command line is the value only if it matches."""
 
 UNSUPPORTED_OPTIONS = {
     "--inspect": "use `tbcore check LOGDIR` to find damage, and the page to look at the data",
 }
-"""Maps each option of TensorBoard that is rejected to what the user can do instead."""
+"""Maps each option of TensorBoard that is rejected here to what the user can do instead."""
 
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
@@ -93,7 +93,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _print_error(message: str, context: click.Context | None = None) -> None:
-    """Prints a message as one line. With a context, the line ends with how to get help."""
+    """Prints a message as one line. With a context, the line ends with the command for help."""
     from tbcore.eventfiles.logdir import one_line
 
     line = one_line(" ".join(message.split())).rstrip(".")
@@ -123,7 +123,7 @@ def _underscored(option: str) -> str:
 
 
 _TYPED_OPTIONS = "tbcore.typed_options"
-"""Key in `click.Context.meta`: maps options to their spelling on the command line."""
+"""Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
 
 def _as_typed(context: click.Context, option: str) -> str:
@@ -148,7 +148,7 @@ class _Command(click.Command):
                 ctx,
             ) from None
         except click.BadOptionUsage as error:
-            # An option has no value but needs one, or it has a value but takes none.
+            # An option lacks its value, or it has a value but takes none.
             option = error.option_name
             message = error.format_message().replace(option, _as_typed(ctx, option))
             raise click.UsageError(message, ctx) from None
@@ -169,7 +169,7 @@ class _Group(_Command, click.Group):
 
 
 class _CommandOrLogdir(_Group):
-    """Runs `serve` if there is no command, only its arguments. Accepts `help` for `--help`."""
+    """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
@@ -186,7 +186,7 @@ class _CommandOrLogdir(_Group):
         return super().parse_args(ctx, args)
 
 
-def _plugins_dir(command: Callable[..., int]) -> Callable[..., int]:
+def _plugins_dir_option(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the option `--plugins_dir` to a command."""
     return click.option(
         "--plugins_dir",
@@ -199,7 +199,7 @@ def _plugins_dir(command: Callable[..., int]) -> Callable[..., int]:
 
 
 class _ServeCommand(_Command):
-    """Accepts TensorBoard's options that have no effect here, with a warning for each."""
+    """The command `serve`: ignores the options in IGNORED_OPTIONS, with a warning for each."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         kept: list[str] = []
@@ -343,7 +343,7 @@ def cli(context: click.Context) -> int:
     "older.  [default: plugin]",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@_plugins_dir
+@_plugins_dir_option
 @click.option(
     "--dev", is_flag=True, help="For plugin authors: reload edited plugins, show tracebacks."
 )
@@ -465,7 +465,7 @@ def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
 
 @cli.command(short_help="List the installed plugins and their errors.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@_plugins_dir
+@_plugins_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def plugins(
@@ -558,8 +558,7 @@ def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
 def _import_numpy() -> None:
     """Imports numpy with one thread for linear algebra, unless the environment sets the number.
 
-    By default OpenBLAS starts a thread for each processor, and these threads use CPU time at the
-    start.
+    By default OpenBLAS starts one thread per processor, and they use CPU time at the start.
     """
     variable = "OPENBLAS_NUM_THREADS"
     is_set = variable in os.environ
@@ -574,7 +573,7 @@ def _import_numpy() -> None:
 def _collector_disabled() -> Iterator[None]:
     """Disables the garbage collector while a server starts: objects created then are permanent.
 
-    Afterwards the collector is as it was before, for programs that call `main` and continue.
+    Restores it at the end, for programs that call `main` and continue.
     """
     was_enabled, thresholds = gc.isenabled(), gc.get_threshold()
     gc.disable()
@@ -621,9 +620,9 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
 
     plugin = mounted.plugin
     distribution, version = plugin.source_label(whole_path=True)
-    routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
-    routes += [("data", route) for route in mounted.legacy.routes]
-    routes += [("", route) for route in mounted.legacy.bare_routes]
+    bases_and_routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
+    bases_and_routes += [("data", route) for route in mounted.legacy.routes]
+    bases_and_routes += [("", route) for route in mounted.legacy.bare_routes]
     return {
         "name": plugin.name,
         "title": plugin.title,
@@ -636,10 +635,10 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
         "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
             {
-                "path": f"{below}{route.path}".lstrip("/"),
+                "path": f"{base}{route.path}".lstrip("/"),
                 "methods": sorted(route.methods or ()),
             }
-            for below, route in routes
+            for base, route in bases_and_routes
         ],
     }
 
@@ -663,7 +662,7 @@ def _logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[L
             )
         if "\0" in spec.path:
             raise click.UsageError(f"{spec.path!r} is not a valid path", context)
-        if os.path.lexists(spec.path) and os.path.exists(spec.path):
+        if os.path.exists(spec.path):
             if not os.path.isdir(spec.path):
                 raise click.UsageError(
                     f"{spec.path!r} is a file; expected the directory that contains it, "
@@ -748,7 +747,7 @@ def _token(token: str | None) -> str | None:
 
 
 def _samples_per_plugin(text: str) -> dict[str, int]:
-    """Maps plugin names to numbers of samples, from `name=N,name=N`; a name's last N counts."""
+    """Maps plugin names to numbers of samples, from `name=N,name=N`; the last N for a name wins."""
     samples = {}
     for pair in text.split(","):
         name, separator, digits = (part.strip() for part in pair.partition("="))
@@ -763,9 +762,9 @@ def _samples_per_plugin(text: str) -> dict[str, int]:
 
 
 def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Maps plugin names to maps of keys to values, from `name.key=value`; the last value counts.
+    """Maps plugin names to maps from key to value, for `name.key=value`; the last value counts.
 
-    The last dot before `=` separates name and key, because names may have dots.
+    The last dot before `=` separates name and key, since names may have dots.
     """
     values: dict[str, dict[str, str]] = {}
     for text in texts:

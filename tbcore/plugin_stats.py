@@ -24,19 +24,19 @@ import numpy as np
 logger = logging.getLogger(__name__)
 
 MAX_RECENT_DURATIONS = 100
-"""Maximum number of durations that are kept for one kind of call: the newest ones. The median is
-computed from them."""
+"""Maximum number of durations that are kept for calls of the same code: the newest ones, from which
+the median is computed."""
 MAX_FAULTS = 100
 """Maximum number of different faults that are kept for one plugin. If there are more, the fault
 that occurred longest ago is dropped."""
 MAX_LINES_PER_WINDOW = 20
-"""Maximum number of one plugin's log lines that are written within one time window. If there are
+"""Maximum number of a plugin's log lines that are written within one time window. If there are
 more, one line at the end of the window says how many were left out."""
 
 
 @dataclass
 class Timing:
-    """Durations of one kind of call."""
+    """Durations of all calls of the same code."""
 
     count: int = 0
     slowest: float = 0.0
@@ -52,6 +52,7 @@ class Fault:
     what: str
     """The code that failed, such as `route /tags`."""
     message: str
+    """The message of the last occurrence, in one line."""
     count: int
     last: float
     """Wall time of the last occurrence, in seconds since the epoch."""
@@ -91,8 +92,8 @@ class PluginStats:
         log_window_seconds: float = 10.0,
         traceback_of: Callable[[BaseException], str] | None = None,
     ) -> None:
-        """With `dev`, log lines are not limited, and `as_json` includes whole paths and what
-        `traceback_of` returns for exceptions."""
+        """With `dev`, log lines are not limited, and `as_json` includes whole paths and the
+        tracebacks that `traceback_of` makes of exceptions."""
         self.name = name
         self.dev = dev
         self._traceback_of = traceback_of if dev else None
@@ -100,7 +101,7 @@ class PluginStats:
         """When this version of the plugin's code was loaded, in ns since the epoch. Another version
         may send other responses for the same data."""
         self.num_lines_left_out = 0
-        """Log lines that were dropped since the plugin was loaded."""
+        """Number of log lines that were left out since the plugin was loaded."""
         self._lock = threading.Lock()
         self._timings: dict[str, Timing] = {}
         self._faults: dict[tuple[str, str], Fault] = {}
@@ -112,11 +113,11 @@ class PluginStats:
         self._num_lines = 0
         """Number of log lines in this window, including those left out."""
         self._num_unreported_lines = 0
-        """Number of lines that were left out, and that `_log_num_left_out` has not counted yet."""
+        """Number of lines that were left out, but not yet reported by `_log_num_left_out`."""
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Call]:
-        """Attributes the code inside to the plugin, and records it as one call of `what`."""
+        """Attributes the `with` block to the plugin, and records it as one call of `what`."""
         reset_token = CURRENT_PLUGIN.set(self)
         call = Call(what, time.monotonic())
         with self._lock:
@@ -160,7 +161,7 @@ class PluginStats:
             return deprecation.count == 1
 
     def may_log(self) -> bool:
-        """Whether the plugin may write one more log line now. Called once for each line."""
+        """Counts one log line of the plugin; returns whether it may be written."""
         if self.dev:
             return True
         with self._lock:
@@ -244,9 +245,9 @@ CURRENT_PLUGIN: ContextVar[PluginStats | None] = ContextVar("tbcore_plugin", def
 def warn_deprecated(name: str, instead: str) -> None:
     """Logs, once for each plugin and name, that a name of the core is deprecated.
 
-    The core calls this where the old name still works, such as
-    `warn_deprecated("Item.old", "use Item.new")`. The log line has the name of the plugin. Outside
-    of the calls of plugins, each use is logged, with the name of the calling module.
+    The core calls this where the old name still works, for example as
+    `warn_deprecated("Item.old", "use Item.new")`. The log line names the plugin. Where no plugin's
+    code is running, each use is logged, with the name of the calling module.
     """
     plugin = CURRENT_PLUGIN.get()
     if plugin is None:

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
-"""What a plugin's name must match. It is part of addresses, where a leading `.` has a meaning."""
+"""What a plugin's name must match. Addresses contain it, and there a leading `.` has a meaning."""
 RESERVED_NAME = "plugins"
 """A name that no plugin may have: in the page's address it is the page about all plugins."""
 
@@ -200,7 +200,8 @@ class LoadedPlugin:
         """Where the plugin comes from, as a pair of strings.
 
         For an installed plugin, the pair is the name and the version of its distribution. For a
-        plugin in a folder, it is the plugin's path (or else the last part of that path) and "".
+        plugin in a folder, the first string is its path, or without `whole_path` only the last
+        part of the path, and the second is "".
         """
         if self.source is None or self.source.is_installed:
             distribution, _, version = self.distribution.rpartition(" ")
@@ -292,7 +293,7 @@ the same name, only the first of them is used."""
 
 @dataclass(frozen=True)
 class MountedPlugin:
-    """A plugin with its options and routes on one server."""
+    """A plugin with its options and routes for one server."""
 
     plugin: LoadedPlugin
     options: PluginOptions = field(default_factory=PluginOptions)
@@ -339,17 +340,18 @@ def find(
     strict: bool = False,
 ) -> list[Source]:
     """Sources of the plugins that `load_plugins` returns for these arguments; imports nothing."""
-    only_argument = only
+    names_to_import = only
     if only is None and ONLY_VARIABLE in os.environ:
-        only = [name.strip() for name in os.environ[ONLY_VARIABLE].split(",") if name.strip()]
+        listed = os.environ[ONLY_VARIABLE].split(",")
+        names_to_import = [name.strip() for name in listed if name.strip()]
     found: list[Source] = [
         Source(name, "", partial(_identity, subject)) for name, subject in (extra or {}).items()
     ]
-    # TBCORE_PLUGINS limits installed plugins only: what is in a given folder is always loaded.
+    # TBCORE_PLUGINS limits only installed plugins. Plugins in `folders` are always loaded.
     from_folders = [source for folder in folders for source in in_folder(Path(folder))]
     found += from_folders
     # An empty `only` means no installed plugins, not even disabled ones.
-    if only_argument is None or only_argument:
+    if only is None or only:
         replacements = {source.name: source for source in reversed(from_folders)}
         all_installed = installed(strict=strict)
         for source in all_installed:
@@ -359,11 +361,11 @@ def find(
                     f"replaced by {replacement}, which has the same name and is in --plugins_dir"
                 )
                 found.append(source._replace(disabled_by=reason))
-            elif only is None or source.name in only:
+            elif names_to_import is None or source.name in names_to_import:
                 found.append(source)
-            elif only_argument is None:
+            elif only is None:
                 found.append(source._replace(disabled_by=f"not listed in {ONLY_VARIABLE}"))
-        found += _not_installed(only or (), [*from_folders, *all_installed])
+        found += _not_installed(names_to_import or (), [*from_folders, *all_installed])
     return [source._replace(disabled_by="--no_plugin") if source.name in without else source
             for source in found]  # fmt: skip
 
@@ -454,8 +456,9 @@ def mount_all(
 ) -> list[MountedPlugin]:
     """Mounts all enabled plugins and returns them, sorted by name.
 
-    Plugins in `keep` were mounted before, and are returned as they are. An option that is not valid
-    makes its plugin fail; but if `keep` is empty, as when a server starts, OptionError is raised.
+    Plugins in `keep` were mounted before, and are returned as they are. For an option that is not
+    valid, OptionError is raised if `keep` is empty, as it is when a server starts; otherwise the
+    option's plugin fails.
     """
     enabled = {plugin.name: plugin for plugin in reversed(plugins) if plugin.disabled_by is None}
     kept = {m.plugin.name: m for m in keep}
@@ -479,9 +482,9 @@ def mount_all(
 def check_settings(plugins: Plugins, config: Config) -> None:
     """Raises OptionError if `--set` names a plugin that does not exist.
 
-    Logs a warning for an environment variable that names no option: it may be meant for another
-    installation. Variables of plugins that failed or are disabled are not checked, since their
-    options are unknown.
+    For an environment variable that names no option, it only logs a warning: the variable may be
+    meant for another installation. It does not check the variables of plugins that failed or are
+    disabled, since their options are unknown.
     """
     names = {plugin.name for plugin in plugins}
     for name, values in config.plugin_values.items():
@@ -497,11 +500,11 @@ def check_settings(plugins: Plugins, config: Config) -> None:
         if plugin.info
         for option in plugin.info.options
     }
-    unchecked = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
+    skipped_prefixes = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
     for variable in sorted(os.environ):
         if not variable.startswith(VARIABLE_PREFIX) or variable in known:
             continue
-        if not variable.startswith(unchecked):
+        if not variable.startswith(skipped_prefixes):
             logger.warning(
                 "the environment variable %s matches no option of an installed plugin%s%s",
                 variable,
@@ -566,7 +569,7 @@ def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> t
     if plugin.strict or isinstance(error, Interrupted):
         raise error
     if isinstance(error, PluginError):
-        # The core raised it, with a complete message, so neither hook nor traceback adds anything.
+        # The core raised this error, and its message is complete without hook and traceback.
         line = str(error)
         logger.error("%s", line)
     else:
@@ -577,7 +580,7 @@ def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> t
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as text, without the core's frames that called the plugin."""
+    """The traceback as text, starting in the plugin's own code."""
     frames = error.__traceback__
     while frames is not None and _is_caller_of_plugins(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
@@ -606,7 +609,7 @@ def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator
 
 
 def _load(plugin: LoadedPlugin, source: Source) -> None:
-    """Imports a plugin and fills in its fields one after the other; raises at the first error."""
+    """Imports a plugin and fills in its fields; raises at the first error."""
     name = plugin.name
     if not NAME.fullmatch(name):
         raise PluginError(
@@ -616,6 +619,7 @@ def _load(plugin: LoadedPlugin, source: Source) -> None:
     if name == RESERVED_NAME:
         raise PluginError(f"plugin {name!r}: the name is reserved for the page about all plugins")
     with plugin.stats.measure("import"):
+        # The module or object that implements the hooks.
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")
     manager.add_hookspecs(hookspecs)
@@ -651,11 +655,11 @@ def _identity(subject: object) -> object:
     return subject
 
 
-def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> Iterator[str]:
+def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> list[str]:
     """The hooks that a plugin implements; raises PluginError for a hook that cannot be called.
 
-    pluggy checks this as well. But it finds unknown hooks only after all plugins are registered,
-    and its messages do not list what is allowed.
+    pluggy checks this as well, but finds unknown hooks only after all plugins are registered, and
+    its messages do not list what is allowed.
     """
     implemented = []
     for attribute in dir(subject):
@@ -697,11 +701,11 @@ def _checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) ->
             f"plugin {name!r} does not implement the hook 'plugin_info'; "
             f"define it and mark it with @tbcore.hookimpl"
         )
-    return iter(implemented)
+    return implemented
 
 
 def _api_error(plugin: LoadedPlugin, info: object) -> PluginError | None:
-    """The error for a plugin that needs another version of the plugin API; None if it does not."""
+    """The error for a plugin that needs another version of the plugin API, else None."""
     if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
         return None
     if type(info.api) is not int:
@@ -727,7 +731,7 @@ def _checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
         )
     wrong_api = _api_error(plugin, info)
     if wrong_api is not None:
-        # First of all, because the other fields may differ in another version.
+        # Checked before the other fields, which may differ in another version.
         raise wrong_api
     are_claims = isinstance(info.claims, Sequence) and all(
         isinstance(claim, Claim) for claim in info.claims
@@ -775,7 +779,7 @@ def _is_title(title: object) -> bool:
 
 
 def _is_int(number: object) -> bool:
-    """Whether it is an int that a page, whose numbers are doubles, represents exactly."""
+    """Whether a value is an int that JavaScript, whose numbers are doubles, represents exactly."""
     return type(number) is int and abs(number) <= MAX_INT
 
 
@@ -786,7 +790,7 @@ def _are_texts(texts: object) -> bool:
 
 
 def _is_module_path(module: object) -> bool:
-    """Whether it is a path of a file in a folder below the package.
+    """Whether a value is the path of a file in a folder below the package.
 
     A file next to `__init__.py` is not valid: all files in the folder of the ES module are served,
     and the plugin's Python code must not be.
@@ -798,14 +802,14 @@ def _is_module_path(module: object) -> bool:
 
 
 def _module_name(subject: object, module_name: str) -> str:
-    """Name of the plugin's module; for an object, the module that defines its `plugin_info`."""
+    """Name of the plugin's module; for an object, of the module that defines its `plugin_info`."""
     if isinstance(subject, ModuleType):
         return subject.__name__
     return module_name or getattr(getattr(subject, "plugin_info", None), "__module__", "")
 
 
 def _folder(subject: object, module_name: str) -> Path | None:
-    """The folder of a plugin's package; None if it is not on disk."""
+    """The folder of a plugin's package; None if the package is not on disk."""
     module = subject if isinstance(subject, ModuleType) else sys.modules.get(module_name)
     paths = list(getattr(module, "__path__", []))
     file = getattr(module, "__file__", None)
@@ -815,7 +819,7 @@ def _folder(subject: object, module_name: str) -> Path | None:
 
 
 def _checked_routes(name: str, hook: str, routes: Any) -> list[Route]:
-    """The routes that a hook returned; raises PluginError for one that cannot be served."""
+    """The routes that a hook returned; raises PluginError for a route that cannot be served."""
     from starlette.routing import Route
 
     if isinstance(routes, str) or not isinstance(routes, Iterable):
