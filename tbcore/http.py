@@ -119,7 +119,7 @@ BODY_KEY = "tbcore.body"
 """Key in the ASGI scope under which the guard stores the request's body."""
 _QUERY_KEY = "tbcore.query"
 """Key in the ASGI scope under which `query_of` caches the parameters."""
-MAX_UNPACKED_BYTES = 16 << 20
+MAX_DECOMPRESSED_BYTES = 16 << 20
 """Maximum number of bytes of a body after its decompression."""
 
 
@@ -139,9 +139,11 @@ def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> R
 def unchanged(request: Request, etag: str) -> Response | None:
     """A response with status 304 if the client has the version that `etag` names, else None.
 
-    if response := unchanged(request, etag):
-        return response
-    return json_response(slow_computation(), etag=etag)
+    A handler can then skip a slow computation:
+
+        if response := unchanged(request, etag):
+            return response
+        return json_response(slow_computation(), etag=etag)
     """
     tag = _entity_tag(etag)
     if not etag_matches(request.headers.get("if-none-match"), tag):
@@ -157,12 +159,12 @@ def series_response(
     *,
     samples: int,
 ) -> Response:
-    """A response with `rows` for samples of a series of items, and `num_steps` of the whole series.
+    """A JSON response `{"num_steps": ..., "rows": [...]}` with samples of a series of items.
 
-    The request has the parameters `run` and `tag`. It may have a parameter `samples`, which is used
-    in place of the argument `samples`. `read(run, tag, samples)` chooses at most `samples` items
-    (0: all), and returns a row for each of them that can be read. `read` is not called if the
-    client has the current response already.
+    The request's parameters `run` and `tag` name the series; its parameter `samples`, if it has
+    one, replaces the argument `samples`. `read(run, tag, samples)` chooses at most `samples` items
+    (0: all) and returns a row for each item that can be read. `read` is not called if the client
+    has the current response already. `num_steps` is the length of the whole series.
     """
     run, tag = required(request, "run", "tag")
     num_samples = optional_int(request, "samples", samples, minimum=0)
@@ -171,7 +173,7 @@ def series_response(
         return not_modified
     num_steps = len(multiplexer.item_series(run, tag, claims))
     rows = read(run, tag, num_samples)
-    # If rows are missing, there is no etag, since their items may be readable the next time.
+    # Without all rows there is no etag: the missing items may be readable the next time.
     is_complete = len(rows) >= min(num_samples or num_steps, num_steps)
     return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_complete else None)
 
@@ -179,9 +181,9 @@ def series_response(
 def _entity_tag(etag: str) -> str:
     """The value of an ETag header for any text.
 
-    The value is a hash, because headers allow few characters. One input of the hash is the time at
-    which the running plugin was loaded: after an edit, an upgrade or new options, the plugin's
-    response may differ for the same data.
+    The value is a hash, because headers allow few characters. The hash includes the time at which
+    the running plugin was loaded: after an edit, an upgrade or new options, the plugin's response
+    may differ for the same data.
     """
     plugin = CURRENT_PLUGIN.get()
     text = f"{plugin.since if plugin else ''} {etag}"
@@ -216,7 +218,7 @@ def _plain_if_repeatable(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts an object that orjson cannot encode, or not exactly, to one that it can."""
+    """Converts an object that orjson cannot encode exactly, or at all, to one that it can."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -318,7 +320,7 @@ def printable_line(text: str) -> str:
 
 
 def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:
-    """A response with CSV: CRLF after every row, also the last, and quotes only where necessary.
+    """A response with CSV: CRLF after every row, even the last, and quotes only where necessary.
 
     Floats are written with the fewest digits that represent them exactly; non-finite ones as `nan`,
     `inf` and `-inf`. Rows must hold Python values: pass `array.tolist()`.
@@ -347,10 +349,10 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
     shapes, parts = [], []
     for table in tables:
         columns = [np.asarray(column, "<f8") for column in table.values()]
-        rows = len(columns[0]) if columns else 0
-        if any(column.shape != (rows,) for column in columns):
+        num_rows = len(columns[0]) if columns else 0
+        if any(column.shape != (num_rows,) for column in columns):
             raise ValueError(f"expected columns of one length, got {list(map(len, columns))}")
-        shapes.append({"rows": rows, "columns": list(table)})
+        shapes.append({"rows": num_rows, "columns": list(table)})
         parts += [column.tobytes() for column in columns]
     text = to_json({"header": header, "tables": shapes})
     text += b" " * (-(4 + len(text)) % 8)
@@ -359,7 +361,7 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
 
 
 def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
-    """A response whose body is generated while it is sent, to keep a long one out of memory.
+    """A response whose body is generated while it is sent, so a long body is never whole in memory.
 
     The first megabyte is generated before the response starts; for HEAD, the rest is not generated.
     A body that ends within the first megabyte is sent with its length, and not streamed. An
@@ -367,15 +369,16 @@ def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str
     response, since the status has been sent.
     """
     remaining = iter(pieces)
-    first, size = [], 0
+    first_pieces, num_bytes = [], 0
     headers = {"content-type": content_type}
     for piece in remaining:
-        first.append(piece)
-        size += len(piece)
-        if size > MIN_BYTES_TO_STREAM:
-            body: Iterable[bytes] = () if request.method == "HEAD" else chain(first, remaining)
+        first_pieces.append(piece)
+        num_bytes += len(piece)
+        if num_bytes > MIN_BYTES_TO_STREAM:
+            is_head = request.method == "HEAD"
+            body: Iterable[bytes] = () if is_head else chain(first_pieces, remaining)
             return StreamingResponse(body, headers=headers)
-    return Response(b"".join(first), headers=headers)
+    return Response(b"".join(first_pieces), headers=headers)
 
 
 def bytes_response(
@@ -387,10 +390,9 @@ def bytes_response(
 ) -> Response:
     """A response with bytes as they are, such as an image or a sound.
 
-    A content type in which a browser could run scripts, or that is unknown, is replaced by
-    application/octet-stream. With an `etag` the client keeps the response and validates it the next
-    time. Pass the `request`, too, to support this validation, and the Range headers of audio
-    players.
+    The type is sent as `safe_content_type` returns it. With an `etag` the client keeps the response
+    and validates it the next time. Pass the `request`, too: this validation needs it, and so do the
+    Range headers that audio players send.
     """
     sent_type = safe_content_type(content_type)
     if sent_type.startswith("text/"):
@@ -410,6 +412,7 @@ def bytes_response(
         del headers["content-type"]
         return Response(status_code=304, headers=headers)
     byte_range = None
+    # If-Range: the client wants the whole content if its ETag has changed.
     if request.method in ("GET", "HEAD") and request.headers.get("if-range", tag) == tag:
         byte_range = _byte_range(request.headers.get("range", ""), len(data))
     if byte_range is None:
@@ -427,7 +430,7 @@ def safe_content_type(content_type: str) -> str:
     """The content type that `bytes_response` sends: in lower case, without parameters.
 
     A type in which a browser could run scripts, or that is unknown, becomes
-    application/octet-stream. Use this function, too, where a listing names the types of its items.
+    application/octet-stream. Also use this function for types in a listing of items.
     """
     bare_type = content_type.partition(";")[0].strip().lower()
     return bare_type if bare_type in SAFE_CONTENT_TYPES else "application/octet-stream"
@@ -445,9 +448,9 @@ def etag_matches(header: str | None, etag: str) -> bool:
 
 
 def _byte_range(header: str, size: int) -> tuple[int, int] | None:
-    """Start and end (exclusive) of the range that a Range header requests, cut to the size.
+    """Start and end (exclusive) of the range that a Range header requests, clipped to the size.
 
-    None if the header is to be ignored, because it is not a single range of bytes. If the requested
+    None if the header must be ignored, because it is not a single range of bytes. If the requested
     range is outside of the content, the result is an empty range.
     """
     match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
@@ -546,7 +549,7 @@ def optional_int(
 
 
 class ItemAddress(NamedTuple):
-    """Identifies one item of a log, and one of the samples in it."""
+    """Identifies one item of a log, and one picture or clip in it."""
 
     run: str
     tag: str
@@ -558,14 +561,14 @@ class ItemAddress(NamedTuple):
     @property
     def query(self) -> str:
         """The encoded query string of the item's address, without `?`; pages use it as it is."""
-        fields = [("index", str(self.ordinal)), ("tagname", self.tag), ("run", self.run)]
+        parameters = [("index", str(self.ordinal)), ("tagname", self.tag), ("run", self.run)]
         if self.sample:
-            fields.append(("sample", str(self.sample)))
-        return urlencode(fields, errors="replace")
+            parameters.append(("sample", str(self.sample)))
+        return urlencode(parameters, errors="replace")
 
 
 def item_address(request: Request) -> ItemAddress:
-    """The item that a request names by the parameters of `ItemAddress.query`.
+    """The item that the parameters of a request name; see `ItemAddress.query`.
 
     The parameter of the tag is `tagname` or `tag`, since TensorBoard used both. Raises
     BadRequestError if a parameter is missing, or is not a number where it must be one.
@@ -592,10 +595,10 @@ def query_of(request: Request) -> dict[str, str]:
 
 
 def request_body(request: Request) -> bytes:
-    """The body of the request, at most 1 MB; the server read it before it called the handler.
+    """The body of the request, at most 1 MB, which was read before the handler was called.
 
-    With `Content-Encoding: gzip` the body is decompressed, to at most 16 MB. Raises BadRequestError
-    if that fails, and for any other encoding.
+    With `Content-Encoding: gzip` it is decompressed, to at most 16 MB. Raises BadRequestError if
+    this fails, and for any other encoding.
     """
     body: bytes = request.scope.get(BODY_KEY, b"")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -607,7 +610,7 @@ def request_body(request: Request) -> bytes:
 
 
 def json_body(request: Request) -> dict[str, Any]:
-    """The body of the request, a JSON object, as `post` of `tbcore/lib/post.js` sends it.
+    """The body of the request, a JSON object, such as `post` of `tbcore/lib/post.js` sends.
 
     Raises BadRequestError for any other body. The caller must check the object's fields: a client
     can send anything.
@@ -651,13 +654,13 @@ def _decompressed(body: bytes) -> bytes:
     """The content of a gzip body; raises BadRequestError if it is damaged or too long."""
     decompressor = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        # One byte more than allowed, to notice a body that is too long without decompressing it.
-        data = decompressor.decompress(body, MAX_UNPACKED_BYTES + 1)
+        # One byte more than allowed shows that a body is too long; the rest is not decompressed.
+        data = decompressor.decompress(body, MAX_DECOMPRESSED_BYTES + 1)
     except zlib.error as error:
         raise BadRequestError(f"the body is not valid gzip: {error}") from None
-    if len(data) > MAX_UNPACKED_BYTES:
+    if len(data) > MAX_DECOMPRESSED_BYTES:
         raise BadRequestError(
-            f"the body has more than {MAX_UNPACKED_BYTES} bytes after decompression"
+            f"the body has more than {MAX_DECOMPRESSED_BYTES} bytes after decompression"
         )
     if not decompressor.eof or decompressor.unused_data:
         raise BadRequestError("the body is not valid gzip: its end is missing, or data follows it")
