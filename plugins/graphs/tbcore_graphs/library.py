@@ -110,7 +110,7 @@ class Library:
         return {**graph.node(entry, costs, inputs), "attributes": attributes(node)}
 
     def _describe(self, source: GraphSource) -> Json:
-        description: Json = {"id": source.id, "title": source.title, "source": source.kind}
+        description: Json = {"id": source.id, "title": source.title, "source": source.form}
         try:
             graph = self._graph(source, None)
         except (NotFoundError, DataError) as error:

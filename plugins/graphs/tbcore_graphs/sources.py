@@ -47,8 +47,8 @@ class GraphSource(NamedTuple):
     """MAIN, `keras:<tag>` or `run_metadata:<tag>`; unique within the run."""
     title: str
     """The name shown to users."""
-    kind: str
-    """`graph_def`, `meta_graph_def`, `keras` or `run_metadata`."""
+    form: str
+    """How the graph was logged: `graph_def`, `meta_graph_def`, `keras` or `run_metadata`."""
     item: Item
 
     def read(self) -> bytes:
@@ -58,7 +58,7 @@ class GraphSource(NamedTuple):
         no graph.
         """
         data = blob(self.item.read())
-        match self.kind:
+        match self.form:
             case "meta_graph_def":
                 # The graph is field 2 of MetaGraphDef. The other fields are for saving and serving.
                 return _field_content(data, 2)

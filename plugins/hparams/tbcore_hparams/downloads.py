@@ -49,9 +49,8 @@ def download(
         is_missing = values.is_missing.tolist()
         if hparams is not None and info.name not in hparams:
             is_missing = [True] * len(first)
-        columns.append(
-            ["" if m else value for m, value in zip(is_missing, values.to_list(), strict=True)]
-        )
+        cells = zip(is_missing, values.to_list(), strict=True)
+        columns.append(["" if missing else value for missing, value in cells])
     index_of = {name: i for i, name in enumerate(metrics.names)}
     for metric in compress(experiment.metrics, shown[len(experiment.hparams) :]):
         if metric.name not in index_of:
@@ -59,8 +58,9 @@ def download(
         header.append(metric.display_name or metric.name.tag)
         metric_index = index_of[metric.name]
         numbers = metrics.value[metric_index, chosen].tolist()
-        present = (metrics.num_sessions[metric_index, chosen] > 0).tolist()
-        columns.append([v if p else None for p, v in zip(present, numbers, strict=True)])
+        num_sessions = metrics.num_sessions[metric_index, chosen].tolist()
+        metric_cells = zip(num_sessions, numbers, strict=True)
+        columns.append([number if count else None for count, number in metric_cells])
     rows = list(zip(*columns, strict=True)) if columns else [()] * len(chosen)
     return Download(header, rows)
 

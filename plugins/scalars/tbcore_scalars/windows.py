@@ -19,6 +19,7 @@ from tbcore import ScalarSeries
 Axis = Literal["step", "relative", "wall"]
 Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
+"""Indices of rows, either in a series or in its Line."""
 
 MAX_RESTARTS = 64
 """Maximum number of decreases of the step that are taken for restarts.
@@ -40,8 +41,8 @@ _NO_ROWS = np.empty(0, np.int64)
 class Line:
     """A series of n rows in the order in which it is drawn.
 
-    It consists of segments, one for each start of the job. Within a segment, x does not decrease,
-    and rows with equal x are in the order in which they were written.
+    It consists of segments, one for each start of the training. Within a segment, x does not
+    decrease, and rows with equal x are in the order in which they were written.
     """
 
     x: NDArray[Any]
