@@ -160,8 +160,8 @@ class KnownRoute:
     def probe(self, method: str, values: Mapping[str, str], **more: Any) -> Probe:
         """A request to the route, with the values of its parameters.
 
-        `values` maps names of parameters to values. It may have values for parameters that the
-        route does not have, which are omitted. A required parameter without a value gets "0".
+        `values` maps names of parameters to values. Parameters that the route does not have are
+        omitted. A required parameter without a value gets "0".
         """
         path = re.sub(
             r"\{(\w+)(:\w+)?\}",
