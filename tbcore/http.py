@@ -334,7 +334,7 @@ def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Respon
 
 
 def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Response:
-    """A response with tables of float64, which `tbcore/lib/columns.js` reads without parsing.
+    """A response with tables of float64, which `tbcore/requests.js` reads without parsing.
 
     `header` is anything that `json_response` accepts. Each table maps column names to arrays or
     sequences of numbers, all of the same length. Integers beyond 2**53 are rounded.
@@ -610,7 +610,7 @@ def request_body(request: Request) -> bytes:
 
 
 def json_body(request: Request) -> dict[str, Any]:
-    """The body of the request, a JSON object, such as `post` of `tbcore/lib/post.js` sends.
+    """The body of the request, a JSON object, such as `post` of `tbcore/requests.js` sends.
 
     Raises BadRequestError for any other body. The caller must check the object's fields: a client
     can send anything.

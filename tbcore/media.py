@@ -1,6 +1,6 @@
 """Media: routes for pictures, clips and similar samples; one step may have several samples.
 
-A plugin decodes a value to samples; `Media` has the routes that `tbcore/lib/step-tab.js` calls:
+A plugin decodes a value to samples; `Media` has the routes that `tbcore/steps.js` calls:
 
     def films(value, metadata):
         return [Sample(data, "video/webm", {}) for data in ...]

@@ -253,10 +253,10 @@ def test_every_address_of_the_core_is_documented() -> None:
 def test_every_public_name_of_the_page_is_documented() -> None:
     """The page has the members of the host, and the modules and libraries for plugins."""
     page = read(DOCS / "front_end.md")
-    types = (REPOSITORY / "tbcore" / "web" / "types.js").read_text(encoding="utf-8")
+    types = (REPOSITORY / "tbcore" / "web" / "host.js").read_text(encoding="utf-8")
     host = types.partition("@typedef {object} Host\n")[2].partition("@typedef")[0]
     members = re.findall(r"^ \* @property \{.*\} \[?(\w+)", host, re.MULTILINE)
-    assert members, "tbcore/web/types.js has no typedef of the host"
+    assert members, "tbcore/web/host.js has no typedef of the host"
     missing = [member for member in members if not re.search(rf"\b{member}\b", page)]
     assert missing == []
 

@@ -37,8 +37,6 @@ VENDOR = {
     "htm-preact.mjs": "LICENSE-htm",
     "signals-core.mjs": "LICENSE-signals",
     "signals.mjs": "LICENSE-signals",
-    "uplot.mjs": "LICENSE-uplot",
-    "uplot.css": "LICENSE-uplot",
 }
 """Library file to its licence."""
 

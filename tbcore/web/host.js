@@ -1,346 +1,153 @@
 /**
- * Opens plugins' tabs: makes the host object for a plugin's module and handles the module's errors.
- * The contract between shell and module is in types.js.
+ * The contract between the shell and a plugin's module.
+ *
+ * A module has one default export:
+ *
+ *     export default {
+ *       // @param {import("tbcore/host.js").Host} host
+ *       async render(host) {
+ *         host.element.textContent = JSON.stringify(await host.fetchJSON("tags"));
+ *         return () => {}; // clean-up: undoes what render did
+ *       },
+ *     };
+ *
+ * `render` is called when the plugin's tab opens, and the function that it returns when the tab
+ * closes. A plugin's errors are shown in its own tab; they do not affect the shell and other tabs.
+ *
+ * This file has only types, so browsers never load it. Modules refer to the types as
+ * `import("tbcore/host.js").Host`.
  */
 
-import { adoptStyleText, adoptStyles } from "./lib/styles.js";
-import { ServerError, address, withoutPrototype } from "./server.js";
-
 /**
- * @typedef {import("./types.js").Host} Host
- * @typedef {import("./types.js").PluginModule} PluginModule
- * @typedef {import("./types.js").Cleanup} Cleanup
- * @typedef {import("./types.js").Run} Run
- * @typedef {import("./types.js").RunGroup} RunGroup
- * @typedef {import("./types.js").Grouping} Grouping
- * @typedef {import("./types.js").Key} Key
- * @typedef {import("./types.js").Generations} Generations
- * @typedef {import("./types.js").Theme} Theme
- * @typedef {import("./types.js").Filter} Filter
- * @typedef {import("./types.js").Params} Params
- * @typedef {import("./types.js").Settings} Settings
- */
-/** @template T @typedef {import("./types.js").Readable<T>} Readable */
-
-/** Message of the error with which requests are rejected when their tab closes. */
-const TAB_CLOSED = "the tab was closed";
-/**
- * Errors of requests that did not reach the server. The shell shows that the connection is lost, so
- * a plugin need not catch them.
- */
-const networkErrors = new WeakSet();
-const COMPONENTS_CSS = new URL("./lib/components.css", import.meta.url);
-
-/**
- * Opens a plugin's tab: loads its module and calls its `render`.
- * @param {object} options
- * @param {import("./state.js").State} options.state
- * @param {import("./state.js").Plugin & { module: string }} options.plugin
- * @param {HTMLElement} options.container  empty; the shadow root is attached to it
- * @param {number} options.attempt  0 for the first attempt; later ones load the module again
- * @param {(error: unknown) => void} options.onError  called at most once, with the error that
- *   closed the tab
- * @param {(error: Error) => void} options.onUncaughtError  called for an error that the plugin did
- *   not catch; the tab stays open
- * @param {() => void} options.onReady  called when `render` has returned
- * @returns {() => void} closes the tab
- */
-export function openPlugin({ state, plugin, container, attempt, onError, onUncaughtError, onReady }) {
-  const closing = new AbortController();
-  /** @type {Cleanup} */
-  let cleanup;
-  const moduleUrl = new URL(address(plugin.module));
-  // After a failure, browsers load a module again only from a different URL.
-  if (attempt > 0) moduleUrl.searchParams.set("attempt", String(attempt));
-
-  const root = container.attachShadow({ mode: "open" });
-  const element = document.createElement("div");
-  element.className = "tb-plugin";
-  root.append(element);
-
-  start().catch(fail);
-  watchUncaughtErrors();
-  return close;
-
-  /** Loads the module and renders it, unless the tab is closed first. */
-  async function start() {
-    const [{ default: module }] = await Promise.all([
-      importModule(moduleUrl),
-      adoptStyles(root, COMPONENTS_CSS),
-    ]);
-    if (closing.signal.aborted) return;
-    if (typeof module?.render !== "function") {
-      throw new Error(`${plugin.module} has no default export with a function "render"`);
-    }
-    const host = makeHost({ state, plugin, moduleUrl, root, element, signal: closing.signal, fail });
-    const result = await /** @type {PluginModule} */ (module).render(host);
-    if (closing.signal.aborted) runCleanup(result);
-    else {
-      cleanup = result;
-      onReady();
-    }
-  }
-
-  /** Closes the tab because of an error. @param {unknown} error */
-  function fail(error) {
-    if (closing.signal.aborted) return;
-    console.warn(`plugin ${plugin.name}:`, error);
-    reportToServer(plugin, error);
-    close();
-    onError(error);
-  }
-
-  function close() {
-    if (closing.signal.aborted) return;
-    closing.abort(new DOMException(TAB_CLOSED, "AbortError"));
-    runCleanup(cleanup);
-    element.remove();
-  }
-
-  /** @param {Cleanup} undo */
-  function runCleanup(undo) {
-    try {
-      undo?.();
-    } catch (error) {
-      console.warn(`plugin ${plugin.name}, while closing its tab:`, error);
-    }
-  }
-
-  /** Reports uncaught errors whose stack includes one of the plugin's files. */
-  function watchUncaughtErrors() {
-    const folder = new URL(".", moduleUrl).href;
-    /** @param {unknown} error */
-    const handle = (error) => {
-      if (!(error instanceof Error) || networkErrors.has(error) || !error.stack?.includes(folder)) return;
-      reportToServer(plugin, error);
-      onUncaughtError(error);
-    };
-    const options = { signal: closing.signal };
-    window.addEventListener("error", ({ error }) => handle(error), options);
-    window.addEventListener("unhandledrejection", ({ reason }) => handle(reason), options);
-  }
-}
-
-/**
- * Imports a module. If one of its own imports is missing, browsers only report that the module
- * failed to load; the error thrown here names the missing file.
- * @param {URL} url
- * @returns {Promise<any>}
- */
-async function importModule(url) {
-  /** @type {PerformanceEntryList} */
-  let loaded = [];
-  const observer = new PerformanceObserver((list) => void (loaded = [...loaded, ...list.getEntries()]));
-  observer.observe({ type: "resource" });
-  try {
-    return await import(url.href);
-  } catch (error) {
-    const missing = [...loaded, ...observer.takeRecords()]
-      .filter((entry) => /** @type {PerformanceResourceTiming} */ (entry).responseStatus >= 400)
-      .map(({ name }) => name.replace(address(""), ""));
-    if (error instanceof TypeError && missing.length > 0) error.message += `: could not load ${missing.join(", ")}`;
-    return rethrowWithLocation(error, url);
-  } finally {
-    observer.disconnect();
-  }
-}
-
-/**
- * Throws the error of a failed import, with the location of a syntax error in its stack. Browsers
- * report that location only in the window's error event for a `<script>` element, so the module is
- * loaded once more by such an element.
- * @param {unknown} error
- * @param {URL} moduleUrl
- * @returns {Promise<never>}
- */
-async function rethrowWithLocation(error, moduleUrl) {
-  if (error instanceof SyntaxError && !error.stack?.includes("://")) {
-    const location = await new Promise((resolve) => {
-      const script = document.createElement("script");
-      script.type = "module";
-      const url = new URL(moduleUrl);
-      url.searchParams.set("location", "");
-      script.src = url.href;
-      /** @param {ErrorEvent} event */
-      const onError = ({ filename, lineno, colno }) => resolve(`${filename.split("?")[0]}:${lineno}:${colno}`);
-      window.addEventListener("error", onError, { once: true });
-      const end = () => {
-        window.removeEventListener("error", onError);
-        script.remove();
-        resolve("");
-      };
-      script.onload = end;
-      script.onerror = end;
-      document.head.append(script);
-    });
-    if (location) error.stack = `${error.name}: ${error.message}\n    at ${location}`;
-  }
-  throw error;
-}
-
-/**
- * Sends an error to the server, which prints it in its terminal if it runs with `--dev`.
- * @param {import("./state.js").Plugin} plugin
- * @param {unknown} error
- */
-function reportToServer(plugin, error) {
-  const isDev = plugin.traceback !== undefined;
-  // The server has already printed its own errors.
-  const isLogged = error instanceof ServerError;
-  if (!isDev || isLogged) return;
-  const stack = (error instanceof Error && error.stack) || String(error);
-  const body = JSON.stringify({ plugin: plugin.name, stack });
-  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // shown in the page too
-}
-
-/**
- * Keeps the browser from logging uncaught errors of two kinds of requests of plugins: requests that
- * were aborted because their tab closed, and requests that did not reach the server.
- */
-export function suppressRequestErrors() {
-  window.addEventListener("unhandledrejection", (event) => {
-    const isClosed = event.reason instanceof DOMException && event.reason.message === TAB_CLOSED;
-    if (isClosed || networkErrors.has(event.reason)) event.preventDefault();
-  });
-}
-
-/**
- * Awaits a request, and adds its error to `networkErrors` if it did not reach the server.
+ * A value that changes. `subscribe` calls back at once and after each change, until the tab closes
+ * or the function that it returns is called. In a preact component it is enough to read `value`:
+ * the component is rendered again after each change.
  * @template T
- * @param {Promise<T>} request
- * @returns {Promise<T>}
+ * @typedef {{ readonly value: T, subscribe(callback: (value: T) => void): () => void }} Readable
  */
-async function trackNetworkErrors(request) {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof TypeError) networkErrors.add(error); // what `fetch` throws for the network
-    throw error;
-  }
-}
 
 /**
- * Makes the host object of a tab.
- * @param {object} parts
- * @param {import("./state.js").State} parts.state
- * @param {import("./state.js").Plugin} parts.plugin
- * @param {URL} parts.moduleUrl
- * @param {ShadowRoot} parts.root
- * @param {HTMLElement} parts.element
- * @param {AbortSignal} parts.signal
- * @param {(error: unknown) => void} parts.fail
- * @returns {Host}
+ * @typedef {import("./lib/ui/filter.js").Filter} Filter
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Params
  */
-function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
-  const folder = `data/plugin/${plugin.name}/`;
-  const prefix = `${plugin.name}.`;
-
-  /** @type {Host["url"]} */
-  const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
-  /** @type {Host["fetch"]} */
-  const request = (path, init = {}) => {
-    const ownSignal = init.signal ? AbortSignal.any([signal, init.signal]) : signal;
-    return trackNetworkErrors(fetch(url(path), { ...init, signal: ownSignal }));
-  };
-
-  /**
-   * Returns a read-only view of a signal for the plugin. Subscriptions end when the tab closes, and
-   * an error thrown by a callback fails the tab.
-   * @template S, T
-   * @param {import("@preact/signals-core").ReadonlySignal<S>} source
-   * @param {(value: S) => T} pick
-   * @returns {Readable<T>}
-   */
-  const readable = (source, pick) => ({
-    get value() {
-      return pick(source.value);
-    },
-    subscribe(callback) {
-      if (signal.aborted) return () => {};
-      const stop = source.subscribe((value) => {
-        try {
-          callback(pick(value));
-        } catch (error) {
-          // Deferred, because the tab must not be closed while a signal is being set.
-          queueMicrotask(() => fail(error));
-        }
-      });
-      signal.addEventListener("abort", stop, { once: true });
-      return () => {
-        signal.removeEventListener("abort", stop);
-        stop();
-      };
-    },
-  });
-  /** Returns this plugin's settings, without the prefix. @param {Record<string, string>} all */
-  const ownSettings = (all) =>
-    Object.fromEntries(
-      Object.entries(all)
-        .filter(([name]) => name.startsWith(prefix))
-        .map(([name, value]) => [name.slice(prefix.length), value]),
-    );
-  /** @param {string | null} name */
-  const setHoveredRun = (name) => void (state.hoveredRun.value = name);
-  /** @param {string} name @param {string | null} value */
-  const setSetting = (name, value) => state.setSetting(prefix + name, value);
-  const preferences = state.preferencesOf(plugin.name);
-  const generations = readable(state.generations, identity);
-  signal.addEventListener("abort", () => {
-    state.pluginKeys.value = [];
-    state.hoveredRun.value = null;
-  });
-
-  return {
-    name: plugin.name,
-    element,
-    url,
-    fetch: request,
-    async fetchJSON(path, params) {
-      const response = await trackNetworkErrors(fetch(url(path, params), { signal }));
-      if (!response.ok) throw await ServerError.from(response);
-      return withoutPrototype(await trackNetworkErrors(response.json()));
-    },
-    async css(textOrUrl) {
-      if (typeof textOrUrl === "string" && textOrUrl.includes("{")) adoptStyleText(root, textOrUrl);
-      else await adoptStyles(root, new URL(textOrUrl, moduleUrl));
-    },
-    runs: readable(state.shownRuns, identity),
-    wantedRuns: readable(state.wantedRuns, identity),
-    groups: readable(state.groups, identity),
-    hoveredRun: withSetter(readable(state.hoveredRun, identity), setHoveredRun),
-    checkOnly: state.checkOnly,
-    tagFilter: withSetter(readable(state.tagFilter, identity), state.setTagFilter),
-    settings: withSetter(readable(state.settings, ownSettings), setSetting),
-    preferences: withSetter(readable(preferences.values, identity), preferences.set),
-    keys: (keys) => {
-      if (!signal.aborted) state.pluginKeys.value = keys;
-    },
-    theme: readable(state.theme, identity),
-    generations,
-    onReload(callback) {
-      let isFirst = true;
-      return generations.subscribe((value) => {
-        if (!isFirst) callback(value);
-        isFirst = false;
-      });
-    },
-    showError: fail,
-    signal,
-  };
-}
-
-/** @template T @param {T} value */
-function identity(value) {
-  return value;
-}
 
 /**
- * Returns a readable with an additional method `set`.
- * @template {object} R, S
- * @param {R} readable
- * @param {S} set
- * @returns {R & { set: S }}
+ * Short strings by name, kept in the address so that a link restores the view, or kept in the
+ * browser as preferences.
+ * @typedef {object} Settings
+ * @property {Readonly<Record<string, string>>} value
+ * @property {(callback: (value: Readonly<Record<string, string>>) => void) => () => void} subscribe
+ * @property {(name: string, value: string | null) => void} set  null restores the default
  */
-function withSetter(readable, set) {
-  return Object.create(readable, { set: { value: set } });
-}
+
+/**
+ * The object that `render` receives: everything that a plugin's module can use of the page.
+ * @typedef {object} Host
+ * @property {string} name  the plugin's name
+ * @property {HTMLElement} element  the element to draw in, inside the plugin's own shadow root,
+ *   which has the shared styles of `components.css`
+ * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  sends a request below
+ *   `data/plugin/<name>/`, like the browser's `fetch`; aborted when the tab closes
+ * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  sends a GET request below
+ *   `data/plugin/<name>/`; rejects with a ServerError that has the server's message and `status`
+ * @property {(path: string, params?: Params) => string} url  returns the URL of such a request, for
+ *   images and downloads
+ * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's
+ *   shadow root: CSS text, or a URL relative to the module
+ * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
+ * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100,
+ *   which applies until the user checks runs; for a tab that can show any number of runs
+ * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
+ *   has not grouped them
+ * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
+ *   run under the pointer, in the run list or in a chart; highlight it, and set it when the pointer
+ *   is over a run in your tab
+ * @property {(name: string) => void} checkOnly  shows this run and hides all others
+ * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
+ *   `FilterBox` of `tbcore/ui.js`
+ * @property {Settings} settings  the plugin's settings in the address: what the tab shows
+ * @property {Settings} preferences  the plugin's settings in the browser: the user's preferences
+ *   for the tab, which apply to all log directories
+ * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts, which the
+ *   help dialog lists; a second call replaces the first
+ * @property {Readable<Theme>} theme  "light" or "dark"
+ * @property {Readable<Generations>} generations  the generations of the server's current data
+ * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back
+ *   when the server has new data; data whose generation is unchanged need not be fetched again
+ * @property {(error: unknown) => void} showError  shows an error in the tab instead of the plugin
+ * @property {AbortSignal} signal  aborted when the tab closes
+ *
+ * @typedef {object} PluginModule  the default export of a plugin's module
+ * @property {(host: Host) => Cleanup | Promise<Cleanup>} render
+ * @typedef {void | (() => void)} Cleanup  called when the tab closes
+ */
+
+/**
+ * @typedef {"light" | "dark"} Theme
+ *
+ * @typedef {object} Plugin  a plugin, as listed by data/frontends
+ * @property {string} name
+ * @property {string} title
+ * @property {string | null} module  URL of its ES module; null for a plugin without a tab
+ * @property {boolean} active  whether it has data to show
+ * @property {string | null} error  why it could not be loaded; null if it was
+ * @property {string | null} activity_error  what its hook `is_active` raised; null if it returned
+ * @property {string} [traceback]  traceback of the error, "" if it has none; only with `--dev`
+ * @property {string} distribution  the Python distribution that it belongs to
+ * @property {string} description
+ * @property {Readonly<Record<string, string>>} how_to_log  a few lines of code by framework
+ *
+ * @typedef {object} Unshown  one kind of data that no installed plugin shows
+ * @property {string} kind
+ * @property {number} num_tags
+ * @property {number} num_runs
+ * @property {string} example_run
+ * @property {string} example_tag
+ * @property {string | null} install  the distribution of a plugin for it; null if none is known
+ *
+ * @typedef {object} Frontends  the response of data/frontends
+ * @property {string} version
+ * @property {string} logdir
+ * @property {string} window_title
+ * @property {Plugin[]} plugins
+ * @property {Unshown[]} unshown
+ *
+ * @typedef {object} Generations  versions of the server's data; equal versions mean equal data
+ * @property {string} all  version of all data
+ * @property {string} lists  version of the list of runs and of the tags in each run
+ * @property {(run: string) => string} of  returns the version of one run's data
+ *
+ * @typedef {object} Run  a run that is shown
+ * @property {string} name
+ * @property {string} color  `#rrggbb` for the current theme; its group's colour if runs are grouped
+ * @property {string | null} group  name of its group; null if runs are not grouped
+ *
+ * @typedef {object} RunGroup
+ * @property {string} name
+ * @property {string} color  `#rrggbb` for the current theme
+ * @property {Run[]} runs  the shown runs of the group; never empty
+ *
+ * @typedef {object} Grouping
+ * @property {string} rule  as in the address
+ * @property {RunGroup[]} groups  in natural order
+ *
+ * @typedef {object} Key  a keyboard shortcut
+ * @property {string} key  a value of KeyboardEvent.key: "f", "/", "ArrowLeft"
+ * @property {string} label  what it does, for the help dialog
+ * @property {(event: KeyboardEvent) => void} [act]  called when the key is pressed outside of text
+ *   fields; without it the key is only listed in the help dialog, and the plugin listens for it
+ *
+ * @typedef {object} RunDetails  a run's details from data/run_details; times in seconds since the
+ *   epoch, null if unknown
+ * @property {number | null} start  wall time of its first event
+ * @property {number | null} last  wall time of its last event
+ * @property {number | null} modified  when its newest file was last modified
+ * @property {Nonfinite | undefined} nonfinite  its tags with NaN or infinite values
+ *
+ * @typedef {object} Nonfinite
+ * @property {number} num_tags  number of tags with NaN or infinite values
+ * @property {string[]} tags  names of some of these tags
+ * @property {(number | null)[]} first_steps  the first such step of each of `tags`
+ */
+
+export {};

@@ -65,9 +65,9 @@ globalThis.attack = async (target) => {
     node.onerror = fail;
     document.body.append(node);
   });
-  await attempt('script', () => element('script', { src: `${target}/static/tbcore/shell.js` }));
+  await attempt('script', () => element('script', { src: `${target}/static/tbcore/shell/boot.js` }));
   await attempt('data as a script', () => element('script', { src: `${target}/data/runs` }));
-  await attempt('module', () => import(`${target}/static/tbcore/lib/names.js`));
+  await attempt('module', () => import(`${target}/static/tbcore/text-names.js`));
   await attempt('style', () => element('link', {
     rel: 'stylesheet', href: `${target}/static/tbcore/style.css` }));
   await attempt('picture', () => element('img', {

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.browser
 PLUGIN = """
 import { html } from "htm/preact";
 import { render } from "preact";
-import { makeCursor } from "tbcore/lib/cursor.js";
-import { Legend, legendRows } from "tbcore/lib/legend.js";
-import { LineChart } from "tbcore/lib/line-chart.js";
+import { makeCursor } from "tbcore/chart.js";
+import { Legend, legendRows } from "tbcore/chart.js";
+import { LineChart } from "tbcore/chart.js";
 
 globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
 const column = (numbers) => Float64Array.from(numbers, Number);

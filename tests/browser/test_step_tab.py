@@ -32,7 +32,7 @@ def routes(multiplexer):
 
 MODULE = """
 import { html } from "htm/preact";
-import { renderStepTab } from "tbcore/lib/step-tab.js";
+import { renderStepTab } from "tbcore/steps.js";
 
 const Matrix = ({ entry, url, label }) =>
   html`<p aria-label=${label}>${JSON.stringify([url, entry.rows])}</p>`;

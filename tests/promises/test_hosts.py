@@ -40,7 +40,7 @@ CONFUSIONS = {
     "empty": "GET {path} HTTP/1.1\r\nHost:\r\n\r\n",
 }
 
-PATHS = ["/", "/data/runs", "/static/tbcore/shell.js", "/data/updates", "/nothing"]
+PATHS = ["/", "/data/runs", "/static/tbcore/shell/boot.js", "/data/updates", "/nothing"]
 
 
 @pytest.mark.parametrize("path", PATHS)

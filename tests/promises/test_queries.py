@@ -16,7 +16,7 @@ import pytest
 
 import tbcore.server
 
-OTHERS = ["/", "/static/tbcore/shell.js", "/static/plugins/scalars/index.js", "/nothing"]
+OTHERS = ["/", "/static/tbcore/shell/boot.js", "/static/plugins/scalars/index.js", "/nothing"]
 
 NAMES = [
     "run", "tag", "tagname", "index", "sample", "samples", "sample_count", "format", "step", "nth",

@@ -67,7 +67,7 @@ def test_p15_posts_of_other_sites_are_rejected(server: Any, sender: str, posted:
 def test_p15_no_response_is_readable_for_another_site(server: Any, sender: str) -> None:
     """Neither a request nor its preflight gets permission, so browsers withhold the response."""
     headers = [line.format(port=server.port) for line in SENDERS[sender]]
-    for path in ("/data/runs", "/data/plugin/scalars/tags", "/static/tbcore/shell.js", "/x"):
+    for path in ("/data/runs", "/data/plugin/scalars/tags", "/static/tbcore/shell/boot.js", "/x"):
         response = server.request(path, *headers, "Access-Control-Request-Private-Network: true")
         assert not [name for name in response.headers if name.startswith("access-control")]
         assert response.headers["cross-origin-resource-policy"] == "same-origin"

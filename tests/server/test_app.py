@@ -593,7 +593,7 @@ def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> N
     assert client.get("static/plugins/made/index.js").headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("name", ["lib/format.js", "lib/components.css", "shell.css"])
+@pytest.mark.parametrize("name", ["format.js", "lib/components.css", "shell/shell.css"])
 def test_comments_of_the_core_s_files_are_removed(
     make_client: Make, package: ModuleType, name: str
 ) -> None:

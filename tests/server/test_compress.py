@@ -194,7 +194,7 @@ def test_compressing_large_responses_does_not_delay_the_page(
         assert begun.acquire(timeout=WAIT_SECONDS)
     try:
         plain = {"accept-encoding": "identity"}
-        for path in ("", "static/tbcore/shell.js", "data/run_details"):
+        for path in ("", "static/tbcore/shell/boot.js", "data/run_details"):
             assert client.get(path, headers=plain).status_code == 200
         assert sizes == []
     finally:

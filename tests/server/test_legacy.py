@@ -228,7 +228,7 @@ def test_bare_routes_are_at_the_root_and_below_legacy(make: Make) -> None:
     ("path", "method", "status", "content_type"),
     [
         ("", "GET", 200, "text/html; charset=utf-8"),
-        ("static/tbcore/shell.js", "GET", 200, "text/javascript; charset=utf-8"),
+        ("static/tbcore/shell/boot.js", "GET", 200, "text/javascript; charset=utf-8"),
         ("static/none/none.js", "GET", 404, "text/plain; charset=utf-8"),
         ("data/updates", "HEAD", 200, "text/event-stream; charset=utf-8"),
         ("data/updates", "POST", 405, "text/plain; charset=utf-8"),

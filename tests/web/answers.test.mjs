@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Answers } from "../../tbcore/web/lib/answers.js";
+import { Answers } from "../../tbcore/web/requests.js";
 
 /** A host whose server responds with the number of requests so far. */
 function makeHost() {

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axisTicks, layOut } from "../../tbcore/web/lib/axes.js";
-import { chartSVG } from "../../tbcore/web/lib/chart-export.js";
-import { makeCursor } from "../../tbcore/web/lib/cursor.js";
-import { limited, moved, zoomed } from "../../tbcore/web/lib/gestures.js";
-import { legendRows, sortRows } from "../../tbcore/web/lib/legend-rows.js";
-import { marksOf } from "../../tbcore/web/lib/marks.js";
-import { extent, newNonFinitePoints, nonFinitePoints, segmentsOf, rowAt } from "../../tbcore/web/lib/series.js";
+import { axisTicks, layOut } from "../../tbcore/web/lib/chart/axes.js";
+import { makeCursor } from "../../tbcore/web/lib/chart/cursor.js";
+import { chartSVG } from "../../tbcore/web/lib/chart/export.js";
+import { limited, moved, zoomed } from "../../tbcore/web/lib/chart/gestures.js";
+import { legendRows, sortRows } from "../../tbcore/web/lib/chart/legend-rows.js";
+import { marksOf } from "../../tbcore/web/lib/chart/marks.js";
+import { extent, newNonFinitePoints, nonFinitePoints, rowAt, segmentsOf } from "../../tbcore/web/lib/chart/series.js";
 
 /**
  * A line, with a point every 10 seconds from 100 seconds on.
@@ -26,7 +26,7 @@ function line(name, value, step = value.map((_, i) => i), more = {}) {
  * A line as an item of a chart with linear axes.
  * @param {ReturnType<typeof line>} line
  * @param {number[]} [starts]  index of the first point of each segment
- * @returns {import("../../tbcore/web/lib/line-chart.js").Item}
+ * @returns {import("../../tbcore/web/lib/chart/line-chart.js").Item}
  */
 function item(line, starts) {
   const { name, color, value, step } = line;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { colorsOf, oklchToHex } from "../../tbcore/web/lib/colors.js";
+import { colorsOf, oklchToHex } from "../../tbcore/web/lib/ui/colors.js";
 
 const THEMES = /** @type {const} */ (["light", "dark"]);
 const RUNS = Array.from({ length: 36 }, (_, i) => `experiment/${i}/train`);
@@ -69,7 +69,7 @@ test("colours have a contrast of at least 2.4 to 1 on cards", () => {
 });
 
 test("no colour looks like text, in either theme", () => {
-  const styles = readFileSync(new URL("../../tbcore/web/shell.css", import.meta.url), "utf8");
+  const styles = readFileSync(new URL("../../tbcore/web/shell/shell.css", import.meta.url), "utf8");
   const inks = [...styles.matchAll(/--tb-ink: (#\w{6})/g)].map((found) => found[1]);
   assert.equal(inks.length, 2);
   THEMES.forEach((theme, i) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readColumns } from "../../tbcore/web/lib/columns.js";
+import { readColumns } from "../../tbcore/web/requests.js";
 
 /**
  * The body, in hexadecimal, of

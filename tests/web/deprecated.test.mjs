@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deprecationsOf, warnDeprecated } from "../../tbcore/web/lib/deprecated.js";
+import { deprecationsOf, warnDeprecated } from "../../tbcore/web/shell/deprecated.js";
 
 const STACK = `Error
-    at warnDeprecated (http://localhost:6006/runs/static/tbcore/lib/deprecated.js:20:59)
+    at warnDeprecated (http://localhost:6006/runs/static/tbcore/shell/deprecated.js:20:59)
     at draw (http://localhost:6006/runs/static/plugins/hello-2.0/parts/draw.js:7:3)
     at render (http://localhost:6006/runs/static/plugins/other/index.js:7:3)`;
 

@@ -13,7 +13,7 @@ import {
   formatValue,
   plural,
   toNumber,
-} from "../../tbcore/web/lib/format.js";
+} from "../../tbcore/web/format.js";
 
 /**
  * Asserts that a function formats inputs as expected.

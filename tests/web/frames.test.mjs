@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawNever, drawSoon } from "../../tbcore/web/lib/frames.js";
+import { cancelDraw, scheduleDraw } from "../../tbcore/web/lib/chart/frames.js";
 
 /** The callbacks of requested animation frames. @type {(() => void)[]} */
 const frames = [];
@@ -12,9 +12,9 @@ test("a draw call runs once, a prioritized one first, and a cancelled one not at
   /** @type {string[]} */
   const done = [];
   const [a, b, c] = ["a", "b", "c"].map((name) => () => (done.push(name), 0));
-  for (const draw of [a, b, a]) drawSoon(draw);
-  drawSoon(c, true);
-  drawNever(b);
+  for (const draw of [a, b, a]) scheduleDraw(draw);
+  scheduleDraw(c, true);
+  cancelDraw(b);
   assert.equal(frames.length, 1);
   frames.shift()?.();
   assert.deepEqual(done, ["c", "a"]);
@@ -23,11 +23,11 @@ test("a draw call runs once, a prioritized one first, and a cancelled one not at
 
 test("draw calls after one that throws or is slow run in the next frame", () => {
   let numDrawn = 0;
-  drawSoon(() => {
+  scheduleDraw(() => {
     throw new Error("broken");
   });
-  drawSoon(() => (numDrawn++, 1e6)); // milliseconds
-  drawSoon(() => (numDrawn++, 0));
+  scheduleDraw(() => (numDrawn++, 1e6)); // milliseconds
+  scheduleDraw(() => (numDrawn++, 0));
   assert.throws(() => frames.shift()?.(), /broken/);
   frames.shift()?.();
   assert.equal(numDrawn, 1);

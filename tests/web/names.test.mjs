@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareNames, groupTags, splitName } from "../../tbcore/web/lib/names.js";
+import { compareNames, groupTags, splitName } from "../../tbcore/web/text-names.js";
 
 test("numbers in names compare as numbers", () => {
   const names = ["run10", "run9", "run1", "run01", "a/10/b", "a/9/b", "run", "run1a", "B", "a"];

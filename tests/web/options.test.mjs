@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Options } from "../../tbcore/web/lib/options.js";
+import { Options } from "../../tbcore/web/options.js";
 
 const OPTIONS = new Options({ x: "step", trim: 0, tails: true }, { x: ["step", "relative"], trim: [0, 1] });
 

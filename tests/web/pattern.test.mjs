@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_PATTERN_LENGTH, loadPatterns, makeFilter } from "../../tbcore/web/lib/filter.js";
-import { compilePattern } from "../../tbcore/web/lib/pattern.js";
+import { MAX_PATTERN_LENGTH, loadPatterns, makeFilter } from "../../tbcore/web/lib/ui/filter.js";
+import { compilePattern } from "../../tbcore/web/lib/ui/pattern.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 await loadPatterns();
@@ -134,12 +134,12 @@ test("an empty group repeated a billion times is compiled at once", () => {
 
 test("plain words do not load the module for regular expressions", async () => {
   // Two copies of the module, neither of which has loaded the module for regular expressions.
-  const first = await import("../../tbcore/web/lib/filter.js?fresh");
+  const first = await import("../../tbcore/web/lib/ui/filter.js?fresh");
   assert.equal(first.makeFilter("Loss").matches("train/loss"), true);
   assert.equal(first.makeFilter("l.ss").matches("train/loss"), false); // nothing matches until the module is loaded
   await first.loadPatterns();
   assert.equal(first.makeFilter("l.ss").matches("train/loss"), true);
-  const second = await import("../../tbcore/web/lib/filter.js?second");
+  const second = await import("../../tbcore/web/lib/ui/filter.js?second");
   const pending = second.makeFilter("l[");
   assert.equal(second.makeFilter("l[", second.makeFilter("x")).matches("train/loss"), false);
   await second.loadPatterns();

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { post } from "../../tbcore/web/lib/post.js";
+import { post } from "../../tbcore/web/requests.js";
 
 /** A host that records requests, and responds with their bodies. @param {any[]} requests */
 const echo = (requests) => ({

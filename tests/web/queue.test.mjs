@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Queue, takingTurns } from "../../tbcore/web/lib/queue.js";
+import { Queue, serialize } from "../../tbcore/web/requests.js";
 
 test("tasks run in order, and no more than the limit at once", async () => {
   const queue = new Queue(2);
@@ -50,7 +50,7 @@ test("a task that is requested while it runs is run once more afterwards", async
   const canceller = new AbortController();
   /** @type {(() => void)[]} */
   const finish = [];
-  const run = takingTurns(canceller.signal, () => new Promise((resolve) => void finish.push(resolve)));
+  const run = serialize(canceller.signal, () => new Promise((resolve) => void finish.push(resolve)));
   const first = run();
   run();
   run();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Raster } from "../../tbcore/web/lib/raster.js";
+import { Raster } from "../../tbcore/web/lib/chart/raster.js";
 
 /** Opacity of each pixel by row, 0 to 255. @param {Raster} raster */
 function opacities({ width, height, pixels }) {

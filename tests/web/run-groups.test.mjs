@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compileProgram } from "../../tbcore/web/lib/pattern.js";
-import { compileRule, groupsOf, matchGroups, suggestRules } from "../../tbcore/web/lib/run-groups.js";
+import { compileProgram } from "../../tbcore/web/lib/ui/pattern.js";
+import { compileRule, groupsOf, matchGroups, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /**

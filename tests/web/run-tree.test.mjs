@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutLabel, flatRows, groupRows, treeRows } from "../../tbcore/web/lib/run-tree.js";
+import { flatRows, groupRows, treeRows } from "../../tbcore/web/shell/runs/tree.js";
+import { cutLabel } from "../../tbcore/web/text-names.js";
 
 const all = () => true;
 
-/** The rows as indented labels. @param {import("../../tbcore/web/lib/run-tree.js").Row[]} rows */
+/** The rows as indented labels. @param {import("../../tbcore/web/shell/runs/tree.js").Row[]} rows */
 const drawn = (rows) => rows.map(({ depth, label, kind }) => `${"  ".repeat(depth)}${label}${kind === "group" ? " (group)" : ""}`);
 
 test("runs are in the folders of their paths, and a folder with one child has no row", () => {

@@ -10,14 +10,14 @@ import {
   nearestIndex,
   nonFinitePoints,
   padded,
-  segmentsOf,
   risingStretches,
+  segmentsOf,
   traceBand,
   tracePath,
   visibleExtent,
   windowOf,
   xColumn,
-} from "../../tbcore/web/lib/series.js";
+} from "../../tbcore/web/lib/chart/series.js";
 
 /** A path that records its calls. */
 class Path {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withoutPrototype } from "../../tbcore/web/server.js";
+import { withoutPrototype } from "../../tbcore/web/shell/state/server.js";
 
 test("an object without a prototype gives undefined for every name that is not a key", () => {
   const tags = withoutPrototype(JSON.parse('{"train": ["loss"]}'));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { smoothed } from "../../tbcore/web/lib/smoothing.js";
+import { smoothed } from "../../tbcore/web/lib/chart/smoothing.js";
 
 /**
  * Asserts that numbers are equal except for rounding errors.

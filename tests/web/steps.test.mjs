@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expandPlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../tbcore/web/lib/steps.js";
+import { expandPlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../tbcore/web/steps.js";
 
 const places = expandPlaces({ step: [-5, 0, 10, 30], count: [1, 1, 2, 1] });
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { indexTags } from "../../tbcore/web/lib/tag-index.js";
+import { indexTags } from "../../tbcore/web/tags.js";
 
 const TAGS = { train: ["loss/a", "loss/b", "rate"], eval: ["loss/a"], empty: [] };
 

@@ -1,9 +1,9 @@
 // The tags are those of the last request, in whatever order the responses arrive.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { signal } from "@preact/signals-core";
-import { watchTags } from "../../tbcore/web/lib/tags.js";
+import { test } from "node:test";
+import { watchTags } from "../../tbcore/web/tags.js";
 
 /**
  * A host with slow requests: the test calls `respond[i]` with the response to request i, or an

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durationTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/lib/ticks.js";
+import { durationTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/format.js";
 
 test("the spacing of numbers is 1, 2 or 5 times a power of ten", () => {
   assert.deepEqual(numberTicks(0, 10, 5), { at: [0, 2, 4, 6, 8, 10], spacing: 2 });

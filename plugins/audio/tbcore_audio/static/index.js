@@ -2,9 +2,9 @@
  * The audio tab: clips of the selected runs at one step, side by side for each tag.
  */
 
-import { renderStepTab } from "tbcore/lib/step-tab.js";
-import { Player } from "./player.js";
+import { renderStepTab } from "tbcore/steps.js";
 import { fileExtension } from "./file-extension.js";
+import { Player } from "./player.js";
 
 export default {
   /** @param {import("tbcore/host.js").Host} host */

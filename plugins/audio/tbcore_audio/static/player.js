@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 
-/** @typedef {import("tbcore/lib/step-tab.js").SampleProps} SampleProps */
+/** @typedef {import("tbcore/steps.js").SampleProps} SampleProps */
 
 /**
  * The player that is playing. Only one plays at a time, since two clips at once cannot be compared.

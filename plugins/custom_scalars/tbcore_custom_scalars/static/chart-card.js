@@ -5,10 +5,10 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
-import { useNear } from "tbcore/lib/lazy.js";
-import { LinesCard, useColumns } from "tbcore/lib/lines-card.js";
-import { sampleOf } from "tbcore/lib/marks.js";
-import { bandsOf, DASHES, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
+import { LinesCard, lineSample } from "tbcore/chart.js";
+import { useColumns } from "tbcore/requests.js";
+import { useNear } from "tbcore/ui.js";
+import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
 /**
  * @typedef {import("./types.js").ChartData} ChartData
@@ -24,7 +24,7 @@ const MAX_DOWNLOADS = 50;
  * The card of one chart.
  * @param {object} props
  * @param {Host} props.host
- * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  shared by all cards
+ * @param {import("tbcore/chart.js").Cursor} props.cursor  shared by all cards
  * @param {import("./types.js").Chart} props.chart
  * @param {readonly import("./types.js").Run[]} props.runs
  * @param {import("./types.js").Options} props.options
@@ -49,7 +49,7 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
     axes=${{ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip: options.clip }}
     cursor=${cursor}
     readOut=${margin &&
-    ((/** @type {import("tbcore/lib/chart-types.js").Hit[]} */ [{ band, index }]) => readOutOf(/** @type {ChartData} */ (data), /** @type {any} */ (band), index))}
+    ((/** @type {import("tbcore/chart.js").Hit[]} */ [{ band, index }]) => readOutOf(/** @type {ChartData} */ (data), /** @type {any} */ (band), index))}
     legend=${options.legend}
     notes=${notes}
     downloads=${() => html`<${Downloads} host=${host} data=${data} />`}
@@ -58,7 +58,7 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
     html`<p class="tb-card-note key">
       ${tags
         .slice(0, MAX_TAGS_IN_KEY)
-        .map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
+        .map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: lineSample("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
       ${tags.length > MAX_TAGS_IN_KEY && html`<span>and ${tags.length - MAX_TAGS_IN_KEY} more tags</span>`}
     </p>`}
   <//>`;

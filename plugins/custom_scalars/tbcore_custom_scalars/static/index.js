@@ -7,18 +7,15 @@ import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
-import { Menu } from "tbcore/lib/card.js";
-import { Check, Choice, Smoothing } from "tbcore/lib/controls.js";
-import { makeCursor } from "tbcore/lib/cursor.js";
-import { FilterBox } from "tbcore/lib/filter-box.js";
-import { plural } from "tbcore/lib/format.js";
-import { LazyCard } from "tbcore/lib/lazy-card.js";
-import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
-import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { runsByGroup as runsInGroupOrder } from "tbcore/lib/tag-tab.js";
+import { LazyCard } from "tbcore/cards.js";
+import { makeCursor } from "tbcore/chart.js";
+import { plural } from "tbcore/format.js";
+import { TagGroups, runsInGroupOrder as runsInGroupOrder } from "tbcore/tags.js";
+import { formatLists, parseLists } from "tbcore/text-names.js";
+import { Check, Choice, FilterBox, Menu, Smoothing } from "tbcore/ui.js";
 import { ChartCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
-import { X_AXIS_CHOICES, OPTIONS } from "./options.js";
+import { OPTIONS, X_AXIS_CHOICES } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -106,7 +103,7 @@ function Tab({ host, layout }) {
 
 /**
  * Says why there are no charts.
- * @param {{ layout: Layout, filter: import("tbcore/lib/filter.js").Filter }} props
+ * @param {{ layout: Layout, filter: import("tbcore/ui.js").Filter }} props
  */
 function EmptyState({ layout, filter }) {
   if ((layout.category ?? []).some(({ chart }) => chart.length > 0)) return html`<p class="tb-nothing">No chart matches “${filter.text}”.</p>`;

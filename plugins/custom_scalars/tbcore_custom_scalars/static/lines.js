@@ -2,9 +2,9 @@
  * Pure functions that turn layouts and responses into categories, lines, bands and notes.
  */
 
-import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/lib/format.js";
-import { xColumn } from "tbcore/lib/series.js";
-import { smoothed } from "tbcore/lib/smoothing.js";
+import { xColumn } from "tbcore/cards.js";
+import { smoothed } from "tbcore/chart.js";
+import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/format.js";
 
 /**
  * @typedef {import("./types.js").ChartData} ChartData
@@ -125,7 +125,7 @@ export function bandsOf(data, runs, xAxis) {
  * @param {ChartData} data
  * @param {Band} band
  * @param {number} index
- * @returns {import("tbcore/lib/chart-types.js").ReadOut}
+ * @returns {import("tbcore/chart.js").ReadOut}
  */
 export function readOutOf(data, band, index) {
   const at = data.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginKey(entry)]) === band.key);

@@ -2,8 +2,8 @@
  * The options of the custom scalars tab, with their defaults and valid values.
  */
 
-import { Options } from "tbcore/lib/options.js";
-import { MAX_SMOOTHING } from "tbcore/lib/smoothing.js";
+import { MAX_SMOOTHING } from "tbcore/chart.js";
+import { Options } from "tbcore/options.js";
 
 /** @type {[value: import("./types.js").XAxis, title: string][]} */
 export const X_AXIS_CHOICES = [

@@ -7,9 +7,9 @@ export {};
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("tbcore/lib/chart-types.js").Line} Line
- * @typedef {import("tbcore/lib/chart-types.js").Band} Band
- * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
+ * @typedef {import("tbcore/chart.js").Line} Line
+ * @typedef {import("tbcore/chart.js").Band} Band
+ * @typedef {import("tbcore/chart.js").XAxis} XAxis
  *
  * @typedef {{ value: string, lower: string, upper: string }} Margin  its three tags
  *

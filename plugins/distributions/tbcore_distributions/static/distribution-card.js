@@ -4,13 +4,13 @@
 
 import { html } from "htm/preact";
 import { useRef } from "preact/hooks";
-import { LineChart } from "tbcore/lib/line-chart.js";
-import { SeriesCard } from "tbcore/lib/series-card.js";
+import { SeriesCard } from "tbcore/cards.js";
+import { LineChart } from "tbcore/chart.js";
 import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
 
 /**
  * @typedef {import("./types.js").Percentiles} Percentiles
- * @typedef {import("tbcore/lib/answers.js").Answers<import("tbcore/lib/series-card.js").Series<Percentiles>>} DistributionAnswers
+ * @typedef {import("tbcore/requests.js").Answers<import("tbcore/cards.js").Series<Percentiles>>} DistributionAnswers
  */
 
 /**
@@ -18,7 +18,7 @@ import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
  * @param {object} props
  * @param {import("./types.js").Host} props.host
  * @param {DistributionAnswers} props.answers
- * @param {import("tbcore/lib/chart-types.js").Cursor} props.cursor  shared by all cards
+ * @param {import("tbcore/chart.js").Cursor} props.cursor  shared by all cards
  * @param {string} props.tag
  * @param {import("./types.js").Run} props.run
  * @param {string} props.group  name of the section, which the title omits
@@ -27,7 +27,7 @@ import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
 export function DistributionCard({ cursor, run, options, ...props }) {
   /** What the chart draws, for its tooltip. */
   const drawn = useRef({ percentiles: /** @type {Percentiles | null} */ (null), run });
-  /** @type {import("tbcore/lib/series-card.js").Drawing<Percentiles, LineChart>} */
+  /** @type {import("tbcore/cards.js").Drawing<Percentiles, LineChart>} */
   const drawing = {
     make: (element, _label, { hover, zoom }) =>
       new LineChart(element, {

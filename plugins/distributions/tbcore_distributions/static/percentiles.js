@@ -3,8 +3,8 @@
  * rows.
  */
 
-import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/lib/format.js";
-import { xColumn } from "tbcore/lib/series.js";
+import { xColumn } from "tbcore/cards.js";
+import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/format.js";
 
 /**
  * @typedef {import("./types.js").Band} Band
@@ -63,7 +63,7 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
  * @param {Percentiles} percentiles
  * @param {number} index
  * @param {{ name: string, color: string }} run
- * @returns {import("tbcore/lib/chart-types.js").ReadOut}
+ * @returns {import("tbcore/chart.js").ReadOut}
  */
 export function readOutOf({ basisPoints, values, step, wallTime, empty }, index, { name, color }) {
   const value = (/** @type {number} */ k) => formatValue(values[k][index]);

@@ -7,8 +7,8 @@ export {};
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("tbcore/lib/chart-types.js").Band} Band
- * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
+ * @typedef {import("tbcore/chart.js").Band} Band
+ * @typedef {import("tbcore/chart.js").XAxis} XAxis
  *
  * @typedef {object} Percentiles  the percentiles of one series, as columns of equal length in the
  *   order of the file

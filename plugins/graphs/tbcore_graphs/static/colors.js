@@ -2,8 +2,8 @@
  * The colours of boxes by structure, device or cost, and the legend. Pure functions.
  */
 
-import { colorsOf } from "tbcore/lib/colors.js";
-import { formatBytes } from "tbcore/lib/format.js";
+import { formatBytes } from "tbcore/format.js";
+import { colorsOf } from "tbcore/ui.js";
 
 /**
  * @typedef {import("./scene.js").Box} Box

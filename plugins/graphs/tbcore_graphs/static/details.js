@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatBytes, plural } from "tbcore/lib/format.js";
+import { formatBytes, plural } from "tbcore/format.js";
 import { formatMicros } from "./colors.js";
 import { graphChoices, options, paramsOf } from "./model.js";
 import { lastPart, scopeOf } from "./paths.js";

@@ -4,9 +4,9 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
-import { Options } from "tbcore/lib/options.js";
-import { Queue } from "tbcore/lib/queue.js";
+import { Options } from "tbcore/options.js";
+import { Queue } from "tbcore/requests.js";
+import { formatLists, parseLists } from "tbcore/text-names.js";
 import { LayoutClient } from "./layout-client.js";
 import { scopeOf, scopesAround, seriesOf } from "./paths.js";
 import { MAX_CHILDREN, makeScene } from "./scene.js";

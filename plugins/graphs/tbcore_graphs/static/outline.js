@@ -3,9 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { VirtualList } from "tbcore/lib/virtual-list.js";
+import { plural } from "tbcore/format.js";
+import { Icon, VirtualList } from "tbcore/ui.js";
 import { costText } from "./colors.js";
 import { scopeOf } from "./paths.js";
 

@@ -3,7 +3,7 @@
  * functions; fetching, layout and text measurement are passed in.
  */
 
-import { plural } from "tbcore/lib/format.js";
+import { plural } from "tbcore/format.js";
 import { findAuxiliary } from "./auxiliary-nodes.js";
 import { lastPart } from "./paths.js";
 

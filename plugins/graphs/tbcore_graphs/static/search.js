@@ -4,9 +4,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { VirtualList } from "tbcore/lib/virtual-list.js";
+import { plural } from "tbcore/format.js";
+import { Icon, VirtualList } from "tbcore/ui.js";
 import { paramsOf } from "./model.js";
 import { lastPart, scopeOf } from "./paths.js";
 

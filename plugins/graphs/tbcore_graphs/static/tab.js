@@ -4,18 +4,12 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Menu } from "tbcore/lib/card.js";
-import { Choice } from "tbcore/lib/controls.js";
-import { formatBytes, plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { save } from "tbcore/lib/save.js";
-import { svgToPNG } from "tbcore/lib/svg.js";
-import { Tooltip, readOutNodes } from "tbcore/lib/tooltip.js";
+import { formatBytes, plural } from "tbcore/format.js";
+import { Choice, Icon, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";
 import { graphChoices, options } from "./model.js";
 import { Outline } from "./outline.js";
-import { sceneSVG } from "./paint.js";
 import { SearchBox, SearchResults, useSearch } from "./search.js";
 
 /**
@@ -261,20 +255,20 @@ function Downloads({ model, view, canvas, coloring }) {
   const graphRef = model.graphRef.value;
   if (!view.scene || !graphRef) return html`<p class="downloads">The graph has not been drawn yet.</p>`;
   const name = `graph_${graphRef.run}`;
-  const toSVG = () => {
+  /** @param {"sceneSVG" | "scenePNG"} form @param {string} ending @param {string} [type] */
+  const download = async (form, ending, type) => {
     const appearance = { colors: readColors(canvas), paintOf: coloring.paintOf, selected: null, hovered: null, found: new Set(), traced: null };
-    return sceneSVG(/** @type {import("./scene.js").Scene} */ (view.scene), appearance, graphRef.run);
+    try {
+      const picture = await import("./picture.js");
+      save(await picture[form](/** @type {import("./scene.js").Scene} */ (view.scene), appearance, graphRef.run), `${name}.${ending}`, type);
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
+    }
   };
   return html`<div class="downloads">
     <p>The whole drawing, as currently shown</p>
-    <button type="button" class="tb-button" onClick=${() => save(toSVG(), `${name}.svg`, "image/svg+xml")}>SVG</button>
-    <button
-      type="button"
-      class="tb-button"
-      onClick=${() => svgToPNG(toSVG(), 2).then((png) => save(png, `${name}.png`), (failure) => setError(String(failure.message ?? failure)))}
-    >
-      PNG
-    </button>
+    <button type="button" class="tb-button" onClick=${() => download("sceneSVG", "svg", "image/svg+xml")}>SVG</button>
+    <button type="button" class="tb-button" onClick=${() => download("scenePNG", "png")}>PNG</button>
     <p>The logged graph, as text</p>
     <a class="tb-button" href=${model.host.url("graph", { run: graphRef.run, graph: graphRef.graph })} download="${name}.pbtxt">pbtxt</a>
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}

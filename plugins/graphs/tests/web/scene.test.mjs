@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { pictureTools } from "tbcore/cards.js";
 import { findAuxiliary } from "../../tbcore_graphs/static/auxiliary-nodes.js";
 import { colorBoxes } from "../../tbcore_graphs/static/colors.js";
 import { layOut } from "../../tbcore_graphs/static/layout.js";
-import { svgPen, paint } from "../../tbcore_graphs/static/paint.js";
+import { paint } from "../../tbcore_graphs/static/paint.js";
+import { svgPen } from "../../tbcore_graphs/static/picture.js";
 import { MAX_CHILDREN, labelOf, makeScene, widthOf } from "../../tbcore_graphs/static/scene.js";
 
 const dagre = await import("../../tbcore_graphs/static/vendor/dagre.mjs");
@@ -112,9 +114,11 @@ test("lines from most of a scope to one node are hidden until an end is selected
 
 const COLORS = { background: "#fff", surface: "#fff", nested: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
 
+const tools = await pictureTools();
+
 /** SVG elements of a scene. @param {any} scene @param {object} [more]  changes of the appearance */
 function painted(scene, more) {
-  const pen = svgPen();
+  const pen = svgPen(tools);
   const appearance = { colors: COLORS, paintOf: () => null, selected: null, hovered: null, found: new Set(), traced: null, ...more };
   paint(pen, scene, appearance, { scale: 1, left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
   return pen.elements;

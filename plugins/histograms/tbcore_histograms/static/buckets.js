@@ -2,8 +2,8 @@
  * Pure functions on histograms: reading the server's rows, quantiles, densities and table rows.
  */
 
-import { toNumber } from "tbcore/lib/format.js";
-import { shareOf } from "tbcore/lib/axes.js";
+import { shareOf } from "tbcore/cards.js";
+import { toNumber } from "tbcore/format.js";
 
 /**
  * @typedef {import("./types.js").Buckets} Buckets

@@ -3,13 +3,13 @@
  */
 
 import { html } from "htm/preact";
-import { SeriesCard } from "tbcore/lib/series-card.js";
+import { SeriesCard } from "tbcore/cards.js";
 import { bucketRows } from "./buckets.js";
 import { RidgeChart } from "./ridge-chart.js";
 
 /**
  * @typedef {import("./types.js").Histogram} Histogram
- * @typedef {import("tbcore/lib/answers.js").Answers<import("tbcore/lib/series-card.js").Series<Histogram[]>>} HistogramAnswers
+ * @typedef {import("tbcore/requests.js").Answers<import("tbcore/cards.js").Series<Histogram[]>>} HistogramAnswers
  */
 
 /**
@@ -23,7 +23,7 @@ import { RidgeChart } from "./ridge-chart.js";
  * @param {import("./types.js").Options} props.options
  */
 export function HistogramCard({ run, options, ...props }) {
-  /** @type {import("tbcore/lib/series-card.js").Drawing<Histogram[], RidgeChart>} */
+  /** @type {import("tbcore/cards.js").Drawing<Histogram[], RidgeChart>} */
   const drawing = {
     make: (element, label, { hover, zoom }) => new RidgeChart(element, label, hover, zoom),
     draw: (chart, histograms) => chart.set(histograms, run, options),

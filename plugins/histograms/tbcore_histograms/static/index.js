@@ -6,12 +6,11 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { Answers } from "tbcore/lib/answers.js";
-import { Menu } from "tbcore/lib/card.js";
-import { Choice, Pick } from "tbcore/lib/controls.js";
-import { Options } from "tbcore/lib/options.js";
-import { SAMPLES, seriesOf } from "tbcore/lib/series-card.js";
-import { TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { SAMPLES, seriesOf } from "tbcore/cards.js";
+import { Options } from "tbcore/options.js";
+import { Answers } from "tbcore/requests.js";
+import { TagTab, watchTags } from "tbcore/tags.js";
+import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
 

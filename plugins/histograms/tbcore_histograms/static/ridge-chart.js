@@ -7,22 +7,18 @@
  * histograms.
  */
 
-import { drawAxes, FONT, FONT_SIZE, shareOf } from "tbcore/lib/axes.js";
-import { formatDuration, formatStep, formatTicks, formatTime, formatValue, plural } from "tbcore/lib/format.js";
-import { drawNever, drawSoon } from "tbcore/lib/frames.js";
-import { addGestures, at, limited } from "tbcore/lib/gestures.js";
-import { padded, xColumn } from "tbcore/lib/series.js";
-import { numberTicks } from "tbcore/lib/ticks.js";
-import { readOutNodes, Tooltip } from "tbcore/lib/tooltip.js";
+import { FONT, FONT_SIZE, addGestures, at, cancelDraw, drawAxes, limited, padded, pictureTools, scheduleDraw, shareOf, xColumn } from "tbcore/cards.js";
+import { formatDuration, formatStep, formatTicks, formatTime, formatValue, numberTicks, plural } from "tbcore/format.js";
+import { Tooltip, readOutNodes } from "tbcore/ui.js";
 import { bucketAt, columnsOf, densityOf, rangeOf } from "./buckets.js";
-import { amplitudeOf, baselinesOf, curveAt, positionTicks, ridgeAt, fadedColor, traceRidge } from "./ridges.js";
+import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, ridgeAt, traceRidge } from "./ridges.js";
 
 /**
  * @typedef {import("./types.js").Histogram} Histogram
  * @typedef {import("./types.js").Options} Options
  * @typedef {import("./types.js").Range} Range
  * @typedef {import("./types.js").Reading} Reading
- * @typedef {import("tbcore/lib/chart-types.js").Layout} Layout
+ * @typedef {import("tbcore/cards.js").Layout} Layout
  * @typedef {CanvasRenderingContext2D} Context
  */
 
@@ -95,7 +91,7 @@ export class RidgeChart {
       signal,
     );
     window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
-    this.#resizes = new ResizeObserver(() => drawSoon(this.#draw, true));
+    this.#resizes = new ResizeObserver(() => scheduleDraw(this.#draw, true));
     this.#resizes.observe(element);
   }
 
@@ -117,14 +113,14 @@ export class RidgeChart {
     this.#options = options;
     this.#fullRange = rangeOf(histograms, options.trim);
     this.#reading = this.#reading && this.#reading.ridge < histograms.length ? this.#reading : null;
-    drawSoon(this.#draw);
+    scheduleDraw(this.#draw);
     this.#updateLabel();
   }
 
   /** Redraws with the theme's current colours. Call it when the theme has changed. */
   restyle() {
     this.#colors.text = "";
-    drawSoon(this.#draw);
+    scheduleDraw(this.#draw);
   }
 
   /** Shows the full range of values. */
@@ -134,7 +130,7 @@ export class RidgeChart {
 
   /** The chart as an SVG document. @returns {Promise<string>} */
   async toSVG() {
-    const [{ frameSVG }, { PathData }] = await Promise.all([import("tbcore/lib/chart-export.js"), import("tbcore/lib/svg.js")]);
+    const { frameSVG, PathData } = await pictureTools();
     const layout = this.#layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
     const { clientWidth: width, clientHeight: height } = this.#element;
     const ridges = this.#histograms.map((_, ridge) => {
@@ -153,7 +149,8 @@ export class RidgeChart {
 
   /** The chart as a PNG image. @returns {Promise<Blob>} image/png */
   async toPNG() {
-    return (await import("tbcore/lib/svg.js")).svgToPNG(await this.toSVG(), 2);
+    const { svgToPNG } = await pictureTools();
+    return svgToPNG(await this.toSVG(), 2);
   }
 
   /** Removes the chart from its element. */
@@ -162,7 +159,7 @@ export class RidgeChart {
     this.#resizes.disconnect();
     this.#tooltip.destroy();
     if (this.#wasHovered) this.#onHover(false);
-    drawNever(this.#draw);
+    cancelDraw(this.#draw);
     this.#canvas.remove();
     this.#plot.remove();
   }
@@ -380,7 +377,7 @@ export class RidgeChart {
   /** Zooms to a range of values; null shows everything. @param {Range | null} range */
   #show(range) {
     this.#setView(range && limited(range, this.#everything()));
-    drawSoon(this.#draw, true);
+    scheduleDraw(this.#draw, true);
   }
 
   /** Sets the visible range, without drawing. @param {Range | null} view */
@@ -468,7 +465,7 @@ export class RidgeChart {
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
   }
 
-  /** The text about a bucket. @param {Reading} reading @returns {import("tbcore/lib/chart-types.js").ReadOut} */
+  /** The text about a bucket. @param {Reading} reading @returns {import("tbcore/chart.js").ReadOut} */
   #readOut({ ridge, bucket, value }) {
     const histogram = this.#histograms[ridge];
     const { step, wallTime, min, max, num, buckets } = histogram;

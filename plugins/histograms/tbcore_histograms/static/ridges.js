@@ -3,8 +3,7 @@
  * and colours.
  */
 
-import { formatDurationTicks, formatStep, formatTicks, formatTimeTicks } from "tbcore/lib/format.js";
-import { durationTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
+import { durationTicks, formatDurationTicks, formatStep, formatTicks, formatTimeTicks, numberTicks, timeTicks } from "tbcore/format.js";
 
 /**
  * @typedef {import("./types.js").Range} Range
@@ -55,7 +54,7 @@ export function extentOf(values) {
  * @param {XAxis} kind
  * @param {ArrayLike<number>} positions
  * @param {number} height  of the plot, CSS pixels
- * @returns {import("tbcore/lib/chart-types.js").Tick[]} as shares of the plot's height, from the
+ * @returns {import("tbcore/cards.js").Tick[]} as shares of the plot's height, from the
  *   bottom
  */
 export function positionTicks(kind, positions, height) {

@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { Check } from "tbcore/lib/controls.js";
+import { Check } from "tbcore/ui.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { canBeLog } from "./scales.js";

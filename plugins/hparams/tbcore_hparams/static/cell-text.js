@@ -2,7 +2,7 @@
  * Cells as text: short in the table, exact in the tooltip. Pure functions.
  */
 
-import { formatValue } from "tbcore/lib/format.js";
+import { formatValue } from "tbcore/format.js";
 import { textOf } from "./filters.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 

@@ -2,7 +2,7 @@
  * Colours for the values of a metric, from the worst to the best. Pure functions.
  */
 
-import { oklchToHex } from "tbcore/lib/colors.js";
+import { oklchToHex } from "tbcore/ui.js";
 import { ranks } from "./importance.js";
 
 /** @typedef {import("./types.js").Cell} Cell */

@@ -5,11 +5,10 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { makeFilter } from "tbcore/lib/filter.js";
-import { FilterBox } from "tbcore/lib/filter-box.js";
-import { formatValue } from "tbcore/lib/format.js";
-import { countCells } from "./sorting.js";
+import { formatValue } from "tbcore/format.js";
+import { FilterBox, makeFilter } from "tbcore/ui.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
+import { countCells } from "./sorting.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell

@@ -5,13 +5,12 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Icon } from "tbcore/lib/icons.js";
-import { formatValue } from "tbcore/lib/format.js";
-import { colorsOf } from "tbcore/lib/colors.js";
+import { formatValue } from "tbcore/format.js";
+import { Icon, colorsOf } from "tbcore/ui.js";
+import { exactText, shortText } from "./cell-text.js";
 import { MetricChart } from "./curves.js";
 import { bestRow } from "./goals.js";
 import { orderedMetrics } from "./row-details.js";
-import { exactText, shortText } from "./cell-text.js";
 import { Cell } from "./trials-table.js";
 import { goalOf } from "./view.js";
 

@@ -4,12 +4,12 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsking } from "tbcore/lib/answers.js";
-import { formatStep, toNumber } from "tbcore/lib/format.js";
-import { useNear } from "tbcore/lib/lazy.js";
-import { LineChart } from "tbcore/lib/line-chart.js";
-import { runOf } from "./sweep.js";
+import { LineChart } from "tbcore/chart.js";
+import { formatStep, toNumber } from "tbcore/format.js";
+import { useRefetch } from "tbcore/requests.js";
+import { useNear } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
+import { runOf } from "./sweep.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -69,7 +69,7 @@ export function MetricChart({ tab, metric, members }) {
       if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
     }
   };
-  useAsking(isNear ? fetchCurves : null, [sessionNames, metric.key], generations);
+  useRefetch(isNear ? fetchCurves : null, [sessionNames, metric.key], generations);
 
   const lines = useMemo(
     () => curves?.flatMap((curve, i) => (curve && members[i] ? [{ name: members[i].name, color: members[i].color, ...curve }] : [])) ?? [],

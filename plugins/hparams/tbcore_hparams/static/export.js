@@ -3,7 +3,7 @@
  * each row. Pure functions.
  */
 
-import { toCSV } from "tbcore/lib/save.js";
+import { toCSV } from "tbcore/ui.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell

@@ -5,8 +5,8 @@
  *     h.lr,in,0.001,*;h.optimizer,is,adam,sgd;name,has,seed
  */
 
-import { formatValue } from "tbcore/lib/format.js";
-import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
+import { formatValue } from "tbcore/format.js";
+import { formatLists, parseLists } from "tbcore/text-names.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell

@@ -3,7 +3,7 @@
  * so that hit tests can use the same arithmetic.
  */
 
-import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
+import { FONT, FONT_SIZE } from "tbcore/cards.js";
 
 /**
  * @typedef {import("./types.js").Scale} Scale

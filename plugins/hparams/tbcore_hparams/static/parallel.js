@@ -5,15 +5,15 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { Menu } from "tbcore/lib/card.js";
-import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
-import { moveKey } from "./sorting.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
+import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
 import { useRowTooltip } from "./row-tooltip.js";
 import { makeScale } from "./scales.js";
+import { moveKey } from "./sorting.js";
 
 /**
  * @typedef {import("./parallel-paint.js").Geometry} Geometry

@@ -4,9 +4,9 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { formatDuration, formatStep, formatTime, plural } from "tbcore/lib/format.js";
+import { formatDuration, formatStep, formatTime, plural } from "tbcore/format.js";
+import { VALUE_NAMES, exactText, shortText } from "./cell-text.js";
 import { MetricChart } from "./curves.js";
-import { exactText, shortText, VALUE_NAMES } from "./cell-text.js";
 
 /**
  * @typedef {import("./types.js").Column} Column

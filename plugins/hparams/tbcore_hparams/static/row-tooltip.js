@@ -3,8 +3,8 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
-import { formatStep } from "tbcore/lib/format.js";
-import { readOutNodes, Tooltip } from "tbcore/lib/tooltip.js";
+import { formatStep } from "tbcore/format.js";
+import { Tooltip, readOutNodes } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
 
 /** @typedef {import("./types.js").Column} Column */

@@ -3,8 +3,18 @@
  * functions.
  */
 
-import { formatDuration, formatDurationTicks, formatTicks, formatTime, formatTimeTicks, formatValue } from "tbcore/lib/format.js";
-import { durationTicks, logTicks, numberTicks, timeTicks } from "tbcore/lib/ticks.js";
+import {
+  durationTicks,
+  formatDuration,
+  formatDurationTicks,
+  formatTicks,
+  formatTime,
+  formatTimeTicks,
+  formatValue,
+  logTicks,
+  numberTicks,
+  timeTicks,
+} from "tbcore/format.js";
 import { textOf } from "./filters.js";
 import { countCells } from "./sorting.js";
 

@@ -2,7 +2,7 @@
  * Draws a scatter plot of two columns, with a dot for each row.
  */
 
-import { FONT, FONT_SIZE } from "tbcore/lib/axes.js";
+import { FONT, FONT_SIZE } from "tbcore/cards.js";
 
 /**
  * @typedef {import("./types.js").Scale} Scale

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { plural } from "tbcore/lib/format.js";
+import { plural } from "tbcore/format.js";
 import { LogSwitch } from "./axis-settings.js";
 import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
 import { useRowTooltip } from "./row-tooltip.js";

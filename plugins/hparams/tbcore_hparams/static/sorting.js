@@ -2,7 +2,7 @@
  * The order of cells, rows and columns. Pure functions.
  */
 
-import { compareNames } from "tbcore/lib/names.js";
+import { compareNames } from "tbcore/text-names.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell

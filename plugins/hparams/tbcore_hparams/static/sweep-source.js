@@ -3,7 +3,7 @@
  */
 
 import { signal } from "@preact/signals-core";
-import { readColumns } from "tbcore/lib/columns.js";
+import { readColumns } from "tbcore/requests.js";
 import { readSweep } from "./sweep.js";
 
 /**

@@ -5,17 +5,17 @@
 
 import { computed, signal } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { makeFilter } from "tbcore/lib/filter.js";
-import { plural } from "tbcore/lib/format.js";
-import { formatLists } from "tbcore/lib/name-lists.js";
+import { plural } from "tbcore/format.js";
+import { formatLists } from "tbcore/text-names.js";
+import { makeFilter } from "tbcore/ui.js";
+import { VALUE_NAMES, writerOf } from "./cell-text.js";
+import { gradesOf, rampOf } from "./color-ramp.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { sortRows } from "./sorting.js";
-import { gradesOf, rampOf } from "./color-ramp.js";
 import { colorsOfRuns, sessionOf, withBestValues } from "./sweep.js";
-import { VALUE_NAMES, writerOf } from "./cell-text.js";
-import { AGGREGATIONS, formatSorts, goalOf, parseView, toggled, VALUE_CHOICES, withScale } from "./view.js";
+import { AGGREGATIONS, VALUE_CHOICES, formatSorts, goalOf, parseView, toggled, withScale } from "./view.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -41,7 +41,7 @@ const NO_METRIC_COLOR = "#888888";
  * The state of the tab, computed again at each render.
  * @param {Host} host
  * @param {Sweep} loadedSweep  with last values
- * @param {import("tbcore/lib/answers.js").Answers<import("./curves.js").Curve>} answers
+ * @param {import("tbcore/requests.js").Answers<import("./curves.js").Curve>} answers
  */
 export function useTab(host, loadedSweep, answers) {
   const settings = host.settings.value;

@@ -4,16 +4,13 @@
  */
 
 import { html } from "htm/preact";
-import { Menu } from "tbcore/lib/card.js";
-import { Choice, Pick } from "tbcore/lib/controls.js";
-import { plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { save } from "tbcore/lib/save.js";
+import { plural } from "tbcore/format.js";
+import { Choice, Icon, Menu, Pick, save } from "tbcore/ui.js";
+import { shortText } from "./cell-text.js";
 import { ColumnList } from "./column-list.js";
 import { csvOf, jsonOf, latexOf } from "./export.js";
 import { describeFilter } from "./filters.js";
 import { labelOf } from "./scales.js";
-import { shortText } from "./cell-text.js";
 import { PANELS } from "./view.js";
 
 /** @typedef {import("./types.js").Column} Column */

@@ -6,18 +6,17 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Menu } from "tbcore/lib/card.js";
-import { formatValue, plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { cutLabel } from "tbcore/lib/run-tree.js";
+import { formatValue, plural } from "tbcore/format.js";
+import { cutLabel } from "tbcore/text-names.js";
+import { Icon, Menu } from "tbcore/ui.js";
+import { exactText, shortText, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
 import { ImportanceMark } from "./importance-mark.js";
-import { moveKey, nextSort } from "./sorting.js";
 import { RowDetails } from "./row-details.js";
 import { isNumeric } from "./scales.js";
-import { exactText, shortText, writerOf } from "./cell-text.js";
+import { moveKey, nextSort } from "./sorting.js";
 
 /** @typedef {import("./types.js").Column} Column */
 

@@ -2,9 +2,9 @@
  * The view: what the tab shows and how, from the settings in the page address. Pure functions.
  */
 
-import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
+import { formatLists, parseLists } from "tbcore/text-names.js";
 import { parseFilters } from "./filters.js";
-import { guessGoal, defaultMetric } from "./goals.js";
+import { defaultMetric, guessGoal } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { isLogByDefault, isNumeric } from "./scales.js";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
-import { bestRow, guessGoal, defaultMetric } from "../../tbcore_hparams/static/goals.js";
+import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
+import { bestRow, defaultMetric, guessGoal } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, sessionOf, withBestValues } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 

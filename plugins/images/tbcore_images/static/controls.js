@@ -3,10 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { Menu } from "tbcore/lib/card.js";
-import { Check, Choice } from "tbcore/lib/controls.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { filterOf, MAX_PERCENT, parseDisplayOptions, SIZES } from "./display-options.js";
+import { Check, Choice, Icon, Menu } from "tbcore/ui.js";
+import { MAX_PERCENT, SIZES, filterOf, parseDisplayOptions } from "./display-options.js";
 
 /** @typedef {import("tbcore/host.js").Host} Host */
 

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { filterOf, parseDisplayOptions, widthOf } from "./display-options.js";
 
-/** The image of one sample. @param {import("tbcore/lib/step-tab.js").SampleProps} props */
+/** The image of one sample. @param {import("tbcore/steps.js").SampleProps} props */
 export function ImageSample({ host, entry, url, label, expanded, alone, onBroken }) {
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
   const [showsActualSize, setShowsActualSize] = useState(false);

@@ -2,7 +2,7 @@
  * The images tab: images of the selected runs at one step, side by side for each tag.
  */
 
-import { renderStepTab } from "tbcore/lib/step-tab.js";
+import { renderStepTab } from "tbcore/steps.js";
 import { Controls } from "./controls.js";
 import { fileExtension } from "./display-options.js";
 import { ImageSample } from "./image-sample.js";

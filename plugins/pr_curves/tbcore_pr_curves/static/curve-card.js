@@ -4,25 +4,22 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { useAsking } from "tbcore/lib/answers.js";
-import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
-import { formatStep, formatValue } from "tbcore/lib/format.js";
-import { useNear } from "tbcore/lib/lazy.js";
-import { PictureButtons } from "tbcore/lib/picture-buttons.js";
-import { save, toCSV } from "tbcore/lib/save.js";
-import { describePlace } from "tbcore/lib/step-slider.js";
-import { comparePlaces } from "tbcore/lib/steps.js";
-import { RunLabel } from "tbcore/lib/tag-tab.js";
+import { Card, PictureButtons, ShowAll } from "tbcore/cards.js";
+import { formatStep, formatValue } from "tbcore/format.js";
+import { useRefetch } from "tbcore/requests.js";
+import { comparePlaces, describePlace } from "tbcore/steps.js";
+import { RunLabel } from "tbcore/text-names.js";
+import { Menu, save, toCSV, useNear } from "tbcore/ui.js";
 import { nearestIndex, rowsOf } from "./curve.js";
-import { exportChart, Plot } from "./plot.js";
+import { Plot, exportChart } from "./plot.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
- * @typedef {import("tbcore/lib/steps.js").Place} Place
+ * @typedef {import("tbcore/steps.js").Place} Place
  * @typedef {import("./curve.js").Curve} Curve
  * @typedef {import("./curve.js").CurveAtStep} CurveAtStep
- * @typedef {import("tbcore/lib/answers.js").Answers<CurveAtStep>} Answers
+ * @typedef {import("tbcore/requests.js").Answers<CurveAtStep>} Answers
  *
  * @typedef {object} Line  the curve of one run
  * @property {Run} run
@@ -216,6 +213,6 @@ function useCurves(answers, runs, tag, place, isEnabled) {
     });
     await Promise.all(loads);
   };
-  useAsking(isEnabled ? loadAll : null, [answers, names, tag, place?.step, place?.nth], generations);
+  useRefetch(isEnabled ? loadAll : null, [answers, names, tag, place?.step, place?.nth], generations);
   return runs.map((run) => ({ run, found: undefined, error: "", ...latest.current.get(run.name) }));
 }

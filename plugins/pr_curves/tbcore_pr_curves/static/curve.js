@@ -3,8 +3,8 @@
  * tests.
  */
 
-import { toNumber } from "tbcore/lib/format.js";
-import { padded } from "tbcore/lib/series.js";
+import { padded } from "tbcore/cards.js";
+import { toNumber } from "tbcore/format.js";
 
 /**
  * @typedef {object} Curve  columns of equal length, by ascending threshold
@@ -25,7 +25,7 @@ import { padded } from "tbcore/lib/series.js";
  * @property {number} nth  index among curves that were logged at the same step
  * @property {Curve | null} curve  null if nothing was logged so early
  *
- * @typedef {import("tbcore/lib/chart-types.js").Range} Range
+ * @typedef {import("tbcore/chart.js").Range} Range
  * @typedef {Pick<Curve, "precision" | "recall">} Points
  *
  * @typedef {object} Box  the plot's position and size in CSS pixels, and the ranges of its axes

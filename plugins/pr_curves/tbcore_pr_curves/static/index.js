@@ -9,12 +9,9 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { Answers } from "tbcore/lib/answers.js";
-import { StepSlider, stepTo } from "tbcore/lib/step-slider.js";
-import { usePlaces } from "tbcore/lib/step-places.js";
-import { findPlace, formatPlace, parsePlace } from "tbcore/lib/steps.js";
-import { indexTags } from "tbcore/lib/tag-index.js";
-import { runsByGroup as runsInGroupOrder, TagTab, watchTags } from "tbcore/lib/tag-tab.js";
+import { Answers } from "tbcore/requests.js";
+import { StepSlider, findPlace, formatPlace, parsePlace, stepTo, usePlaces } from "tbcore/steps.js";
+import { TagTab, indexTags, runsInGroupOrder as runsInGroupOrder, watchTags } from "tbcore/tags.js";
 import { CurveCard } from "./curve-card.js";
 import { readFound } from "./curve.js";
 
@@ -54,7 +51,7 @@ function Tab({ host, tags, answers }) {
   );
   const places = usePlaces(host, runs, shown, shown.length > 0);
   const place = parsePlace(host.settings.value.step);
-  /** @param {import("tbcore/lib/steps.js").Place | null} next */
+  /** @param {import("tbcore/steps.js").Place | null} next */
   const onMove = (next) => host.settings.set("step", next && formatPlace(next));
 
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));

@@ -6,9 +6,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, formatTicks, formatValue } from "tbcore/lib/format.js";
-import { addGestures, limited } from "tbcore/lib/gestures.js";
-import { numberTicks } from "tbcore/lib/ticks.js";
+import { addGestures, limited, pictureTools } from "tbcore/cards.js";
+import { formatStep, formatTicks, formatValue, numberTicks } from "tbcore/format.js";
 import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
 
 /**
@@ -55,7 +54,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
   /** What gestures act on; updated at each render. */
-  const target = useRef(/** @type {import("tbcore/lib/chart-types.js").GestureTarget} */ ({ range: () => null, show() {}, point() {}, key: () => false }));
+  const target = useRef(/** @type {import("tbcore/cards.js").GestureTarget} */ ({ range: () => null, show() {}, point() {}, key: () => false }));
   target.current = {
     range: () => box.recall,
     show: (range) => onView(range && limited(range, [0, 1])),
@@ -75,7 +74,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
     const latest = {
       range: () => target.current.range(),
       show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
-      point: (/** @type {import("tbcore/lib/chart-types.js").PointerPosition | null} */ place) => target.current.point(place),
+      point: (/** @type {import("tbcore/cards.js").PointerPosition | null} */ place) => target.current.point(place),
       key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
     };
     addGestures(element.current, area.current, latest, controller.signal);
@@ -148,11 +147,11 @@ function ticksOf([from, to], length, spacing) {
  * @param {string} label
  * @param {readonly Line[]} lines
  * @param {Range | null} view
- * @returns {import("tbcore/lib/picture-buttons.js").Exportable}
+ * @returns {import("tbcore/cards.js").Exportable}
  */
 export function exportChart(element, label, lines, view) {
   const toSVG = async (note = "") => {
-    const { frameSVG } = await import("tbcore/lib/chart-export.js");
+    const { frameSVG } = await pictureTools();
     const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
     const drawn = lines.filter(({ found }) => found?.curve);
     const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
@@ -169,7 +168,7 @@ export function exportChart(element, label, lines, view) {
   };
   return {
     toSVG,
-    toPNG: async (scale = 2, note) => (await import("tbcore/lib/svg.js")).svgToPNG(await toSVG(note), scale),
+    toPNG: async (scale = 2, note) => (await pictureTools()).svgToPNG(await toSVG(note), scale),
   };
 }
 

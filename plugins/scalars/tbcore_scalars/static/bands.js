@@ -2,11 +2,10 @@
  * The bands that a chart draws for groups of runs. The module is loaded when runs are grouped.
  */
 
-import { readColumns } from "tbcore/lib/columns.js";
-import { post } from "tbcore/lib/post.js";
-import { colorForTag, DASHES, nameOf, queryFor } from "./data-source.js";
+import { post, readColumns } from "tbcore/requests.js";
+import { DASHES, colorForTag, nameOf, queryFor } from "./data-source.js";
 
-/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
+/** @typedef {import("tbcore/chart.js").Band} Band */
 /** @import { Host, Options, RunGroup, ShownBands, View } from "./types.js" */
 
 /**
@@ -33,9 +32,9 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
     parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
       const { view: _, ...query } = queryFor(tag, options, view, pixels);
-      const runsByGroup = Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]));
+      const runsInGroupOrder = Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]));
       const [from, to] = view ?? [null, null];
-      const body = { ...query, from, to, spread: options.spread, groups: runsByGroup };
+      const body = { ...query, from, to, spread: options.spread, groups: runsInGroupOrder };
       const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
         const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));

@@ -5,16 +5,15 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { countText } from "tbcore/lib/chart-tooltip.js";
-import { Legend, legendRows } from "tbcore/lib/legend.js";
-import { extent, rowAt, xColumn } from "tbcore/lib/series.js";
+import { extent, rowAt, xColumn } from "tbcore/cards.js";
+import { Legend, countText, legendRows } from "tbcore/chart.js";
 import { fetchPointsAt } from "./exact-points.js";
 
-/** @typedef {import("tbcore/lib/chart-types.js").Band} Band */
-/** @typedef {import("tbcore/lib/chart-types.js").Hit} Hit */
-/** @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis */
-/** @typedef {import("tbcore/lib/legend-rows.js").LegendRow} LegendRow */
-/** @typedef {import("tbcore/lib/legend-rows.js").LegendSort} LegendSort */
+/** @typedef {import("tbcore/chart.js").Band} Band */
+/** @typedef {import("tbcore/chart.js").Hit} Hit */
+/** @typedef {import("tbcore/chart.js").XAxis} XAxis */
+/** @typedef {import("tbcore/chart.js").LegendRow} LegendRow */
+/** @typedef {import("tbcore/chart.js").LegendSort} LegendSort */
 /** @import { Line, Tab, View } from "./types.js" */
 
 /** How long a pin must stay at the same x before its exact points are requested. */

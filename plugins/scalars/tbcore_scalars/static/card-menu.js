@@ -5,12 +5,12 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { PictureButtons } from "tbcore/lib/picture-buttons.js";
-import { Name } from "tbcore/lib/runs-panel.js";
-import { VirtualList } from "tbcore/lib/virtual-list.js";
+import { PictureButtons } from "tbcore/cards.js";
+import { Name } from "tbcore/text-names.js";
+import { VirtualList } from "tbcore/ui.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @typedef {import("tbcore/lib/line-chart.js").LineChart} LineChart */
+/** @typedef {import("tbcore/chart.js").LineChart} LineChart */
 /** @import { Host, Part, Tab } from "./types.js" */
 
 /** Maximum number of tags listed in the picker; a search finds the other tags. */

@@ -4,18 +4,15 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Card, Menu, ShowAll } from "tbcore/lib/card.js";
-import { plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { Later } from "tbcore/lib/later.js";
-import { useNear } from "tbcore/lib/lazy.js";
-import { LineChart } from "tbcore/lib/line-chart.js";
-import { sampleOf } from "tbcore/lib/marks.js";
-import { takingTurns } from "tbcore/lib/queue.js";
-import { cachedLines, DASHES, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
+import { Card, ShowAll } from "tbcore/cards.js";
+import { LineChart, lineSample } from "tbcore/chart.js";
+import { plural } from "tbcore/format.js";
+import { serialize } from "tbcore/requests.js";
+import { Icon, Lazy, Menu, useNear } from "tbcore/ui.js";
+import { DASHES, cachedLines, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
 import { covers } from "./lines-store.js";
 
-/** @typedef {import("tbcore/lib/line-chart.js").Hit} Hit */
+/** @typedef {import("tbcore/chart.js").Hit} Hit */
 /** @import { CardProps, Drawn, Move, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
 
 /**
@@ -226,7 +223,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
         draw(false);
       }
     };
-    const load = takingTurns(controller.signal, async () => {
+    const load = serialize(controller.signal, async () => {
       lastSmooth.current = options.smooth;
       numResponses = 0;
       nextDrawAt = 1;
@@ -285,7 +282,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
       setBands(next);
       bandsDrawn.current.view = bandView;
     };
-    const load = takingTurns(controller.signal, async () => {
+    const load = serialize(controller.signal, async () => {
       try {
         if (!view || !wholeBands.found) {
           wholeBands.found = await fetchBands(null);
@@ -344,7 +341,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     <${Menu}
       icon="more"
       label="More options for ${title}"
-      content=${() => html`<${Later} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} chart=${chart.current} />`}
+      content=${() => html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} chart=${chart.current} />`}
     />
   `;
   const error = lineError || bandError;
@@ -363,7 +360,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
   >
     ${tags.length > 1 &&
     html`<p class="tb-card-note key">
-      ${tags.map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: sampleOf("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
+      ${tags.map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: lineSample("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
     </p>`}
     <div class="tb-card-chart" ref=${body} data-hint=${placeholder}></div>
     ${shown.numShown < shown.numInside &&
@@ -377,7 +374,7 @@ export function ChartCard({ id, tab, parts, group, pinned, link }) {
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
     ${showsTable &&
     isNear &&
-    html`<${Later} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pinnedX} view=${view} />`}
+    html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" id=${id} tab=${tab} title=${title} lines=${shown.lines} bands=${shownBands.bands} hits=${hits} pin=${pinnedX} view=${view} />`}
   <//>`;
 }
 

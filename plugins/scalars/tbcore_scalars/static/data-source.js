@@ -2,7 +2,7 @@
  * The lines that a chart draws, for tags and runs.
  */
 
-import { xColumn } from "tbcore/lib/series.js";
+import { xColumn } from "tbcore/cards.js";
 import { covers, hasAllPoints } from "./lines-store.js";
 
 /** @import { LinesStore } from "./lines-store.js" */

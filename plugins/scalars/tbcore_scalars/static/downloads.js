@@ -2,8 +2,8 @@
  * Downloads of logged points.
  */
 
-import { post } from "tbcore/lib/post.js";
-import { save } from "tbcore/lib/save.js";
+import { post } from "tbcore/requests.js";
+import { save } from "tbcore/ui.js";
 
 /** @import { Host } from "./types.js" */
 

@@ -2,9 +2,8 @@
  * The exact points of lines at one x. A chart draws only some points of a long series.
  */
 
-import { readColumns } from "tbcore/lib/columns.js";
-import { post } from "tbcore/lib/post.js";
-import { xColumn } from "tbcore/lib/series.js";
+import { xColumn } from "tbcore/cards.js";
+import { post, readColumns } from "tbcore/requests.js";
 import { queryFor } from "./data-source.js";
 
 /** @import { Host, Line, Options } from "./types.js" */

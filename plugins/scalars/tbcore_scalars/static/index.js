@@ -6,21 +6,16 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { Menu } from "tbcore/lib/card.js";
-import { Choice, Smoothing } from "tbcore/lib/controls.js";
-import { makeCursor } from "tbcore/lib/cursor.js";
-import { FilterBox } from "tbcore/lib/filter-box.js";
-import { plural } from "tbcore/lib/format.js";
-import { Later } from "tbcore/lib/later.js";
-import { LazyCard } from "tbcore/lib/lazy-card.js";
-import { formatLists, parseLists } from "tbcore/lib/name-lists.js";
-import { post } from "tbcore/lib/post.js";
-import { TagGroups } from "tbcore/lib/tag-groups.js";
-import { indexTags } from "tbcore/lib/tag-index.js";
-import { foldedGroups, watchTags, whyNothing } from "tbcore/lib/tags.js";
+import { LazyCard } from "tbcore/cards.js";
+import { makeCursor } from "tbcore/chart.js";
+import { plural } from "tbcore/format.js";
+import { post } from "tbcore/requests.js";
+import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbcore/tags.js";
+import { formatLists, parseLists } from "tbcore/text-names.js";
+import { Choice, FilterBox, Lazy, Menu, Smoothing } from "tbcore/ui.js";
 import { ChartCard } from "./chart-card.js";
-import { makeLinkedZoom } from "./linked-zoom.js";
 import { LinesStore } from "./lines-store.js";
+import { makeLinkedZoom } from "./linked-zoom.js";
 import { OPTIONS } from "./options.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
@@ -78,7 +73,7 @@ function Dashboard({ host, store, tags }) {
   const options = useStable(OPTIONS.parse(settings), equalOptions);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const stable = useStableRuns(runsOf);
-  const { closed, onToggle } = foldedGroups(host);
+  const { closed, onToggle } = closedGroups(host);
   const pinnedTags = pinsOf(host);
   const combined = combinedOf(host);
   const cursor = useMemo(makeCursor, []);
@@ -174,12 +169,12 @@ function Dashboard({ host, store, tags }) {
       <${Menu}
         icon="settings"
         label="Settings"
-        content=${() => html`<${Later} load=${() => import("./settings-menu.js")} of="SettingsMenu" host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${groups.flatMap((group) => group.tags)} />`}
+        content=${() => html`<${Lazy} load=${() => import("./settings-menu.js")} of="SettingsMenu" host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${groups.flatMap((group) => group.tags)} />`}
       />
       <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="tb-content ${options.size}">
-      ${numTags === 0 && html`<p class="tb-nothing">${whyNothing(tags.value, runs.length, filter, "scalars")}</p>`}
+      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, "scalars")}</p>`}
       ${shownPins.length > 0 &&
       html`<section class="tb-group pinned" aria-label="Pinned">
         <h2>Pinned</h2>

@@ -3,9 +3,8 @@
  * sent whole needs no request when the user zooms in. Old rows stay until newer ones arrive.
  */
 
-import { readColumns } from "tbcore/lib/columns.js";
-import { Queue } from "tbcore/lib/queue.js";
-import { smoothed } from "tbcore/lib/smoothing.js";
+import { smoothed } from "tbcore/chart.js";
+import { Queue, readColumns } from "tbcore/requests.js";
 
 /** @import { Query, Rows, View } from "./types.js" */
 

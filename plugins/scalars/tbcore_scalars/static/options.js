@@ -2,8 +2,8 @@
  * The options of the scalars tab, with their defaults and valid values.
  */
 
-import { Options } from "tbcore/lib/options.js";
-import { MAX_SMOOTHING } from "tbcore/lib/smoothing.js";
+import { MAX_SMOOTHING } from "tbcore/chart.js";
+import { Options } from "tbcore/options.js";
 
 export const OPTIONS = new Options(
   /** @type {import("./types.js").Options} */ ({

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { Check } from "tbcore/lib/controls.js";
+import { Check } from "tbcore/ui.js";
 import { saveNumbers } from "./downloads.js";
 import { OPTIONS } from "./options.js";
 

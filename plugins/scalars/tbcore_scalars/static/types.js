@@ -8,8 +8,8 @@ export {};
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("tbcore/host.js").RunGroup} RunGroup
- * @typedef {import("tbcore/lib/chart-types.js").Line} Line
- * @typedef {import("tbcore/lib/chart-types.js").XAxis} XAxis
+ * @typedef {import("tbcore/chart.js").Line} Line
+ * @typedef {import("tbcore/chart.js").XAxis} XAxis
  * @typedef {[from: number, to: number]} View  visible range of the x axis
  * @typedef {Record<string, string[]>} RunToTags  the server's list of each run's tags
  *
@@ -36,7 +36,7 @@ export {};
  * @property {number} numInside  points logged in the view
  *
  * @typedef {object} ShownBands  the bands of run groups that a chart currently draws
- * @property {import("tbcore/lib/chart-types.js").Band[]} bands
+ * @property {import("tbcore/chart.js").Band[]} bands
  * @property {number} numShown  means drawn, counting only groups that have more points than means
  * @property {number} numInside  points logged by those groups in the view
  *
@@ -67,7 +67,7 @@ export {};
  * @property {Host} host
  * @property {import("./lines-store.js").LinesStore} store
  * @property {Options} options
- * @property {import("tbcore/lib/chart-types.js").Cursor} cursor
+ * @property {import("tbcore/chart.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
  * @property {string[]} tags  all tags that can be added to a chart
  * @property {(card: string) => View | null} viewOf  the card's view in the page address

@@ -3,10 +3,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { loadBands } from "../../tbcore_scalars/static/bands.js";
-import { groupOfBand, splitByGroup, cachedLines, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/data-source.js";
+import { cachedLines, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "../../tbcore_scalars/static/data-source.js";
 import { LinesStore, covers, hasAllPoints } from "../../tbcore_scalars/static/lines-store.js";
-import { formatLists, parseLists } from "../../../../tbcore/web/lib/name-lists.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
 
 const { signal } = new AbortController();

@@ -3,8 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { Choice, Pick } from "tbcore/lib/controls.js";
-import { BASE_CHOICES, options, SHOW_CHOICES } from "./options.js";
+import { Choice, Pick } from "tbcore/ui.js";
+import { BASE_CHOICES, SHOW_CHOICES, options } from "./options.js";
 import { Results, SearchBox } from "./search.js";
 
 /**

@@ -3,8 +3,8 @@
  */
 
 import { html } from "htm/preact";
-import { Answers } from "tbcore/lib/answers.js";
-import { renderStepTab } from "tbcore/lib/step-tab.js";
+import { Answers } from "tbcore/requests.js";
+import { renderStepTab } from "tbcore/steps.js";
 import { Controls } from "./controls.js";
 import { options } from "./options.js";
 import { Search } from "./search.js";
@@ -20,7 +20,7 @@ export default {
     return renderStepTab(host, {
       noun: "text",
       bytes: "individualText",
-      Sample: (/** @type {import("tbcore/lib/step-tab.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
+      Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
       Controls: () => html`<${Controls} host=${host} search=${search} />`,
       keys: [
         { key: "s", label: "Search texts", act: () => /** @type {HTMLElement | null} */ (host.element.querySelector(".text-search input"))?.focus() },

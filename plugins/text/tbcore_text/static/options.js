@@ -5,7 +5,7 @@
  * `from`: the base step: "before" (the previous step), "first", or "step" (the step `base`).
  */
 
-import { Options } from "tbcore/lib/options.js";
+import { Options } from "tbcore/options.js";
 
 export const SHOW_CHOICES = /** @type {const} */ ([
   ["text", "Text", "Rendered as Markdown"],

@@ -6,15 +6,14 @@
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { post } from "tbcore/lib/post.js";
-import { describePlace } from "tbcore/lib/step-slider.js";
-import { formatPlaces, parsePlaces } from "tbcore/lib/steps.js";
+import { plural } from "tbcore/format.js";
+import { post } from "tbcore/requests.js";
+import { describePlace, formatPlaces, parsePlaces } from "tbcore/steps.js";
+import { Icon } from "tbcore/ui.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
- * @typedef {import("tbcore/lib/steps.js").Place} Place
+ * @typedef {import("tbcore/steps.js").Place} Place
  * @typedef {Place & { before: string, match: string, after: string }} Match
  * @typedef {{ run: string, tag: string, matches: Match[] }} FoundSeries
  * @typedef {{ found: FoundSeries[], numRead: number, next: unknown, isBusy: boolean, error: string }} Results

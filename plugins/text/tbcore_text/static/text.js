@@ -4,15 +4,14 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAnswer } from "tbcore/lib/answers.js";
-import { copy } from "tbcore/lib/copy.js";
-import { formatStep, plural } from "tbcore/lib/format.js";
-import { Icon } from "tbcore/lib/icons.js";
-import { describePlace } from "tbcore/lib/step-slider.js";
+import { formatStep, plural } from "tbcore/format.js";
+import { useAnswer } from "tbcore/requests.js";
+import { describePlace } from "tbcore/steps.js";
+import { Icon, copy } from "tbcore/ui.js";
 import { diffTexts } from "./diff.js";
+import { highlightMatches } from "./highlight.js";
 import { elementsOf } from "./nodes.js";
 import { baseOf, options } from "./options.js";
-import { highlightMatches } from "./highlight.js";
 
 /**
  * @typedef {import("./nodes.js").Node} Node
@@ -23,8 +22,8 @@ import { highlightMatches } from "./highlight.js";
  * @property {number} length  number of characters in the whole text
  * @property {boolean} is_cut
  *
- * @typedef {import("tbcore/lib/step-tab.js").SampleProps & {
- *   baseAnswers: import("tbcore/lib/answers.js").Answers<any>, search: import("./search.js").Search }} Props
+ * @typedef {import("tbcore/steps.js").SampleProps & {
+ *   baseAnswers: import("tbcore/requests.js").Answers<any>, search: import("./search.js").Search }} Props
  */
 
 /** The text of one sample. @param {Props} props */
@@ -98,10 +97,10 @@ function Cells({ entry, isSource }) {
  * The differences between a text and the text of the base step: the step to compare with.
  * @param {object} props
  * @param {Entry} props.entry
- * @param {import("tbcore/lib/answers.js").Params | null} props.params  of the request
+ * @param {import("tbcore/requests.js").Params | null} props.params  of the request
  *   for the base step; null if there is no base step
  * @param {{ index: number | null }} props.found
- * @param {import("tbcore/lib/answers.js").Answers<any>} props.baseAnswers
+ * @param {import("tbcore/requests.js").Answers<any>} props.baseAnswers
  */
 function Changes({ entry, params, found, baseAnswers }) {
   const { value: baseAnswer, error } = useAnswer(baseAnswers, params ?? { run: "", tag: "" }, params !== null);

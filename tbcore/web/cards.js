@@ -1,0 +1,47 @@
+/**
+ * Cards, and what a card with a chart of your own is made of: axes, gestures, columns of numbers,
+ * and drawing in step with the page's frames. `chart.js` has line charts.
+ */
+
+export { FONT, FONT_SIZE, drawAxes, shareOf } from "./lib/chart/axes.js";
+export { cancelDraw, scheduleDraw } from "./lib/chart/frames.js";
+export { addGestures, at, limited } from "./lib/chart/gestures.js";
+export { extent, padded, rowAt, xColumn } from "./lib/chart/series.js";
+export { Card, PictureButtons, ShowAll } from "./lib/cards/card.js";
+export { LazyCard } from "./lib/cards/lazy-card.js";
+export { SAMPLES, SeriesCard, seriesOf } from "./lib/cards/series-card.js";
+
+/**
+ * @typedef {import("./lib/cards/card.js").Exportable} Exportable
+ * @typedef {import("./lib/chart/types.js").GestureTarget} GestureTarget
+ * @typedef {import("./lib/chart/types.js").Layout} Layout
+ * @typedef {import("./lib/chart/types.js").PointerPosition} PointerPosition
+ * @typedef {import("./lib/chart/types.js").Range} Range
+ * @typedef {import("./lib/chart/types.js").Tick} Tick
+ * @typedef {import("./lib/chart/types.js").XAxis} XAxis
+ * @typedef {Awaited<ReturnType<typeof pictureTools>>} PictureTools
+ */
+
+/**
+ * @template T
+ * @typedef {import("./lib/cards/series-card.js").Series<T>} Series
+ */
+
+/**
+ * @template T
+ * @template {import("./lib/cards/series-card.js").Chart} C
+ * @typedef {import("./lib/cards/series-card.js").Drawing<T, C>} Drawing
+ */
+
+/**
+ * Loads what a drawing needs to be saved as a picture, when the user asks for one: `frameSVG`, the
+ * frame of a chart as SVG; `PathData`, which records a path as SVG; `tenth` and `escapeXML`, numbers
+ * and text in SVG; `svgToPNG`.
+ */
+export async function pictureTools() {
+  const [{ frameSVG }, { PathData, escapeXML, svgToPNG, tenth }] = await Promise.all([
+    import("./lib/chart/export.js"),
+    import("./lib/chart/svg.js"),
+  ]);
+  return { frameSVG, PathData, escapeXML, svgToPNG, tenth };
+}

@@ -1,0 +1,138 @@
+/**
+ * The legend of a chart: a table of its lines, with their values at the cursor or their last
+ * values. It is also the accessible alternative to the chart. `legend-rows.js` makes the rows.
+ */
+
+import { html } from "htm/preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
+import { sortRows } from "./legend-rows.js";
+import { lineSample } from "./marks.js";
+
+/**
+ * @typedef {import("./legend-rows.js").LegendRow} LegendRow
+ * @typedef {import("./legend-rows.js").LegendSort} LegendSort
+ */
+
+/**
+ * For each column: property of `LegendRow`, heading, formatter, and tooltip of the heading.
+ * @type {[column: keyof LegendRow, title: string, format: (value: any) => string, why: string][]}
+ */
+const COLUMNS = [
+  ["name", "Run", String, "The run, or a group of runs"],
+  ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
+  ["value", "Value", formatValue, "The value as it was logged; for a group, the mean"],
+  ["step", "Step", formatStep, "The step at which the value was logged"],
+  ["low", "Low", formatValue, "The lower edge of the group's band at this step"],
+  ["high", "High", formatValue, "The upper edge of the group's band at this step"],
+  ["min", "Min", formatValue, "The lowest value in the visible part of the chart; for a group, the lowest mean"],
+  ["max", "Max", formatValue, "The highest value in the visible part of the chart; for a group, the highest mean"],
+  ["relative", "Relative", formatDuration, "Time since the run's first point of this tag"],
+  ["wallTime", "Time", formatTime, "The date and time at which the value was logged"],
+  ["runs", "Runs", String, "The number of runs in the group's mean"],
+];
+/** Columns with the position of a value: its step or time. */
+const POSITION_COLUMNS = new Set(["step", "relative", "wallTime"]);
+/** Columns that only groups have. */
+const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
+/** Columns that the first click on their heading sorts in descending order. */
+const DESCENDING_FIRST = new Set(["smoothed", "value", "max", "high"]);
+const ROW_HEIGHT_PX = 24;
+/**
+ * Maximum length of a table that renders all its rows; longer ones render the visible rows only.
+ */
+const MAX_ROWS_WITHOUT_WINDOW = 50;
+/** Number of rows rendered above the visible rows, and the number rendered below them. */
+const NUM_SPARE_ROWS = 10;
+
+/**
+ * A table of legend rows.
+ * @param {object} props
+ * @param {string} props.label  accessible name of the table
+ * @param {readonly LegendRow[]} props.rows
+ * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys, from whose values the
+ *   order is made, so that rows do not move while the values at the cursor change
+ * @param {boolean} [props.isLast]  whether the rows have the lines' last values; if
+ *   false, they have the values at the cursor
+ * @param {LegendSort | null} [props.sort]  null for the order of the lines
+ * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked;
+ *   repeated clicks give the column's first direction, then the opposite direction, then null
+ * @param {(row: LegendRow) => void} [props.onOnly]  called to show only this row's run
+ * @param {(row: LegendRow | null) => void} [props.onHover]
+ * @param {string | null} [props.highlighted]  name of the hovered run
+ */
+export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = null, onSort, onOnly, onHover, highlighted = null }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const [view, setView] = useState({ top: 0, height: 240 });
+  const isLong = rows.length > MAX_ROWS_WITHOUT_WINDOW;
+  /** Updates the visible part of a long table. */
+  const measure = () => {
+    const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (box.current);
+    if (isLong && (top !== view.top || height !== view.height)) setView({ top, height });
+  };
+  useLayoutEffect(measure);
+
+  const rowOf = new Map(rows.map((row) => [row.key, row]));
+  const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
+  const isGrouped = rows.some(({ runs }) => runs !== undefined);
+  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (isGrouped || !GROUP_COLUMNS.has(column)));
+  const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
+  const endIndex = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
+  /** An empty row in place of rows that are not rendered. @param {number} count */
+  const gap = (count) => count > 0 && html`<tr aria-hidden="true" style=${{ height: `${count * ROW_HEIGHT_PX}px` }}></tr>`;
+
+  return html`<div class="tb-legend" ref=${box} onScroll=${measure} tabindex="0" role="region" aria-label=${label}>
+    <table aria-rowcount=${rows.length + 1} onPointerLeave=${() => onHover?.(null)}>
+      <thead>
+        <tr>
+          ${columns.map(([column, title, , why]) => {
+            const order = sort?.column !== column ? null : sort.descending ? "descending" : "ascending";
+            // Whether the first click sorts in descending order.
+            const descends = DESCENDING_FIRST.has(column);
+            const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
+            return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
+              <button type="button" title=${why} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+                ${column === "value" && isLast ? "Last value" : title}
+              </button>
+            </th>`;
+          })}
+        </tr>
+      </thead>
+      <tbody>
+        ${gap(firstIndex)}
+        ${sortRows(sortedBy, sort)
+          .slice(firstIndex, endIndex)
+          .map(({ key }) => /** @type {LegendRow} */ (rowOf.get(key)))
+          .map(
+            (row, i) => html`<tr
+              key=${row.key}
+              aria-rowindex=${firstIndex + i + 2}
+              class=${row.run === highlighted ? "tb-nearest" : ""}
+              onPointerEnter=${() => onHover?.(row)}
+            >
+              <th scope="row" title=${row.name}>
+                <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: lineSample(row.color, row.dash) }}></i><span><bdi>${row.name}</bdi></span>
+                ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
+              </th>
+              ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${hasValue(row, column) ? format(row[column]) : ""}</td>`)}
+            </tr>`,
+          )}
+        ${gap(rows.length - endIndex)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/**
+ * Whether a row has a value in a column. A line without a point at the cursor has only min and max.
+ * The mean of a group has only one of step, relative time and wall time.
+ * @param {LegendRow} row
+ * @param {keyof LegendRow} column
+ */
+function hasValue(row, column) {
+  const value = row[column];
+  const positions = [row.step, row.relative, row.wallTime];
+  if (value === null || value === undefined) return false;
+  if (positions.every(Number.isNaN)) return (column === "min" || column === "max") && !Number.isNaN(value);
+  return !(Number.isNaN(value) && POSITION_COLUMNS.has(column));
+}

@@ -1,0 +1,392 @@
+/**
+ * Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions,
+ * no DOM.
+ */
+
+/**
+ * @typedef {import("./types.js").Columns} Columns
+ * @typedef {import("./types.js").XAxis} XAxis
+ * @typedef {import("./types.js").Segment} Segment
+ * @typedef {import("./types.js").PathLike} PathLike
+ */
+
+/** Half the width of a band that has only one point, CSS pixels. */
+const SINGLE_POINT_HALF_WIDTH_PX = 4;
+
+/**
+ * The x column of a line. For `relative` it is a new array, otherwise one of the line's own.
+ * @param {Columns} columns
+ * @param {XAxis} xAxis
+ * @param {number} [start]  zero of relative time, seconds since the epoch
+ * @returns {Float64Array}
+ */
+export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
+  if (xAxis === "step") return columns.step;
+  if (xAxis === "wall_time") return columns.wallTime;
+  return columns.wallTime.map((wallTime) => wallTime - start);
+}
+
+/**
+ * Whether the values of rows from .. to - 1 never decrease, so that binary search works. False if
+ * there are several rows and any of them is NaN.
+ * @param {ArrayLike<number>} column
+ * @param {number} [from]
+ * @param {number} [to]
+ */
+export function isRising(column, from = 0, to = column.length) {
+  for (let i = from + 1; i < to; i++) if (!(column[i] >= column[i - 1])) return false;
+  return true;
+}
+
+/**
+ * The segments of a line.
+ * @param {ArrayLike<number>} xs
+ * @param {ArrayLike<number>} [starts]  index of the first point of each segment
+ * @returns {Segment[]}
+ */
+export function segmentsOf(xs, starts = [0]) {
+  const edges = [...new Set([0, ...Array.from(starts), xs.length])].sort((a, b) => a - b);
+  return edges.slice(1).map((to, i) => ({ from: edges[i], to, rising: isRising(xs, edges[i], to) }));
+}
+
+/**
+ * The points of a segment between two x values, and one more on each side. If x decreases anywhere
+ * in the segment, all points of the segment.
+ * @param {ArrayLike<number>} xs
+ * @param {Segment} part
+ * @param {number} min
+ * @param {number} max
+ * @returns {[from: number, to: number]} points from .. to - 1
+ */
+export function windowOf(xs, { from, to, rising }, min, max) {
+  if (!rising) return [from, to];
+  const first = lowerBound(xs, min, from, to);
+  let last = lowerBound(xs, max, first, to);
+  while (last < to && xs[last] === max) last++;
+  return [Math.max(from, first - 1), Math.min(to, last + 1)];
+}
+
+/**
+ * The first index from `low` to `high` - 1 whose value is not less than x; `high` if there is none.
+ * @param {ArrayLike<number>} xs  ascending
+ * @param {number} x
+ * @param {number} low
+ * @param {number} high
+ */
+function lowerBound(xs, x, low, high) {
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * The index of the point whose x is nearest. If points of several segments are equally near, the
+ * point of the last segment.
+ * @param {ArrayLike<number>} xs
+ * @param {number} x
+ * @param {readonly Segment[]} [segments]
+ * @returns {number} -1 if there is no point
+ */
+export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
+  let nearest = -1;
+  let distance = Infinity;
+  for (const { from, to, rising } of segments) {
+    // An equally near point replaces only a point of an earlier segment.
+    let isFirst = true;
+    const at = rising ? lowerBound(xs, x, from, to) : NaN;
+    const end = rising ? Math.min(to, at + 1) : to;
+    for (let i = rising ? Math.max(from, at - 1) : from; i < end; i++) {
+      const away = Math.abs(xs[i] - x);
+      if (away < distance || (isFirst && away === distance && away < Infinity)) {
+        nearest = i;
+        distance = away;
+        isFirst = false;
+      }
+    }
+  }
+  return nearest;
+}
+
+/**
+ * The index of the greatest x that is at most `to`. It is not always the last row: after a restart,
+ * x decreases.
+ * @param {ArrayLike<number>} xs
+ * @param {number} [to]
+ * @returns {number} the last index if several are equal; -1 if there is none
+ */
+export function lastIndex(xs, to = Infinity) {
+  let last = -1;
+  for (let i = 0; i < xs.length; i++) if (xs[i] <= to && !(xs[i] < xs[last])) last = i;
+  return last;
+}
+
+/**
+ * The index of the row nearest to an x; -1 if x is farther from this row than both rows beside it.
+ * @param {ArrayLike<number>} xs
+ * @param {number} x
+ * @returns {number}
+ */
+export function rowAt(xs, x) {
+  const index = nearestIndex(xs, x);
+  const maxDistance = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
+  return Math.abs(xs[index] - x) <= maxDistance ? index : -1;
+}
+
+/**
+ * The smallest and the largest finite number of a column.
+ * @param {ArrayLike<number>} column
+ * @returns {[min: number, max: number] | null} null if there is none
+ */
+export function extent(column) {
+  let min = Infinity;
+  let max = -Infinity;
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i];
+    if (value < min && value !== -Infinity) min = value;
+    if (value > max && value !== Infinity) max = value;
+  }
+  return min <= max && Number.isFinite(min) && Number.isFinite(max) ? [min, max] : null;
+}
+
+/**
+ * The range of the finite values between two x values, including one neighbour on each side,
+ * because the lines to the neighbours are visible, too. Both ends of a line across the whole
+ * interval count.
+ * @param {ArrayLike<number>} xs
+ * @param {ArrayLike<number>} values
+ * @param {number} from
+ * @param {number} to
+ * @returns {[min: number, max: number] | null} null if there are none
+ */
+export function visibleExtent(xs, values, from, to) {
+  let min = Infinity;
+  let max = -Infinity;
+  let last = NaN;
+  let lastX = NaN;
+  let wasInside = false;
+  for (let i = 0; i < xs.length; i++) {
+    const value = values[i];
+    if (value - value !== 0) continue; // not finite
+    const x = xs[i];
+    const inside = x >= from && x <= to;
+    const crosses = x > to && lastX < from; // a line across the whole range
+    if (inside || wasInside || crosses) {
+      if (value < min) min = value;
+      if (value > max) max = value;
+    }
+    if ((inside && !wasInside) || crosses) {
+      if (last < min) min = last;
+      if (last > max) max = last;
+    }
+    wasInside = inside;
+    lastX = x;
+    last = value;
+  }
+  return min <= max ? [min, max] : null;
+}
+
+/**
+ * A range with a margin on both sides; [0, 1] for null. If both ends of the range are equal, the
+ * margin is 10 % of their absolute value.
+ * @param {[min: number, max: number] | null} range
+ * @param {number} share  margin, as a fraction of the range's length
+ * @param {number} [fallback]  margin around the range [0, 0]
+ * @returns {[min: number, max: number]}
+ */
+export function padded(range, share, fallback = 1) {
+  if (!range) return [0, 1];
+  const [min, max] = range;
+  if (min === max) {
+    const half = min === 0 ? fallback : Math.max(Math.abs(min) * 0.1, Number.MIN_VALUE);
+    return [min - half, max + half];
+  }
+  // Multiply before subtracting: the length of [-1.7e308, 1.7e308] is not finite.
+  const margin = max * share - min * share;
+  return [Math.max(min - margin, -Number.MAX_VALUE), Math.min(max + margin, Number.MAX_VALUE)];
+}
+
+/**
+ * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
+ * on both sides by half of its length, but not past the smallest and largest value. It is
+ * computed from about 500 evenly spaced values.
+ * @param {ArrayLike<number>} values
+ * @param {number} from
+ * @param {number} to
+ * @returns {[min: number, max: number] | null} null if none of them is finite
+ */
+export function clipRange(values, from, to) {
+  const every = Math.max(1, Math.floor((to - from) / 500));
+  const sample = [];
+  for (let i = from; i < to; i += every) if (Number.isFinite(values[i])) sample.push(values[i]);
+  if (sample.length === 0) return null;
+  const sorted = Float64Array.from(sample).sort();
+  const low = sorted[Math.floor((sorted.length - 1) * 0.05)];
+  const high = sorted[Math.ceil((sorted.length - 1) * 0.95)];
+  const margin = high / 2 - low / 2;
+  return [Math.max(sorted[0], low - margin), Math.min(sorted[sorted.length - 1], high + margin)];
+}
+
+/**
+ * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest
+ * and last point of a column, which look the same as all of its points. Points that cannot be drawn
+ * are skipped and do not break the line.
+ *
+ * The first point of a column is added at once, the others when the next column begins.
+ * @param {PathLike} path
+ * @param {ArrayLike<number>} xs
+ * @param {ArrayLike<number>} values
+ * @param {(x: number) => number} toX  x to pixel
+ * @param {(value: number) => number} toY  value to pixel; non-finite if it cannot be drawn
+ * @param {number} [from]  first point
+ * @param {number} [to]  after the last point
+ * @returns {number} number of points added
+ */
+export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) {
+  let numPoints = 0;
+  let column = NaN;
+  // The y of the current column's points, in pixels from the top: `lowest` is the largest of them.
+  // The first point is already in the path.
+  let first = 0;
+  let lowest = 0;
+  let highest = 0;
+  let lowestCameLast = false;
+  let last = 0;
+  let isPending = false; // whether the column has points that are not in the path yet
+  for (let i = from; i < to; i++) {
+    const y = toY(values[i]);
+    const x = toX(xs[i]);
+    if (!Number.isFinite(y) || !Number.isFinite(x)) continue;
+    const pixel = Math.round(x);
+    if (pixel === column) {
+      if (y < highest) {
+        highest = y;
+        lowestCameLast = false;
+      } else if (y > lowest) {
+        lowest = y;
+        lowestCameLast = true;
+      }
+      last = y;
+      isPending = true;
+      continue;
+    }
+    if (isPending) addColumn();
+    if (numPoints === 0) path.moveTo(x, y);
+    else path.lineTo(x, y);
+    numPoints++;
+    column = pixel;
+    first = lowest = highest = last = y;
+    isPending = false;
+  }
+  if (isPending) addColumn();
+  return numPoints;
+
+  /** Adds the extremes of the column in their order, and its last point. */
+  function addColumn() {
+    const [earlier, later] = lowestCameLast ? [highest, lowest] : [lowest, highest];
+    if (earlier !== first && earlier !== last) add(earlier);
+    if (later !== first && later !== last) add(later);
+    add(last);
+  }
+
+  /** Adds a point in the middle of the column. @param {number} y */
+  function add(y) {
+    path.lineTo(column, y);
+    numPoints++;
+  }
+}
+
+/**
+ * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
+ * @param {PathLike} path
+ * @param {Float64Array} xs
+ * @param {Float64Array} low
+ * @param {Float64Array} high
+ * @param {(x: number) => number} toX
+ * @param {(value: number) => number} toY
+ */
+export function traceBand(path, xs, low, high, toX, toY) {
+  if (xs.length === 1) {
+    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -SINGLE_POINT_HALF_WIDTH_PX : SINGLE_POINT_HALF_WIDTH_PX);
+    return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
+  }
+  const stretches = risingStretches(xs, 0, xs.length);
+  if (stretches.length > 1) {
+    // After a restart x decreases: each stretch between restarts has its own outline.
+    for (const range of stretches) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
+    return;
+  }
+  tracePath(path, xs, high, toX, toY);
+  // The lower edge continues the outline, so its first point is joined to the upper edge.
+  const lineTo = path.lineTo.bind(path);
+  tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+}
+
+/**
+ * Splits points from .. to - 1 into stretches in which x never decreases.
+ * @param {ArrayLike<number>} xs
+ * @param {number} from
+ * @param {number} to
+ */
+export function risingStretches(xs, from, to) {
+  /** @type {[from: number, to: number][]} */
+  const stretches = [];
+  for (let start = from, i = from + 1; i <= to; i++) {
+    if (i < to && xs[i] >= xs[i - 1]) continue;
+    stretches.push([start, i]);
+    start = i;
+  }
+  return stretches;
+}
+
+/**
+ * The non-finite points of a line. Each is marked at the last finite value before it; if there is
+ * none, at the first finite value after it.
+ * @param {ArrayLike<number>} values
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
+ */
+export function nonFinitePoints(values) {
+  /** @type {{ index: number, markAt: number }[]} */
+  const points = [];
+  let markAt = NaN;
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i])) points.push({ index: i, markAt });
+    else {
+      if (Number.isNaN(markAt)) for (const point of points) point.markAt = values[i];
+      markAt = values[i];
+    }
+  }
+  return points;
+}
+
+/**
+ * The points of a band at which the number of runs with a non-finite value increases. Each is
+ * marked at the last finite mean up to it; if there is none, at the first finite mean.
+ * @param {import("./types.js").Band} band
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
+ */
+export function newNonFinitePoints({ mean, nonfinite }) {
+  /** @type {{ index: number, markAt: number }[]} */
+  const points = [];
+  let markAt = mean.find(Number.isFinite) ?? NaN;
+  for (let i = 0; nonfinite && i < nonfinite.length; i++) {
+    if (Number.isFinite(mean[i])) markAt = mean[i];
+    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
+  }
+  return points;
+}
+
+/**
+ * The number of finite values in rows from .. to - 1, counted only up to a limit.
+ * @param {ArrayLike<number>} values
+ * @param {number} limit
+ * @param {number} [from]
+ * @param {number} [to]
+ */
+export function countFinite(values, limit, from = 0, to = values.length) {
+  let count = 0;
+  for (let i = from; i < to && count < limit; i++) if (Number.isFinite(values[i])) count++;
+  return count;
+}

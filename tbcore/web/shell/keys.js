@@ -1,0 +1,80 @@
+/**
+ * The page's keyboard shortcuts. The open tab's plugin adds its own, and the help dialog lists all
+ * of them.
+ */
+
+/** @typedef {import("./state/state.js").Key} Key */
+
+/** Keys of the page itself, for the help dialog. @type {Key[]} */
+export const PAGE_KEYS = [
+  { key: "/", label: "Filter tags" },
+  { key: "r", label: "Filter runs" },
+  { key: "?", label: "Show this help" },
+];
+
+/**
+ * Starts listening for keys.
+ * @param {object} options
+ * @param {import("./state/state.js").State} options.state
+ * @param {() => void} options.onRuns  shows the run list of a narrow page
+ * @param {() => void} options.onHelp  opens the help dialog
+ * @returns {() => void} stops listening
+ */
+export function watchKeys({ state, onRuns, onHelp }) {
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    const act = actionOf(event);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+  document.addEventListener("keydown", onKeyDown);
+  return () => document.removeEventListener("keydown", onKeyDown);
+
+  /**
+   * Returns what a key does, or undefined.
+   * @param {KeyboardEvent} event
+   * @returns {(() => void) | undefined}
+   */
+  function actionOf(event) {
+    if (event.key === "?") return onHelp;
+    if (event.key === "/") return () => focus(tagFilter()) || showRunFilter();
+    if (event.key === "r") return showRunFilter;
+    const found = state.pluginKeys.value.find(({ key, act }) => act && key === event.key);
+    return found && (() => found.act?.(event));
+  }
+
+  function showRunFilter() {
+    // A sidebar that slides in moves the focus to its filter by itself.
+    if (!focus(document.querySelector("aside input[type=search]"))) onRuns();
+  }
+}
+
+/** Returns the first search box in the open tab. */
+function tagFilter() {
+  return document.querySelector(".plugin")?.shadowRoot?.querySelector("input[type=search]");
+}
+
+/**
+ * Focuses a text box and selects its text; returns false if it is hidden or missing.
+ * @param {Element | null | undefined} box
+ */
+function focus(box) {
+  if (!(box instanceof HTMLInputElement) || !box.checkVisibility({ visibilityProperty: true })) return false;
+  box.focus();
+  box.select();
+  return true;
+}
+
+/**
+ * Returns whether the key goes to a text field, a dialog or a popover. Only `?` works in popovers.
+ * @param {KeyboardEvent} event
+ */
+function isTyping(event) {
+  const target = event.composedPath()[0];
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.closest("dialog, [popover]:popover-open")) return event.key !== "?" || Boolean(target.closest("dialog"));
+  if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
+  return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}

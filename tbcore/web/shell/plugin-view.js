@@ -1,0 +1,171 @@
+/**
+ * The open tab: a plugin's module in its own shadow root, or the error that stopped it.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../lib/ui/icons.js";
+import { openPlugin } from "./host.js";
+import { ServerError } from "./state/server.js";
+import { PLUGINS_PAGE } from "./state/state.js";
+
+/**
+ * A plugin's tab. After an error, a retry loads the module again.
+ * @param {object} props
+ * @param {import("./state/state.js").State} props.state
+ * @param {import("./state/state.js").Plugin} props.plugin
+ * @param {(isOpening: boolean) => void} props.onOpening  called with true when the tab opens, and
+ *   with false when it has been drawn or has failed
+ */
+export function PluginView({ state, plugin, onOpening }) {
+  const [attempt, setAttempt] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  const retry = () => {
+    setError(null);
+    setAttempt(attempt + 1);
+  };
+  const onPlugins = () => state.openTab(PLUGINS_PAGE);
+  if (plugin.error !== null) {
+    return html`<${Failure}
+      title="The plugin “${plugin.name}” could not be loaded"
+      text=${plugin.error}
+      traceback=${plugin.traceback}
+      onPlugins=${onPlugins}
+    />`;
+  }
+  if (error !== null) {
+    const serverDetails = error instanceof ServerError ? error.details : "";
+    return html`<${Failure}
+      title="The tab “${plugin.title}” stopped because of an error"
+      text=${messageOf(error, plugin)}
+      details=${stackOf(error, plugin)}
+      traceback=${serverDetails || plugin.traceback}
+      onRetry=${retry}
+      onPlugins=${onPlugins}
+    />`;
+  }
+  return html`<${Mount}
+    key=${attempt}
+    state=${state}
+    plugin=${plugin}
+    attempt=${attempt}
+    onError=${setError}
+    onRetry=${retry}
+    onOpening=${onOpening}
+  />`;
+}
+
+/**
+ * One attempt to open the tab. It is closed when the component is removed.
+ * @param {object} props
+ * @param {import("./state/state.js").State} props.state
+ * @param {import("./state/state.js").Plugin} props.plugin
+ * @param {number} props.attempt  0 for the first attempt
+ * @param {(error: unknown) => void} props.onError
+ * @param {() => void} props.onRetry
+ * @param {(isOpening: boolean) => void} props.onOpening
+ */
+function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
+  const container = useRef(/** @type {HTMLElement | null} */ (null));
+  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null));
+  const { module } = plugin;
+
+  useEffect(() => {
+    if (!container.current || module === null) return undefined;
+    onOpening(true);
+    return openPlugin({
+      state,
+      plugin: { ...plugin, module },
+      container: container.current,
+      attempt,
+      onError: (error) => {
+        onOpening(false);
+        onError(error ?? new Error("unknown error"));
+      },
+      onUncaughtError: setUncaught,
+      onReady: () => onOpening(false),
+    });
+  }, []);
+
+  return html`
+    ${uncaught &&
+    html`<div class="uncaught-error" role="alert">
+      <${Icon} name="warning" /><span>${messageOf(uncaught, plugin)}</span>
+      <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
+    </div>`}
+    <h1 class="tb-hidden">${plugin.title}</h1>
+    <div class="plugin" data-plugin=${plugin.name} ref=${container}></div>
+  `;
+}
+
+/**
+ * A placeholder with the outlines of cards, until the tab has been drawn. The style sheet delays
+ * it, so that a fast start does not flicker.
+ * @param {{ title?: string }} props  the tab's title; none while the page connects
+ */
+export function Opening({ title }) {
+  return html`<div class="opening" role="status" aria-label=${title ? `Opening ${title}` : "Connecting"}>
+    <div class="tb-toolbar"><div class="tb-input"></div></div>
+    <div class="tb-content">
+      ${[1, 2].map(
+        (section) => html`<div class="tb-group" key=${section}>
+          <h2></h2>
+          <div class="tb-grid">${[1, 2, 3].map((card) => html`<div class="tb-card" key=${card}></div>`)}</div>
+        </div>`,
+      )}
+    </div>
+  </div>`;
+}
+
+/**
+ * An error in place of a plugin.
+ * @param {object} props
+ * @param {string} props.title
+ * @param {string} props.text
+ * @param {string} [props.details]
+ * @param {string} [props.traceback]  from the server, "" if it has none; undefined without `--dev`
+ * @param {() => void} [props.onRetry]
+ * @param {() => void} props.onPlugins  opens the plugins page
+ */
+function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
+  return html`<div class="notice failure" role="alert">
+    <h1><${Icon} name="warning" /> ${title}</h1>
+    <p class="message">${text}</p>
+    ${traceback && html`<pre class="traceback">${traceback}</pre>`}
+    ${details &&
+    html`<details open=${traceback !== undefined}>
+      <summary>Details</summary>
+      <pre>${details}</pre>
+    </details>`}
+    <p>
+      ${onRetry &&
+      html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
+      <button type="button" class="tb-button" onClick=${onPlugins}>About the plugins</button>
+    </p>
+  </div>`;
+}
+
+/**
+ * Returns an error's message, with the name of the module if the error has no location.
+ * @param {unknown} error
+ * @param {import("./state/state.js").Plugin} plugin
+ */
+function messageOf(error, plugin) {
+  if (!(error instanceof Error)) return String(error);
+  const message = `${error.name}: ${error.message}`;
+  // Some browsers report the location of a syntax error in a module only in their console.
+  const hasLocation = `${error.stack}${error.message}`.includes("://");
+  if (hasLocation) return message;
+  return `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
+}
+
+/**
+ * Returns an error's stack without the lines that repeat its message.
+ * @param {unknown} error
+ * @param {import("./state/state.js").Plugin} plugin
+ */
+function stackOf(error, plugin) {
+  if (!(error instanceof Error)) return undefined;
+  const message = messageOf(error, plugin);
+  return (error.stack ?? "").split("\n").filter((line) => !message.includes(line.trim())).join("\n");
+}

@@ -1,0 +1,265 @@
+/**
+ * The plugins page: each installed plugin with its state, timings, errors and options. Loaded when
+ * it is first opened.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { formatDuration, formatTime, formatValue, plural } from "../format.js";
+import { Icon } from "../lib/ui/icons.js";
+import { deprecationsOf } from "./deprecated.js";
+import { address, getJSON } from "./state/server.js";
+import { adoptStyles } from "./styles.js";
+
+/** The states of a plugin, in the order in which the page lists them. */
+const STATES = /** @type {const} */ (["failed", "active", "inactive", "off"]);
+/** Time between two refreshes while the page is visible. */
+const REFRESH_INTERVAL_MS = 3000;
+/** A call is listed under "Running now" once it has run for this long. */
+const SLOW_CALL_SECONDS = 1;
+
+/**
+ * @typedef {object} Timing  how long calls of one kind took, in seconds
+ * @property {string} what  such as "import" or "route /tags"
+ * @property {number} count
+ * @property {number} median
+ * @property {number} slowest
+ *
+ * @typedef {object} Fault  an error of a plugin, and how often it occurred
+ * @property {string} what  the call that failed, such as "route /tags"
+ * @property {string} message
+ * @property {number} count
+ * @property {number} last  when it last occurred, in seconds since the epoch
+ * @property {string} [traceback]
+ *
+ * @typedef {object} Option
+ * @property {string} name
+ * @property {string} type
+ * @property {unknown} value
+ * @property {unknown} default
+ * @property {string} help
+ * @property {string} wanted  the valid values in words, such as "an int, 1 or more"
+ *
+ * @typedef {object} PluginState  one entry of data/plugins
+ * @property {string} name
+ * @property {string} title
+ * @property {string} description
+ * @property {string} distribution
+ * @property {string} version
+ * @property {number | null} api  the plugin API's version that the plugin needs; null if unknown
+ * @property {"active" | "inactive" | "failed" | "off"} state
+ * @property {string | null} reason  the reason for the state, if there is one to show
+ * @property {Option[]} options
+ * @property {Timing[]} timings
+ * @property {{ what: string, seconds: number }[]} running
+ * @property {Fault[]} faults
+ * @property {import("./deprecated.js").Deprecation[]} deprecated
+ * @property {number} log_lines_left_out
+ *
+ * @typedef {{ version: string, api: number, dev: boolean, plugins: PluginState[] }} Plugins
+ */
+
+/** The plugins page. */
+export function PluginsPage() {
+  const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
+  const [error, setError] = useState(/** @type {string | null} */ (null));
+  const [isStyled, setStyled] = useState(false);
+  useEffect(() => {
+    adoptStyles(document, new URL("plugins-page.css", import.meta.url)).finally(() => setStyled(true));
+  }, []);
+  useEffect(() => {
+    const closed = new AbortController();
+    const refresh = async () => {
+      try {
+        setPlugins(await getJSON(address("data/plugins"), { signal: closed.signal }));
+        setError(null);
+      } catch (problem) {
+        if (!closed.signal.aborted) setError(problem instanceof Error ? problem.message : String(problem));
+      }
+      if (!closed.signal.aborted) timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
+    };
+    const refreshIfVisible = () => {
+      if (document.visibilityState === "visible") refresh();
+      else timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
+    };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    refresh();
+    return () => {
+      closed.abort();
+      clearTimeout(timer);
+    };
+  }, []);
+
+  if (!isStyled || (!plugins && !error)) {
+    return html`<p class="plugins-page tb-dim" role="status">Loading the list of plugins</p>`;
+  }
+  return html`<div class="plugins-page">
+    <header>
+      <h1>Plugins</h1>
+      ${plugins &&
+      html`<p class="tb-dim">tbcore ${plugins.version}, plugin API ${plugins.api}. ${summary(plugins.plugins)}</p>`}
+      ${error &&
+      html`<p class="bad-text" role="alert">Could not refresh this page, so it may be out of date: ${error}</p>`}
+    </header>
+    ${plugins?.plugins.length === 0 &&
+    html`<p>
+      No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that
+      come with tbcore.
+    </p>`}
+    ${plugins &&
+    sorted(plugins.plugins).map((plugin) => {
+      const key = `${plugin.name} ${plugin.state} ${plugin.distribution}`;
+      return html`<${PluginCard} key=${key} plugin=${plugin} />`;
+    })}
+  </div>`;
+}
+
+/** One plugin. @param {{ plugin: PluginState }} props */
+function PluginCard({ plugin }) {
+  const { name, title, description, distribution, version, state, reason, timings, options, running } = plugin;
+  const faults = plugin.faults.filter(({ message }) => message !== reason);
+  const deprecated = [...plugin.deprecated, ...deprecationsOf(name)];
+  const slow = running.filter(({ seconds }) => seconds > SLOW_CALL_SECONDS);
+  const id = `plugin-${name}`;
+  const reasonText = state === "off" ? `Not imported: ${reason}` : reason;
+  return html`<section class="plugin-state" aria-labelledby=${id} data-plugin=${name} data-state=${state}>
+    <header>
+      <h2 id=${id}>${title}</h2>
+      <span class="state">${state === "failed" && html`<${Icon} name="warning" />`}${state}</span>
+      <span class="origin tb-dim"><code>${name}</code> ${distribution || "unknown distribution"} ${version}</span>
+    </header>
+    ${description && html`<p>${description}</p>`}
+    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${reasonText}</p>`}
+    ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
+    ${slow.length > 0 &&
+    html`<h3>Running now</h3>
+      <ul>
+        ${slow.map(({ what, seconds }) => html`<li><code>${what}</code> for ${formatDuration(seconds)}</li>`)}
+      </ul>`}
+    ${plugin.log_lines_left_out > 0 &&
+    html`<p class="warn-text">
+      Dropped ${plural(plugin.log_lines_left_out, "line")} of this plugin's log, because it logs too much.
+    </p>`}
+    ${faults.length > 0 && html`<${Faults} faults=${faults} />`}
+    ${deprecated.length > 0 &&
+    html`<h3>Deprecated names in use</h3>
+      <ul>
+        ${deprecated.map((used) => html`<li><code>${used.name}</code>, ${times(used.count)}: ${used.instead}</li>`)}
+      </ul>`}
+    ${options.length > 0 && html`<${Options} plugin=${name} options=${options} />`}
+    ${timings.length > 0 &&
+    html`<details>
+      <summary>All timings</summary>
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Operation</th>
+              <th scope="col">Calls</th>
+              <th scope="col">Median</th>
+              <th scope="col">Slowest</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${timings.map(
+              (timing) => html`<tr key=${timing.what}>
+                <th scope="row">${timing.what}</th>
+                <td>${formatValue(timing.count)}</td>
+                <td>${formatCallTime(timing.median)}</td>
+                <td>${formatCallTime(timing.slowest)}</td>
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>`}
+  </section>`;
+}
+
+/**
+ * A plugin's most important timings: of the import, of `is_active`, and of all routes together.
+ * @param {{ timings: Timing[] }} props
+ */
+function KeyTimings({ timings }) {
+  const routes = timings.filter(({ what }) => what.startsWith("route "));
+  const slowest = routes.reduce((a, b) => (b.slowest > a.slowest ? b : a), routes[0]);
+  const numCalls = routes.reduce((sum, { count }) => sum + count, 0);
+  const timingOf = (/** @type {string} */ name) => timings.find(({ what }) => what === name);
+  const slowestText = slowest ? `${formatCallTime(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–";
+  return html`<dl>
+    <${Figure} label="Import" text=${formatCallTime(timingOf("import")?.slowest)} />
+    <${Figure} label="is_active, median" text=${formatCallTime(timingOf("is_active")?.median)} />
+    <${Figure} label="Requests" text=${formatValue(numCalls)} />
+    <${Figure} label="Slowest request" text=${slowestText} />
+  </dl>`;
+}
+
+/** A figure and its label. @param {{ label: string, text: string }} props */
+function Figure({ label, text }) {
+  return html`<div><dt>${label}</dt><dd>${text}</dd></div>`;
+}
+
+/**
+ * A plugin's errors: the last one, and the others collapsed below it.
+ * @param {{ faults: Fault[] }} props  the last one first
+ */
+function Faults({ faults }) {
+  const [last, ...earlier] = faults;
+  return html`<h3>Last error</h3>
+    <${FaultEntry} fault=${last} />
+    ${earlier.length > 0 &&
+    html`<details>
+      <summary>${plural(earlier.length, "other error")}</summary>
+      ${earlier.map((fault) => html`<${FaultEntry} fault=${fault} />`)}
+    </details>`}`;
+}
+
+/** One error. @param {{ fault: Fault }} props */
+function FaultEntry({ fault }) {
+  return html`<div class="fault">
+    <p><code>${fault.what}</code> ${times(fault.count)}, last at ${formatTime(fault.last)}</p>
+    <p class="bad-text">${fault.message}</p>
+    ${fault.traceback && html`<details><summary>Traceback</summary><pre>${fault.traceback}</pre></details>`}
+  </div>`;
+}
+
+/**
+ * A plugin's options, each as it is typed on the command line.
+ * @param {{ plugin: string, options: Option[] }} props
+ */
+function Options({ plugin, options }) {
+  return html`<h3>Options</h3>
+    <ul class="options">
+      ${options.map(({ name, value, default: defaultValue, help, wanted }) => {
+        const isSet = value !== defaultValue;
+        return html`<li key=${name}>
+          <code class=${isSet ? "is-set" : ""}>--set ${plugin}.${name}=${String(value)}</code>${" "}
+          <span class="tb-dim">${isSet ? `default ${String(defaultValue)}` : "default"}</span>
+          <p>${help}${help && " "}<span class="tb-dim">(${wanted})</span></p>
+        </li>`;
+      })}
+    </ul>`;
+}
+
+/** Sorts plugins by state. @param {PluginState[]} plugins */
+function sorted(plugins) {
+  return [...plugins].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
+}
+
+/** Returns how many plugins are in each state, as text. @param {PluginState[]} plugins */
+function summary(plugins) {
+  const counts = STATES.map((state) => [plugins.filter((plugin) => plugin.state === state).length, state]);
+  return `${counts.filter(([count]) => count).map(([count, state]) => `${count} ${state}`).join(", ")}.`;
+}
+
+/** Returns a number of occurrences as text. @param {number} count */
+function times(count) {
+  return count === 1 ? "once" : `${formatValue(count)} times`;
+}
+
+/** Returns how long a call took as text. @param {number | undefined} seconds */
+function formatCallTime(seconds) {
+  if (seconds === undefined) return "–";
+  return seconds < 1 ? `${formatValue(seconds * 1000, 2)} ms` : formatDuration(seconds);
+}

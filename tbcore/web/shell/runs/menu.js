@@ -1,0 +1,105 @@
+/**
+ * The context menu of a row in the run list. Loaded when it is first opened.
+ *
+ * The popover has the type `manual`, and this module closes it on events outside: a popover of the
+ * type `auto` would close as soon as the mouse button that opened it is released.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { copy } from "../../ui.js";
+
+/**
+ * The menu.
+ * @param {object} props
+ * @param {import("../state/state.js").State} props.state
+ * @param {import("./panel.js").Menu} props.menu
+ * @param {() => void} props.onClose
+ */
+export function RunMenu({ state, menu: { row, x, y }, onClose }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
+  const isRun = row.kind === "run";
+  // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
+  // its group.
+  const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
+  const color = state.colors.value.get(row.runs[0]) ?? "#888888";
+  const logdir = state.frontends.value?.logdir ?? "";
+  const path = row.kind === "group" ? null : pathOf(logdir, row.name);
+
+  useEffect(() => {
+    const popover = element.current;
+    if (!popover) return;
+    const lastFocused = document.activeElement;
+    popover.showPopover();
+    const { width, height } = popover.getBoundingClientRect();
+    popover.style.left = `${Math.max(4, Math.min(x, innerWidth - width - 4))}px`;
+    popover.style.top = `${Math.max(4, Math.min(y, innerHeight - height - 4))}px`;
+    popover.querySelector("button")?.focus();
+    const controller = new AbortController();
+    const options = { capture: true, signal: controller.signal };
+    /** @param {Event} event */
+    const onOutside = (event) => event.composedPath().includes(popover) || onClose();
+    for (const name of ["pointerdown", "scroll", "focusin"]) addEventListener(name, onOutside, options);
+    return () => {
+      controller.abort();
+      if (lastFocused instanceof HTMLElement && lastFocused.isConnected) lastFocused.focus({ preventScroll: true });
+    };
+  }, []);
+
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.key === "Escape" || event.key === "Tab") return onClose();
+    const items = /** @type {HTMLElement[]} */ ([...(element.current?.querySelectorAll("button, input") ?? [])]);
+    const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    items[(next + items.length) % items.length].focus();
+  };
+  /** A click handler that closes the menu and then acts. @param {() => void} act */
+  const closeThen = (act) => () => {
+    onClose();
+    act();
+  };
+
+  return html`<div
+    class="tb-menu tb-run-menu"
+    popover="manual"
+    role="menu"
+    aria-label=${row.name}
+    ref=${element}
+    onKeyDown=${onKeyDown}
+  >
+    <p>${row.name}</p>
+    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkOnlyThese(row.runs))}>
+      Show only ${isRun ? "this run" : "these runs"}
+    </button>
+    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkRuns(row.runs, false))}>
+      Hide ${isRun ? "this run" : "these runs"}
+    </button>
+    <button type="button" role="menuitem" onClick=${closeThen(() => copy(row.name))}>Copy name</button>
+    ${path !== null && html`<button type="button" role="menuitem" onClick=${closeThen(() => copy(path))}>Copy path</button>`}
+    ${coloredName !== null &&
+    html`<label>
+        Colour${coloredName === row.name ? "" : " of its group"}
+        <input
+          type="color"
+          value=${color}
+          onChange=${(/** @type {Event} */ event) =>
+            state.setColor(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+        />
+      </label>
+      ${Object.hasOwn(state.colorOverrides.value, coloredName) &&
+      html`<button type="button" role="menuitem" onClick=${closeThen(() => state.setColor(coloredName, null))}>Reset colour</button>`}`}
+  </div>`;
+}
+
+/**
+ * The path of a run on disk; null if it is unknown, because the logdir is a list or a URL.
+ * @param {string} logdir
+ * @param {string} name
+ */
+function pathOf(logdir, name) {
+  if (logdir === "" || logdir.includes(",") || /^[^/\\]{2,}:/.test(logdir)) return null;
+  return name === "." ? logdir : `${logdir.replace(/\/+$/, "")}/${name.replace(/\/$/, "")}`;
+}

@@ -1,0 +1,127 @@
+/**
+ * The sidebar with the run list. Its width can be changed. On a narrow page it slides in over the
+ * content.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../format.js";
+import { Icon } from "../lib/ui/icons.js";
+import { RunsPanel } from "./runs/panel.js";
+
+/** Key of the width in the browser's storage. */
+const WIDTH_KEY = "tbcore.sidebar";
+const DEFAULT_WIDTH_PX = 280;
+const MIN_WIDTH_PX = 180;
+const MAX_WIDTH_PX = 720;
+/** How far an arrow key moves the edge. */
+const WIDTH_STEP_PX = 16;
+
+/**
+ * The sidebar.
+ * @param {object} props
+ * @param {import("./state/state.js").State} props.state
+ * @param {boolean} props.isOpen  whether a narrow page shows the sidebar; wide pages always do
+ * @param {() => void} props.onClose
+ * @param {() => void} props.onInfo  opens the dialog about the log directory
+ */
+export function Sidebar({ state, isOpen, onClose, onInfo }) {
+  const [width, setWidth] = useState(storedWidth);
+  const aside = useRef(/** @type {HTMLElement | null} */ (null));
+  const unshown = state.frontends.value?.unshown ?? [];
+
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const before = document.activeElement;
+    aside.current?.querySelector("input")?.focus();
+    /** @param {KeyboardEvent} event */
+    const onKey = (event) => event.key === "Escape" && onClose();
+    document.addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("keydown", onKey);
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [isOpen]);
+
+  return html`
+    ${isOpen && html`<div class="backdrop" onClick=${onClose}></div>`}
+    <aside id="runs" class=${isOpen ? "open" : ""} ref=${aside} style=${{ "--sidebar": `${width}px` }}>
+      <${RunsPanel} state=${state} />
+      <footer>
+        ${unshown.length > 0 &&
+        html`<button type="button" class="unshown" onClick=${onInfo}>
+          <${Icon} name="info" />
+          <span>
+            ${plural(
+              unshown.reduce((sum, { num_tags }) => sum + num_tags, 0),
+              "tag",
+            )} that no installed plugin shows
+          </span>
+        </button>`}
+        <button type="button" class="logdir" title=${state.frontends.value?.logdir} onClick=${onInfo}>
+          <bdi>${state.frontends.value?.logdir ?? ""}</bdi>
+        </button>
+      </footer>
+      <${Handle} width=${width} onWidth=${setWidth} />
+    </aside>
+  `;
+}
+
+/**
+ * The edge that changes the width, by dragging or with arrow keys.
+ * @param {object} props
+ * @param {number} props.width
+ * @param {(width: number) => void} props.onWidth
+ */
+function Handle({ width, onWidth }) {
+  /** @param {number} next */
+  const change = (next) => {
+    const allowed = Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_PX, next)));
+    onWidth(allowed);
+    try {
+      localStorage.setItem(WIDTH_KEY, String(allowed));
+    } catch {
+      // Storage is blocked: the width applies until the page is closed.
+    }
+  };
+  /** @param {PointerEvent} event */
+  const onPointerDown = (event) => {
+    const handle = /** @type {HTMLElement} */ (event.currentTarget);
+    const start = event.clientX - width;
+    handle.setPointerCapture(event.pointerId);
+    /** @param {PointerEvent} move */
+    const onMove = (move) => change(move.clientX - start);
+    const stop = () => handle.removeEventListener("pointermove", onMove);
+    handle.addEventListener("pointermove", onMove);
+    handle.addEventListener("lostpointercapture", stop, { once: true });
+  };
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const step = { ArrowLeft: -WIDTH_STEP_PX, ArrowRight: WIDTH_STEP_PX }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    change(width + step);
+  };
+  return html`<div
+    class="handle"
+    role="separator"
+    aria-orientation="vertical"
+    aria-label="Width of the run list"
+    aria-valuemin=${MIN_WIDTH_PX}
+    aria-valuemax=${MAX_WIDTH_PX}
+    aria-valuenow=${width}
+    tabindex="0"
+    onPointerDown=${onPointerDown}
+    onKeyDown=${onKeyDown}
+  ></div>`;
+}
+
+/** Returns the width from the browser's storage, or the default one. */
+function storedWidth() {
+  try {
+    const stored = Number(localStorage.getItem(WIDTH_KEY));
+    return stored >= MIN_WIDTH_PX && stored <= MAX_WIDTH_PX ? stored : DEFAULT_WIDTH_PX;
+  } catch {
+    return DEFAULT_WIDTH_PX;
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * Sets the page's theme before the first paint. This is a classic script in the head, because a
+ * module would run after the first paint and the page would flash. Lazy `state.js` sets the same
+ * attribute.
+ */
+
+{
+  let choice = null;
+  try {
+    choice = localStorage.getItem("tbcore.theme");
+  } catch {
+    // Storage is blocked: use the system's theme.
+  }
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  document.documentElement.dataset.theme = choice === "dark" || choice === "light" ? choice : system;
+}

@@ -1,0 +1,230 @@
+/**
+ * The bar at the top of the page: tabs, the server's status, and buttons such as reload and theme.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { formatBytes, plural } from "../format.js";
+import { Icon } from "../lib/ui/icons.js";
+import { address } from "./state/server.js";
+
+/** How long the copy button confirms that the link was copied. */
+const COPIED_NOTICE_MS = 2000;
+
+/**
+ * Returns the plugins that have a tab: first the active ones, then those that failed or have no
+ * data.
+ * @param {readonly import("./state/state.js").Plugin[]} plugins  in the server's order
+ */
+export function orderTabs(plugins) {
+  const tabs = plugins.filter(({ module, error }) => module !== null || error !== null);
+  return [...tabs.filter(({ active }) => active), ...tabs.filter(({ active }) => !active)];
+}
+
+/**
+ * The bar.
+ * @param {object} props
+ * @param {import("./state/state.js").State} props.state
+ * @param {boolean} props.showsRuns  whether a narrow page shows the run list
+ * @param {() => void} props.onRuns  shows or hides the run list on a narrow page
+ * @param {() => void} props.onInfo  opens the dialog about the log directory
+ * @param {() => void} props.onHelp  opens the dialog with the keyboard shortcuts
+ * @param {() => void} props.onReload  fetches everything again
+ * @param {() => void} props.onRetry  reconnects at once
+ */
+export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onRetry }) {
+  const isDark = state.theme.value === "dark";
+  return html`<header class="top-bar">
+    <button
+      type="button"
+      class="tb-icon-button runs-button"
+      aria-label="Runs"
+      title="Runs"
+      aria-expanded=${showsRuns}
+      aria-controls="runs"
+      onClick=${onRuns}
+    >
+      <${Icon} name="menu" />
+    </button>
+    <a class="brand" href=${address("")} aria-label="tbcore">
+      <img src=${address("static/tbcore/icon.svg")} alt="" width="20" height="20" />
+      <span>tbcore</span>
+    </a>
+    <${Tabs} state=${state} />
+    <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
+    <${CopyLink} state=${state} />
+    <button
+      type="button"
+      class="tb-icon-button"
+      aria-label="Reload"
+      title="Reload all data from the server"
+      onClick=${onReload}
+    >
+      <${Icon} name="reload" />
+    </button>
+    <button
+      type="button"
+      class="tb-icon-button"
+      aria-label=${isDark ? "Light theme" : "Dark theme"}
+      title=${isDark ? "Light theme" : "Dark theme"}
+      onClick=${state.toggleTheme}
+    >
+      <${Icon} name=${isDark ? "sun" : "moon"} />
+    </button>
+    <button
+      type="button"
+      class="tb-icon-button help-button"
+      aria-label="Keyboard shortcuts"
+      title="Keyboard shortcuts (?)"
+      onClick=${onHelp}
+    >
+      ?
+    </button>
+    <${Progress} state=${state} />
+  </header>`;
+}
+
+/**
+ * The tabs. If there is too little space for all, they scroll sideways.
+ * @param {{ state: import("./state/state.js").State }} props
+ */
+function Tabs({ state }) {
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const tabs = orderTabs(state.frontends.value?.plugins ?? []);
+  const isOpen = tabs.some(({ name }) => name === state.tab.value);
+  useEffect(() => {
+    const tab = list.current?.querySelector("[aria-selected=true]");
+    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [isOpen, state.tab.value]);
+
+  /** Arrow keys, Home and End open other tabs. @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const index = tabs.findIndex(({ name }) => name === state.tab.value);
+    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: tabs.length - 1 }[event.key];
+    const target = next === undefined ? undefined : tabs[(next + tabs.length) % tabs.length];
+    if (!target) return;
+    event.preventDefault();
+    state.openTab(target.name);
+    /** @type {HTMLElement | null | undefined} */
+    const button = list.current?.querySelector(`[data-plugin="${CSS.escape(target.name)}"]`);
+    button?.focus();
+  };
+
+  return html`<div class="tabs" role="tablist" aria-label="Plugins" ref=${list} onKeyDown=${onKeyDown}>
+    ${tabs.map((plugin, index) => {
+      const { name, title, active, description } = plugin;
+      const error = plugin.error ?? plugin.activity_error;
+      const isSelected = name === state.tab.value;
+      const hint = error ? `Failed: ${error}` : active ? description : `${description || title} (no data)`;
+      return html`<button
+        type="button"
+        key=${name}
+        id="tab-${name}"
+        class="tab ${active ? "" : "inactive"} ${error ? "failed" : ""}"
+        data-plugin=${name}
+        role="tab"
+        aria-selected=${isSelected}
+        aria-controls="content"
+        tabindex=${isSelected || (!isOpen && index === 0) ? 0 : -1}
+        title=${hint || undefined}
+        onClick=${() => state.openTab(name)}
+      >
+        ${error && html`<${Icon} name="warning" />`}${title}
+      </button>`;
+    })}
+  </div>`;
+}
+
+/**
+ * The button that copies a link to the current view.
+ * @param {{ state: import("./state/state.js").State }} props
+ */
+function CopyLink({ state }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(setCopied, COPIED_NOTICE_MS, false);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const onClick = async () => {
+    const { copy } = await import("../ui.js");
+    await copy(state.link());
+    setCopied(true);
+  };
+  return html`<button
+    type="button"
+    class="tb-icon-button link-button"
+    aria-label=${isCopied ? "Link copied" : "Copy link"}
+    aria-live="polite"
+    title="Copy a link to this view, with its tab, runs, filters, groups and zoom"
+    onClick=${onClick}
+  >
+    <${Icon} name=${isCopied ? "check" : "link"} />
+  </button>`;
+}
+
+/**
+ * The server's status in a few words. A click opens the dialog about the log directory, or
+ * reconnects if the connection is lost.
+ * @param {object} props
+ * @param {import("./state/state.js").State} props.state
+ * @param {() => void} props.onInfo
+ * @param {() => void} props.onRetry
+ */
+function StatusChip({ state, onInfo, onRetry }) {
+  const connection = state.connection.value;
+  const status = state.status.value;
+  if (connection === "retrying") {
+    return html`<button type="button" class="chip bad" role="status" title="Try again now" onClick=${onRetry}>
+      <i></i><span>${state.serverError.value ?? "Disconnected, retrying"}</span>
+    </button>`;
+  }
+  const numProblems = status ? status.problems.length + status.missing.length : 0;
+  if (numProblems > 0) {
+    return html`<button type="button" class="chip warn" aria-label=${plural(numProblems, "problem")} onClick=${onInfo}>
+      <${Icon} name="warning" /><span>${plural(numProblems, "problem")}</span>
+    </button>`;
+  }
+  const text = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Live";
+  return html`<button
+    type="button"
+    class="chip ${text === "Live" ? "good" : ""}"
+    aria-label="${text}; about this log directory"
+    title="About this log directory"
+    onClick=${onInfo}
+  >
+    <i></i><span>${text}</span>
+  </button>`;
+}
+
+/** A progress bar during the first pass. @param {{ state: import("./state/state.js").State }} props */
+function Progress({ state }) {
+  const status = state.status.value;
+  if (!status || !isFirstPass(status) || state.connection.value === "retrying") return null;
+  const share = status.bytes_total > 0 ? Math.min(1, status.bytes_read / status.bytes_total) : 0;
+  return html`<div
+    class="progress"
+    role="progressbar"
+    aria-label="Reading event files"
+    aria-valuemin="0"
+    aria-valuemax="100"
+    aria-valuenow=${Math.round(share * 100)}
+    aria-valuetext=${loadingText(status)}
+  >
+    <div style=${{ width: `${share * 100}%` }}></div>
+  </div>`;
+}
+
+/**
+ * Returns whether the server is in its first pass over the log directory. Lazy passes only read
+ * what was added, so the page does not show their progress.
+ * @param {import("./state/state.js").Status} status
+ */
+export function isFirstPass(status) {
+  return status.loading && status.passes === 0;
+}
+
+/** Returns the progress of the first pass, as text. @param {import("./state/state.js").Status} status */
+export function loadingText({ bytes_read, bytes_total, num_runs }) {
+  if (bytes_total === 0) return "Looking for event files";
+  return `Reading ${formatBytes(bytes_read)} of ${formatBytes(bytes_total)}, ${plural(num_runs, "run")}`;
+}

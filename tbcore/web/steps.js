@@ -1,0 +1,212 @@
+/**
+ * Viewing data one step at a time: places, which are the positions of a step slider, the slider
+ * itself, and a complete tab.
+ *
+ * One series may log the same step more than once. A place is therefore a step and an index among
+ * the items logged with that step, so that every item can be reached. Several series may share a
+ * slider.
+ */
+
+import { html } from "htm/preact";
+import { useRef, useState } from "preact/hooks";
+import { formatStep } from "./format.js";
+import { Icon } from "./lib/ui/icons.js";
+import { useRefetch } from "./requests.js";
+
+/** @typedef {import("./lib/steps/step-tab.js").SampleProps} SampleProps */
+
+/**
+ * @typedef {object} Place
+ * @property {number} step
+ * @property {number} nth  index among the items that a series logged with this step, from 0
+ */
+
+/**
+ * All places, in order.
+ * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and for each
+ *   step the maximum number of items that one series logged with it
+ * @returns {Place[]}
+ */
+export function expandPlaces({ step, count }) {
+  return step.flatMap((value, i) => Array.from({ length: count[i] }, (_, nth) => ({ step: value, nth })));
+}
+
+/**
+ * The index of the last place that is not after `place`.
+ * @param {readonly Place[]} places  in order
+ * @param {Place | null} place  null for the latest
+ * @returns {number} -1 if all places are after `place`
+ */
+export function findPlace(places, place) {
+  if (!place) return places.length - 1;
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (comparePlaces(places[middle], place) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/**
+ * Compares places, for sorting.
+ * @param {Place} a
+ * @param {Place} b
+ */
+export function comparePlaces(a, b) {
+  return a.step - b.step || a.nth - b.nth;
+}
+
+/**
+ * Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for the
+ * latest (null).
+ * @param {Place | null} place
+ */
+export function formatPlace(place) {
+  if (!place) return "last";
+  return place.nth > 0 ? `${place.step}~${place.nth}` : String(place.step);
+}
+
+/**
+ * Parses a place from the URL; the inverse of `formatPlace`.
+ * @param {string | undefined} text
+ * @returns {Place | null} null for the latest; also if the text is not valid
+ */
+export function parsePlace(text) {
+  const match = /^(-?\d+(?:e\+?\d+)?)(?:~(\d+))?$/.exec(text ?? "");
+  return match && { step: Number(match[1]), nth: Number(match[2] ?? 0) };
+}
+
+/**
+ * Formats a map of names (tags) to places for the URL: `a:40,b:last`.
+ * @param {ReadonlyMap<string, Place | null>} places
+ * @returns {string | null} null if there are none
+ */
+export function formatPlaces(places) {
+  return [...places].map(([name, place]) => `${name.replace(/[%,:]/g, encodeURIComponent)}:${formatPlace(place)}`).join(",") || null;
+}
+
+/**
+ * Parses a map of names to places from the URL; the inverse of `formatPlaces`. Invalid entries are
+ * skipped.
+ * @param {string | undefined} text
+ * @returns {Map<string, Place | null>}
+ */
+export function parsePlaces(text) {
+  /** @type {Map<string, Place | null>} */
+  const places = new Map();
+  for (const part of (text ?? "").split(",")) {
+    const colon = part.lastIndexOf(":");
+    if (colon < 0) continue;
+    try {
+      places.set(decodeURIComponent(part.slice(0, colon)), parsePlace(part.slice(colon + 1)));
+    } catch {
+      // a stray `%`, typed by hand
+    }
+  }
+  return places;
+}
+
+// --- the slider ----------------------------------------------------------------------------------
+
+/**
+ * The slider, with buttons for the previous and next step.
+ * @param {object} props
+ * @param {readonly Place[]} props.places  in order, as `usePlaces` returns them
+ * @param {Place | null} props.value  null for the latest place, including ones logged later
+ * @param {(value: Place | null) => void} props.onChange
+ * @param {string} props.label  accessible name
+ */
+export function StepSlider({ places, value, onChange, label }) {
+  const last = places.length - 1;
+  const at = Math.max(0, findPlace(places, value));
+  const shown = value ?? places[last];
+  const text = shown ? describePlace(shown) : "";
+  /** @param {number} next */
+  const go = (next) => onChange(stepTo(places, next));
+  return html`<div class="tb-steps">
+    <button type="button" class="tb-icon-button" aria-label="Previous step: ${label}" title="Previous step" disabled=${at <= 0} onClick=${() => go(at - 1)}>
+      <${Icon} name="previous" />
+    </button>
+    <input
+      type="range"
+      min="0"
+      max=${Math.max(0, last)}
+      step="1"
+      value=${at}
+      disabled=${last < 1}
+      aria-label=${label}
+      aria-valuetext="${text}, ${at + 1} of ${last + 1}"
+      onInput=${(/** @type {InputEvent} */ event) => go(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
+    />
+    <button type="button" class="tb-icon-button" aria-label="Next step: ${label}" title="Next step" disabled=${at >= last} onClick=${() => go(at + 1)}>
+      <${Icon} name="chevron" />
+    </button>
+    <output title=${value ? `${at + 1} of ${last + 1}` : "The latest step; follows new steps"}>
+      ${text}${!value && html`<small>latest</small>`}
+    </output>
+  </div>`;
+}
+
+/**
+ * The place at a position of the slider.
+ * @param {readonly Place[]} places
+ * @param {number} index  position from 0; may be out of range
+ * @returns {Place | null} null, which is the latest place, for the last position and any after it
+ */
+export function stepTo(places, index) {
+  return index >= places.length - 1 ? null : places[Math.max(0, index)];
+}
+
+/**
+ * A place in words: `step 40`, or `step 40 (2)` for the second time that step 40 was logged.
+ * @param {Place} place
+ * @returns {string}
+ */
+export function describePlace({ step, nth }) {
+  return nth > 0 ? `step ${formatStep(step)} (${nth + 1})` : `step ${formatStep(step)}`;
+}
+
+// --- fetching the places -------------------------------------------------------------------------
+
+/**
+ * Preact hook: the places, which are fetched at once, and again whenever one of the runs changes.
+ * Errors are ignored, because the cards show them.
+ * @param {import("tbcore/host.js").Host} host  its plugin must have the route `steps` of
+ *   `tbcore.media`
+ * @param {readonly { name: string }[]} runs  the same array as long as the runs are the same
+ * @param {readonly string[]} tags  the same array as long as the tags are the same
+ * @param {boolean} isEnabled  whether to send requests; false for cards that are far out of view
+ * @returns {Place[]} empty until they are loaded
+ */
+export function usePlaces(host, runs, tags, isEnabled) {
+  const [places, setPlaces] = useState(/** @type {Place[]} */ ([]));
+  const lastText = useRef("");
+  const generations = host.generations.value;
+  const generation = runs.map(({ name }) => generations.of(name)).join();
+  useRefetch(isEnabled ? (signal) => load(signal).catch(() => {}) : null, [runs, tags], generation);
+  return places;
+
+  /** @param {AbortSignal} signal */
+  async function load(signal) {
+    const body = JSON.stringify({ runs: runs.map(({ name }) => name), tags });
+    const response = await host.fetch("steps", { method: "POST", body, signal });
+    const text = await response.text();
+    if (!response.ok || text === lastText.current) return;
+    lastText.current = text;
+    setPlaces(expandPlaces(JSON.parse(text)));
+  }
+}
+
+// --- a complete tab ------------------------------------------------------------------------------
+
+/**
+ * Renders a complete tab for data that is viewed one step at a time: one card for each tag with the
+ * samples of each run at one step, a slider for all cards, and one for each card.
+ * @param {import("tbcore/host.js").Host} host
+ * @param {import("./lib/steps/step-tab.js").MediaKind} kind
+ */
+export async function renderStepTab(host, kind) {
+  return (await import("./lib/steps/step-tab.js")).renderStepTab(host, kind);
+}

@@ -1,0 +1,259 @@
+/**
+ * Names of runs and tags as text: their natural order, groups by first path segment, lists of names
+ * in the address, and names that are shortened in the middle.
+ */
+
+import { html } from "htm/preact";
+import { escapeName, unescapeName } from "./lib/address.js";
+
+/**
+ * Compares names in natural order. Path segments are compared one by one, so that children follow
+ * their parent. Numbers inside a segment are compared by value:
+ *
+ *     lr0.001 < lr0.005 < lr0.01         a number with one point is a decimal number
+ *     v1.9 < v1.10, 1.9.0 < 1.10.0       after a "v", or with more points (versions, dates), each
+ *                                        part is a number of its own
+ *     lr1e-4 < lr5e-4 < lr1e-3           exponents are part of the number
+ *
+ * A "-" is a dash, not a sign. The order is total: different names never compare as 0.
+ * @param {string} a
+ * @param {string} b
+ * @returns {number} negative, zero or positive
+ */
+export function compareNames(a, b) {
+  const left = a.split("/");
+  const right = b.split("/");
+  for (let k = 0; k < left.length && k < right.length; k++) {
+    const bySegment = compareSegments(left[k], right[k]);
+    if (bySegment !== 0) return bySegment;
+  }
+  return left.length - right.length;
+}
+
+/**
+ * Compares path segments in natural order.
+ *
+ * 1. Skip the common prefix. If it ends inside a number, go back to the start of the number.
+ * 2. From there compare numbers by value, and all else by character.
+ * 3. If one segment is the start of the other, the shorter one is less.
+ * @param {string} a
+ * @param {string} b
+ */
+function compareSegments(a, b) {
+  // 1.
+  let i = 0;
+  while (i < a.length && a.charCodeAt(i) === b.charCodeAt(i)) i++;
+  while (i > 0 && WITHIN_NUMBER.test(a[i - 1])) i--;
+  // 2.
+  let j = i;
+  while (i < a.length && j < b.length) {
+    if (isDigit(a, i) && isDigit(b, j)) {
+      const left = readNumber(a, i);
+      const right = readNumber(b, j);
+      const byNumber = compareNumbers(left, right);
+      if (byNumber !== 0) return byNumber;
+      i += left.length;
+      j += right.length;
+      continue;
+    }
+    const byCharacter = a.charCodeAt(i) - b.charCodeAt(j);
+    if (byCharacter !== 0) return byCharacter;
+    i++;
+    j++;
+  }
+  // 3.
+  const byLength = a.length - i - (b.length - j);
+  if (byLength !== 0) return byLength;
+  // Numbers may be equal but written differently, such as "1" and "01".
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const DIGITS = /\d+/y;
+/** Digits with any number of points, as in `1.10.2`. */
+const DIGITS_AND_POINTS = /\d+(?:\.\d+)*/y;
+/** A decimal number: whole part, fraction and exponent are groups. */
+const DECIMAL = /(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3})(?![\da-z]))?/iy;
+/** A character that may be part of a number. */
+const WITHIN_NUMBER = /[\d.e+-]/i;
+/** The end of a text after which a number is a part of a version: `1.`, or a separate `v`. */
+const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
+
+/**
+ * @typedef {object} NumberInName  the number `0.<digits> * 10 ** power`, with any number of digits
+ * @property {number} length  number of characters in the name
+ * @property {string} digits  without leading and trailing zeros; "" for zero
+ * @property {number} power
+ */
+
+/**
+ * Parses the number that starts at a digit. A part of a version or date is only its digits.
+ * @param {string} text
+ * @param {number} index
+ * @returns {NumberInName}
+ */
+function readNumber(text, index) {
+  const numPoints = match(DIGITS_AND_POINTS, text, index)[0].split(".").length - 1;
+  const isVersionPart = numPoints > 1 || IN_VERSION.test(text.slice(Math.max(0, index - 2), index));
+  const [all, whole = all, fraction = "", exponent = "0"] = match(isVersionPart ? DIGITS : DECIMAL, text, index);
+  const significant = (whole + fraction).replace(/^0+/, "");
+  const power = significant.length - fraction.length + Number(exponent);
+  return { length: all.length, digits: significant.replace(/0+$/, ""), power };
+}
+
+/**
+ * Matches a pattern at an index.
+ * @param {RegExp} pattern  sticky; must match there
+ * @param {string} text
+ * @param {number} index
+ */
+function match(pattern, text, index) {
+  pattern.lastIndex = index;
+  return /** @type {RegExpExecArray} */ (pattern.exec(text));
+}
+
+/**
+ * Compares numbers by value.
+ * @param {NumberInName} left
+ * @param {NumberInName} right
+ */
+function compareNumbers(left, right) {
+  if (left.digits === "" || right.digits === "") return left.digits.length - right.digits.length;
+  if (left.power !== right.power) return left.power - right.power;
+  return left.digits < right.digits ? -1 : left.digits > right.digits ? 1 : 0;
+}
+
+/**
+ * Whether the character at an index is a digit from 0 to 9.
+ * @param {string} text
+ * @param {number} index
+ */
+function isDigit(text, index) {
+  const code = text.charCodeAt(index);
+  return code >= 48 && code <= 57;
+}
+
+/**
+ * @typedef {object} TagGroup
+ * @property {string} name  first path segment; "" for the group of tags without one
+ * @property {string[]} tags  in natural order
+ */
+
+/**
+ * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/`
+ * are in one group with the name "", which comes first, unless their name is that of a group: then
+ * they are in that group.
+ * @param {Iterable<string>} tags
+ * @returns {TagGroup[]}
+ */
+export function groupTags(tags) {
+  /** @type {Map<string, string[]>} */
+  const groups = new Map();
+  for (const tag of new Set(tags)) {
+    const segment = firstSegment(tag);
+    const members = groups.get(segment);
+    if (members) members.push(tag);
+    else groups.set(segment, [tag]);
+  }
+  /** @type {string[]} */
+  const single = [];
+  /** @type {TagGroup[]} */
+  const result = [];
+  for (const [name, members] of groups) {
+    if (members.length === 1 && members[0] === name) single.push(name);
+    else result.push({ name, tags: members.sort(compareNames) });
+  }
+  result.sort((a, b) => compareNames(a.name, b.name));
+  if (single.length > 0) result.unshift({ name: "", tags: single.sort(compareNames) });
+  return result;
+}
+
+/**
+ * The text before the first `/`, not counting a leading one: "/a/b" is in group "/a".
+ * @param {string} tag
+ */
+function firstSegment(tag) {
+  const slash = tag.indexOf("/", 1);
+  return slash === -1 ? tag : tag.slice(0, slash);
+}
+
+/**
+ * Splits a name into its parents, which are truncated first when space is short, and its last
+ * segment, in which names mostly differ.
+ * @param {string} name
+ * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
+ */
+export function splitName(name) {
+  const slash = name.lastIndexOf("/", name.length - 2);
+  return [name.slice(0, slash + 1), name.slice(slash + 1)];
+}
+
+// --- lists of names in the address ---------------------------------------------------------------
+
+/**
+ * Parses lists of names: `a,b;c` is [["a", "b"], ["c"]].
+ * @param {string | undefined} text
+ * @returns {string[][]} without empty lists
+ */
+export function parseLists(text) {
+  const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(decode));
+  return lists.filter((list) => list.length > 0);
+}
+
+/**
+ * Formats lists of names; the inverse of `parseLists`.
+ * @param {readonly (readonly string[])[]} lists
+ * @returns {string | null} null if there are no names
+ */
+export function formatLists(lists) {
+  const text = lists.map((list) => list.map(escapeName).join(",")).filter(Boolean).join(";");
+  return text || null;
+}
+
+/** Unescapes a name. @param {string} text */
+function decode(text) {
+  if (!text.includes("%")) return unescapeName(text);
+  try {
+    return decodeURIComponent(text); // older links escaped names with `%`
+  } catch {
+    return text; // a stray `%`, typed by hand
+  }
+}
+
+// --- names as elements ---------------------------------------------------------------------------
+
+/**
+ * A name that is truncated in the middle if there is too little space, because names mostly differ
+ * at their ends.
+ * @param {{ name: string }} props
+ */
+export function Name({ name }) {
+  const [head, tail] = cutLabel(name);
+  return html`<span class="tb-name">
+    ${head && html`<span class="tb-name-head">${head}</span>`}
+    <span class="tb-name-tail">${tail}</span>
+  </span>`;
+}
+
+/**
+ * The label of a run in a card: its colour, group and name.
+ * @param {{ run: import("tbcore/host.js").Run }} props
+ */
+export function RunLabel({ run }) {
+  return html`<i style=${{ background: run.color }}></i>
+    ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${run.group}</span>`}
+    <${Name} name=${run.name} />`;
+}
+
+/**
+ * Splits a label into a head, which is truncated when space is short, and a tail, which is not:
+ * names mostly differ at their ends.
+ * @param {string} label
+ * @returns {[head: string, tail: string]} `head` is "" for a short label
+ */
+export function cutLabel(label) {
+  const TAIL_LENGTH = 12;
+  if (label.length <= TAIL_LENGTH + 4) return ["", label];
+  let at = label.length - TAIL_LENGTH;
+  if (/[\udc00-\udfff]/.test(label[at])) at--; // do not split a surrogate pair
+  return [label.slice(0, at), label.slice(at)];
+}
