@@ -709,7 +709,7 @@ def test_menus_are_as_wide_as_their_content(
       import "@preact/signals";
       import { html } from "htm/preact";
       import { render } from "preact";
-      import { Menu } from "tbcore/lib/card.js";
+      import { Menu } from "tbcore/ui.js";
       const Names = () => html`<ul>${[3, 20, 45].map((n) => html`<li><span class="tb-name">
         <span class="tb-name-head">${"a/".repeat(n)}</span
         ><span class="tb-name-tail">${"b".repeat(n)}</span></span></li>`)}</ul>`;
