@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from tbcore.testing import TbcoreClient
 
-pytest.register_assert_rewrite("tbcore.testing.route_tests")
+pytest.register_assert_rewrite("tbcore.testing.route_tests", "tbcore.testing.media_tests")
 
 SUITE = "tbcore.testing.conformance"
 """The package of the conformance suite, as in `pytest --pyargs tbcore.testing.conformance`."""

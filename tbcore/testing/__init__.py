@@ -7,8 +7,8 @@
     client.get("data/plugin/scalars/tags").json()    # {"train": ["loss"]}
 
 `make_client` runs the server in the same process, without a socket. The installed package has two
-pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`. Nothing here needs
-pytest; only `make_client` needs httpx.
+pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`. Only `make_client` needs
+httpx, and only the base classes of test classes need pytest.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ from tbcore.testing.writer import EventFileWriter, record_bytes
 
 if TYPE_CHECKING:
     from tbcore.testing.client import TbcoreClient, make_client
+    from tbcore.testing.media_tests import MediaTests
+    from tbcore.testing.route_tests import RouteTests, SeriesResponseTests, SeriesTests
 
 __all__ = [
     "EventFileWriter",
+    "MediaTests",
+    "RouteTests",
+    "SeriesResponseTests",
+    "SeriesTests",
     "TbcoreClient",
     "graphs",
     "make_client",
@@ -34,9 +40,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the client on first use: writing files needs neither httpx nor the server."""
+    """Imports a name on its first use: writing files needs neither httpx, pytest nor the server."""
     if name in ("TbcoreClient", "make_client"):
         from tbcore.testing import client
 
         return getattr(client, name)
+    if name in ("MediaTests", "RouteTests", "SeriesResponseTests", "SeriesTests"):
+        from tbcore.testing import media_tests, route_tests
+
+        return getattr(media_tests if name == "MediaTests" else route_tests, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

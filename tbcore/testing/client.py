@@ -107,11 +107,10 @@ def _split(plugins: Plugins) -> tuple[Sequence[str] | None, dict[str, Any]]:
     if isinstance(plugins, Mapping):
         return (), dict(plugins)
     names = [plugin for plugin in plugins if isinstance(plugin, str)]
-    return names, {
-        _plugin_name(plugin): plugin for plugin in plugins if not isinstance(plugin, str)
-    }
+    return names, {plugin_name(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
 
 
-def _plugin_name(plugin: Any) -> str:
+def plugin_name(plugin: Any) -> str:
+    """The name under which `make_client` serves a module or an object."""
     name = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__.lower()
     return str(name).rpartition(".")[2].removeprefix("tbcore_")

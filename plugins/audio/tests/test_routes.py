@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import tbcore_audio
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore.testing import EventFileWriter, MediaTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 
 AUDIO = "data/plugin/audio/audio"
 INDIVIDUAL = "data/plugin/audio/individualAudio"
 FIRST, SECOND = summaries.wav([0.0, 0.5]), summaries.wav([0.25] * 400)
+
+
+class TestRoutes(MediaTests):
+    plugin = tbcore_audio
+    kind = tag_type = "audio"
+    content_type = "audio/wav"
+    samples = 10
+    listing = f"{AUDIO}?run={{run}}&tag={{tag}}"
+    individual = f"{INDIVIDUAL}?index={{index}}&tagname={{tag}}&run={{run}}"
+    routes: ClassVar = {
+        "data/plugin/audio/tags": [],
+        "data/plugin/audio/step?run={run}&tag={tag}": [],
+        listing: ["data/audio", "legacy/data/audio", "audio", "legacy/audio"],
+        individual: [
+            f"{prefix}individualAudio" for prefix in ("data/", "legacy/data/", "", "legacy/")
+        ],
+    }
+
+    def value(self, step: int) -> bytes:
+        return summaries.wav([step / 1000])
+
+    def summary(self, tag: str, values: Sequence[bytes]) -> Any:
+        return summaries.audio(tag, values, as_tensor=True)
 
 
 @pytest.fixture
@@ -38,16 +61,6 @@ def listing(client: TbcoreClient, run: str, tag: str, **more: Any) -> Any:
     return response.json()
 
 
-def test_tags_list_every_run(client: TbcoreClient) -> None:
-    """Runs without audio have an empty list."""
-    assert client.get("data/plugin/audio/tags").json() == {
-        "train": ["input/audio/2"],
-        "eval": ["batch"],
-        "numbers": [],
-    }
-    assert client.get("data/plugins_listing").json() == {"audio": True}
-
-
 def test_a_listing_has_the_documented_form(client: TbcoreClient) -> None:
     """The query string is exact, too."""
     assert listing(client, "train", "input/audio/2")[0] == {
@@ -58,38 +71,8 @@ def test_a_listing_has_the_documented_form(client: TbcoreClient) -> None:
     }
 
 
-PREFIXES = ["data/plugin/audio/", "data/", "legacy/data/", "", "legacy/"]
-
-
-@pytest.mark.parametrize("prefix", PREFIXES)
-def test_every_current_and_legacy_route(client: TbcoreClient, prefix: str) -> None:
-    """Routes without data/ require run and tag; without these, `/audio` is a page."""
-    entries = client.get(f"{prefix}audio?run=train&tag=input/audio/2").json()
-
-    assert entries == listing(client, "train", "input/audio/2")
-    for entry, expected in zip(entries, (FIRST, SECOND), strict=True):
-        response = client.get(f"{prefix}individualAudio?{entry['query']}&ts=1.5")
-        assert response.headers["content-type"] == "audio/wav"
-        assert "content-encoding" not in response.headers
-        assert response.content == expected
-    assert client.get("audio", follow_redirects=False).status_code == 302
-
-
-def test_several_clips_of_one_step(client: TbcoreClient) -> None:
-    """The first by default. Steps that do not have the requested sample are omitted."""
-    assert [entry["step"] for entry in listing(client, "eval", "batch")] == [1, 2]
-    (entry,) = listing(client, "eval", "batch", sample=1)
-    assert (entry["step"], entry["content_type"]) == (1, "audio/wav")
-    assert entry["query"] == "index=0&tagname=batch&run=eval&sample=1"
-    assert client.get(f"{INDIVIDUAL}?{entry['query']}").content == SECOND
-    assert listing(client, "eval", "batch", sample=2) == []
-    assert listing(client, "eval", "batch", sample=-1) == []
-
-
 def test_the_clips_of_one_step(client: TbcoreClient) -> None:
     """Each has its label and content type, as the front end's slider needs."""
-    names = {"runs": ["eval"], "tags": ["batch"]}
-    assert client.post("data/plugin/audio/steps", json=names).json()["step"] == [1, 2]
     found = client.get("data/plugin/audio/step?tag=batch&run=eval&step=1").json()
     first, second = found["samples"]
     assert first == {
@@ -210,92 +193,3 @@ def test_players_can_request_parts(
     # If the clip is not the one that the player has, the response is the whole clip.
     changed = client.get(path, headers={"Range": "bytes=0-1", "If-Range": '"other"'})
     assert (changed.status_code, changed.content) == (200, SECOND)
-
-
-def test_long_series_are_sampled_to_ten(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
-    """With the last step. The number is an option."""
-    write_run(tbcore_logdir, "run", audio={"a": [b"%d" % step for step in range(40)]})
-
-    for samples, expected in ((None, 10), (0, 40), (3, 3)):
-        config = {} if samples is None else {"samples_per_plugin": {"audio": samples}}
-        client = tbcore_client(tbcore_logdir, plugins=[tbcore_audio], **config)
-        entries = listing(client, "run", "a")
-        assert len(entries) == expected
-        assert entries[-1]["step"] == 39
-        for entry in entries:
-            assert client.get(f"{INDIVIDUAL}?{entry['query']}").content == b"%d" % entry["step"]
-
-
-@pytest.mark.parametrize("path", [f"{prefix}individualAudio" for prefix in PREFIXES])
-@pytest.mark.parametrize(
-    ("query", "status", "part"),
-    [
-        ("tag=batch&index=0", 400, 'query parameter "run" is required'),
-        ("run=eval&index=0", 400, 'query parameter "tag" is required'),
-        ("run=eval&tag=batch", 400, 'query parameter "index" is required'),
-        ("run=eval&tag=batch&index=x", 400, '"index" must be an integer'),
-        ("run=eval&tag=batch&index=2", 404, "no item 2"),
-        ("run=eval&tag=batch&index=-1", 404, "no item -1"),
-        ("run=eval&tag=batch&index=0&sample=2", 404, "there is no sample 2"),
-        ("run=eval&tag=batsh&index=0", 404, "'batch'"),
-        ("run=numbers&tag=loss&index=0", 404, "'loss'"),
-    ],
-)
-def test_errors_of_one_clip(
-    client: TbcoreClient, path: str, query: str, status: int, part: str
-) -> None:
-    """One line of plain text."""
-    response = client.get(f"{path}?{query}")
-
-    assert response.status_code == status
-    assert part in response.text
-    assert len(response.text.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "part"),
-    [
-        ("tag=batch", 400, 'query parameter "run" is required'),
-        ("run=eval", 400, 'query parameter "tag" is required'),
-        ("run=eval&tag=batch&sample=x", 400, '"sample" must be an integer'),
-        ("run=evil&tag=batch", 404, "'eval'"),
-        ("run=numbers&tag=loss", 404, "'loss'"),
-    ],
-)
-def test_errors_of_a_listing(client: TbcoreClient, query: str, status: int, part: str) -> None:
-    """One line of plain text."""
-    response = client.get(f"{AUDIO}?{query}")
-
-    assert response.status_code == status
-    assert part in response.text
-
-
-@pytest.mark.parametrize("change", ["deleted", "replaced", "overwritten"])
-def test_a_clip_whose_file_changed_is_not_found(
-    tbcore_logdir: Path, tbcore_client: MakeClient, change: str
-) -> None:
-    """Bytes that differ from those that were logged are never served."""
-    path = write_run(tbcore_logdir, "run", audio={"a": [FIRST]})
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_audio])
-    (entry,) = listing(client, "run", "a")
-    other = write_run(tbcore_logdir / "elsewhere", "run", audio={"a": [SECOND]})
-    if change == "overwritten":
-        path.write_bytes(other.read_bytes())
-    elif change == "replaced":
-        other.replace(path)
-    else:
-        path.unlink()
-
-    for url in (f"{INDIVIDUAL}?{entry['query']}", f"{AUDIO}?run=run&tag=a"):
-        response = client.get(url)
-        assert response.status_code == 404
-        expected = "No such file" if change == "deleted" else "no longer what was logged"
-        assert expected in response.text
-
-
-def test_the_legacy_index_lists_audio(client: TbcoreClient) -> None:
-    """Each run has the tag type `audio`."""
-    index = client.get("legacy/data/runs").json()
-
-    assert index["train"]["audio"] == ["input/audio/2"]
-    assert index["numbers"]["audio"] == []

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.protobuf import text_format
 
 import tbcore_graphs
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 from tbcore_graphs.proto.run_metadata_pb2 import RunMetadata
 
@@ -77,9 +77,8 @@ KERAS = {
 }
 
 
-@pytest.fixture
-def logdir(tbcore_logdir: Path) -> Path:
-    """One run for each form of graph, and one without a graph."""
+def write_logs(tbcore_logdir: Path) -> None:
+    """Writes one run for each form of graph, and one without a graph."""
     write_run(tbcore_logdir, "def", graph=graph_of("old").SerializeToString())
     with EventFileWriter(tbcore_logdir / "def" / "events.out.tfevents.2") as writer:
         writer.add_graph(graph_of("a", "b/c").SerializeToString())
@@ -96,6 +95,32 @@ def logdir(tbcore_logdir: Path) -> Path:
     model = json.dumps(KERAS).encode()
     add_tensor(tbcore_logdir / "keras" / "a.tfevents", "graph_keras_model", "keras", model)
     write_run(tbcore_logdir, "numbers", scalars={"loss": [0.5]})
+
+
+class TestRoutes(RouteTests):
+    plugin = tbcore_graphs
+    routes: ClassVar = {
+        f"{PLUGIN}/graph?run=def": ["data/graph", "graph", "legacy/data/graph", "legacy/graph"],
+        f"{PLUGIN}/run_metadata?run=def&tag=step 1": [
+            "data/run_metadata", "legacy/data/run_metadata",
+        ],
+        **{
+            f"{PLUGIN}/{address}": []
+            for address in (
+                "runs", "run_metadata_tags", "overview?run=def", "scope?run=def&tag=step 1",
+                "node?run=def&name=a&tag=step 1", "search?run=def&text=a",
+            )
+        },
+    }  # fmt: skip
+
+    def write_logs(self, logdir: Path) -> None:
+        write_logs(logdir)
+
+
+@pytest.fixture
+def logdir(tbcore_logdir: Path) -> Path:
+    """The logs of `write_logs`."""
+    write_logs(tbcore_logdir)
     return tbcore_logdir
 
 
@@ -201,12 +226,8 @@ def test_run_metadata_is_the_last_of_its_tag(client: TbcoreClient) -> None:
 
 def test_the_legacy_api_has_graphs(client: TbcoreClient) -> None:
     """The routes and the names of data types are those that its front ends use."""
-    for path in ("data/graph", "graph", "legacy/data/graph", "legacy/graph"):
-        response = client.get(f"{path}?run=def&limit_attr_size=1024&large_attrs_key=_too_large")
-        assert response.text == text(client, "def")
-    for path in ("data/run_metadata", "legacy/data/run_metadata"):
-        response = client.get(f"{path}?run=def&tag=step 1")
-        assert response.text == text(client, "def", "run_metadata", tag="step 1")
+    response = client.get("data/graph?run=def&limit_attr_size=1024&large_attrs_key=_too_large")
+    assert response.text == text(client, "def")
     index = client.get("legacy/data/runs").json()
     found = {
         run: (entry["graph"], entry["meta_graph"], entry["run_metadata"])

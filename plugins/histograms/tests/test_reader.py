@@ -136,20 +136,3 @@ def test_only_histograms_are_claimed(tbcore_logdir: Path, tbcore_client: MakeCli
 
     assert client.get("data/plugin/histograms/tags").json() == {"run": []}
     assert client.get("data/plugins_listing").json() == {"histograms": False}
-
-
-def test_long_series_are_sampled_to_fifty(tbcore_logdir: Path, histograms_of: Get) -> None:
-    """With the last step, and at the same steps for related tags. The number is an option."""
-    points = [[float(step)] for step in range(120)]
-    write_run(tbcore_logdir, "run", histograms={"a": points, "b": points})
-
-    a, b = (histograms_of("run", tag) for tag in "ab")
-
-    steps = [row[1] for row in a]
-    assert len(steps) == 50
-    assert steps[-1] == 119
-    assert steps == sorted(set(steps)) == [row[1] for row in b]
-    assert len(histograms_of("run", "a", samples_per_plugin={"histograms": 0})) == 120
-    sample = [row[1] for row in histograms_of("run", "a", samples_per_plugin={"histograms": 5})]
-    assert len(sample) == 5
-    assert set(sample) <= set(steps)

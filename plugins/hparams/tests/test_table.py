@@ -6,11 +6,13 @@ import json
 import math
 import struct
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tbcore.testing import write_run
+import tbcore_hparams
+from tbcore.testing import RouteTests, write_run
 
 NAN = math.nan
 
@@ -34,6 +36,14 @@ def table(make_api: Any, query: str = "") -> tuple[dict[str, Any], list[dict[str
     response = make_api.client.get(f"data/plugin/hparams/table?{query}")
     assert response.status_code == 200, response.text
     return read(response.content)
+
+
+class TestRoutes(RouteTests):
+    plugin = tbcore_hparams
+    routes: ClassVar = {"data/plugin/hparams/table": []}
+
+    def write_logs(self, logdir: Path) -> None:
+        write_run(logdir, "s", hparams={"_hparams_/session_start_info": b"\x1a\x00"})
 
 
 def write_sessions(write_session: Any) -> None:

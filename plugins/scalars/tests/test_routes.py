@@ -5,29 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import tbcore_scalars
 from tbcore.http import csv_response, json_response
-from tbcore.testing import TbcoreClient, write_run
+from tbcore.testing import SeriesTests, TbcoreClient, write_run
 from tbcore_scalars import reader
 from tbcore_scalars.exports import PIECE_ROWS
 
 MakeClient = Callable[..., TbcoreClient]
 
-HOSTILE_NAMES = [
-    "loss/über/\U0001f4c9",
-    "a b+c%20d&e=f#g?h",
-    "\"quoted\" 'twice' \\ back",
-    "<script>alert(1)</script>",
-    "%s %n %00 ../../etc/passwd",
-    "tab\tnewline\nreturn\rnull\x00end",
-    "long/" + "x" * 1000,
-    " ",
-    "/leading and trailing/",
-    "\u202eright to left\u202c",
-]
+
+class TestRoutes(SeriesTests):
+    plugin = tbcore_scalars
+    kind = tag_type = "scalars"
+    samples = 1000
+    listing = "data/plugin/scalars/scalars?run={run}&tag={tag}"
+    routes: ClassVar = {
+        "data/plugin/scalars/tags": [],
+        listing: ["data/scalars", "legacy/data/scalars"],
+        f"{listing}&format=csv": ["data/scalars", "legacy/data/scalars"],
+    }
+    other_data: ClassVar = {"histograms": {"loss": [[0.5]]}}
+    test_values_whose_file_changed_are_not_found = None  # Scalars are kept in memory.
 
 
 @pytest.fixture
@@ -42,20 +44,6 @@ def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     write_run(tbcore_logdir, "eval", scalars={"precision": [0.5], "recall": [0.75]})
     write_run(tbcore_logdir, "pictures", histograms={"weights": [[1.0, 2.0]]})
     return tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-
-
-def test_tags_list_every_run_with_tags_in_the_order_logged(client: TbcoreClient) -> None:
-    """Runs without scalars have an empty list."""
-    response = client.get("data/plugin/scalars/tags")
-
-    assert response.status_code == 200
-    assert response.headers["content-type"] == "application/json"
-    assert response.json() == {
-        "train_run": ["xent", "loss", "learning_rate"],
-        "eval": ["precision", "recall"],
-        "pictures": [],
-    }
-    assert list(response.json()) == client.get("data/runs").json()
 
 
 def test_csv_is_exact_to_the_byte(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
@@ -117,105 +105,6 @@ def test_any_other_format_is_json(client: TbcoreClient, format_: str) -> None:
     assert [row[1:] for row in response.json()] == [[0, 0.75]]
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "parts"),
-    [
-        ("format=json&tag=loss", 400, ['query parameter "run" is required']),
-        ("tag=loss", 400, ['query parameter "run" is required']),
-        ("run=eval", 400, ['query parameter "tag" is required']),
-        ("run=evil&tag=recall", 404, ["'evil'", "'eval'"]),
-        ("run=eval&tag=recal", 404, ["'recal'", "'eval'", "'recall'"]),
-        ("run=eval&tag=loss", 404, ["'loss'", "'eval'"]),
-        ("run=pictures&tag=weights", 404, ["'weights'", "'pictures'"]),
-        ("run=&tag=", 404, ["''"]),
-        ("run=%ff&tag=%00", 404, []),
-        ("run=eval&tag=recall%0d%0aX-Header:1", 404, []),
-    ],
-)
-@pytest.mark.parametrize("path", ["data/plugin/scalars/scalars", "data/scalars"])
-def test_errors_are_one_line(
-    client: TbcoreClient, path: str, query: str, status: int, parts: list[str]
-) -> None:
-    """400 for a missing parameter, 404 with similar names for an unknown run or tag."""
-    response = client.get(f"{path}?{query}")
-
-    assert response.status_code == status
-    assert response.headers["content-type"] == "text/plain; charset=utf-8"
-    assert len(response.text.splitlines()) == 1
-    for part in parts:
-        assert part in response.text
-
-
-@pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_any_tag_that_can_be_logged_can_be_requested(
-    tbcore_logdir: Path, tbcore_client: MakeClient, name: str
-) -> None:
-    """The listing has the exact name, and so does the request."""
-    write_run(tbcore_logdir, "run", scalars={name: [1.5], "other": [2.5]})
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-
-    assert client.get("data/plugin/scalars/tags").json() == {"run": [name, "other"]}
-    for format_ in ("json", "csv"):
-        response = client.get(
-            "data/plugin/scalars/scalars", params={"run": "run", "tag": name, "format": format_}
-        )
-        assert response.status_code == 200
-        assert "1.5" in response.text
-
-
-@pytest.mark.parametrize(
-    "run", ["a b/c", "läuf/\U0001f40d", "q'uo\"te", "per%cent&amp", "<b>", "..hidden", "x" * 200]
-)
-def test_any_run_that_can_be_a_directory_can_be_requested(
-    tbcore_logdir: Path, tbcore_client: MakeClient, run: str
-) -> None:
-    """Names of runs are paths, with slashes between directories."""
-    write_run(tbcore_logdir, run, scalars={"a": [1.5]})
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-
-    assert client.get("data/plugin/scalars/tags").json() == {run: ["a"]}
-    response = client.get("data/plugin/scalars/scalars", params={"run": run, "tag": "a"})
-    assert [row[1:] for row in response.json()] == [[0, 1.5]]
-
-
-def test_new_points_are_served_after_a_reload(
-    tbcore_logdir: Path, tbcore_client: MakeClient
-) -> None:
-    """They were appended to the same file."""
-    write_run(tbcore_logdir, "run", scalars={"a": [1.0]}, filename="a.tfevents")
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    write_run(tbcore_logdir, "run", scalars={"a": [(1, 2.0)]}, filename="a.tfevents")
-
-    client.reload()
-
-    rows = client.get("data/plugin/scalars/scalars?run=run&tag=a").json()
-    assert [row[1:] for row in rows] == [[0, 1.0], [1, 2.0]]
-
-
-def test_without_scalars_the_plugin_is_inactive(
-    tbcore_logdir: Path, tbcore_client: MakeClient
-) -> None:
-    """Its listing is empty. It becomes active with the first scalar."""
-    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
-    assert client.get("data/plugins_listing").json() == {"scalars": False}
-    assert client.get("data/plugin/scalars/tags").json() == {}
-
-    write_run(tbcore_logdir, "run", scalars={"a": [1.0]})
-    client.reload()
-
-    assert client.get("data/plugins_listing").json() == {"scalars": True}
-
-
-def test_the_legacy_api_returns_one_series(client: TbcoreClient) -> None:
-    """The rows are the same, both at the root and below legacy/."""
-    expected = client.get("data/plugin/scalars/scalars?run=train_run&tag=loss").json()
-
-    for path in ("data/scalars", "legacy/data/scalars"):
-        assert client.get(f"{path}?run=train_run&tag=loss").json() == expected
-        csv = client.get(f"{path}?run=train_run&tag=loss&format=csv")
-        assert csv.text.splitlines()[0] == "Wall time,step,value"
-
-
 def test_the_legacy_api_returns_an_overview(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
     """Without run and tag: ten points of each tag of each run, including the first and the last."""
     write_run(tbcore_logdir, "train", scalars={"a": list(range(100)), "b": [1.0]})
@@ -252,11 +141,3 @@ def test_errors_of_the_overview(client: TbcoreClient, query: str, part: str) -> 
 
     assert response.status_code == 400
     assert part in response.text
-
-
-def test_the_legacy_index_lists_scalars(client: TbcoreClient) -> None:
-    """Each run has the tag type `scalars`."""
-    index = client.get("legacy/data/runs").json()
-
-    assert index["train_run"]["scalars"] == ["xent", "loss", "learning_rate"]
-    assert index["pictures"]["scalars"] == []

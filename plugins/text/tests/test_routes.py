@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import tbcore_text
 import tbcore_text.search
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore.testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 from tbcore_text.reader import MAX_CELLS, MAX_LENGTH
 
 MakeClient = Callable[..., TbcoreClient]
@@ -19,6 +19,23 @@ MakeClient = Callable[..., TbcoreClient]
 TEXT = "data/plugin/text/text"
 STEP = "data/plugin/text/step"
 SEARCH = "data/plugin/text/search"
+
+
+class TestRoutes(SeriesTests):
+    plugin = tbcore_text
+    kind = "texts"
+    samples = 100
+    listing = f"{TEXT}?run={{run}}&tag={{tag}}"
+    routes: ClassVar = {
+        "data/plugin/text/tags": [],
+        "data/plugin/text/runs": [],
+        listing: [],
+        f"{STEP}?run={{run}}&tag={{tag}}": [],
+        "data/plugin/text/individualText?index={index}&tagname={tag}&run={run}": [],
+    }
+
+    def value(self, step: int) -> str:
+        return str(step)
 
 
 @pytest.fixture
@@ -137,20 +154,6 @@ def test_arrays_of_higher_rank_show_their_first_table(client: TbcoreClient) -> N
     assert whole.headers["content-type"] == "text/csv; charset=utf-8"
 
 
-def test_the_number_of_listed_steps_is_an_option(
-    tbcore_logdir: Path, tbcore_client: MakeClient
-) -> None:
-    """By default 100 steps, including the last."""
-    write_run(tbcore_logdir, "train", texts={"words": [str(i) for i in range(300)]})
-
-    by_default = tbcore_client(tbcore_logdir, plugins=[tbcore_text])
-    without = tbcore_client(tbcore_logdir, plugins=[tbcore_text], samples_per_plugin={"text": 0})
-
-    assert len(texts(by_default, "train", "words")) == 100
-    assert texts(by_default, "train", "words")[-1] == "<p>299</p>"
-    assert len(texts(without, "train", "words")) == 300
-
-
 def test_a_step_has_the_text_and_its_markdown(client: TbcoreClient) -> None:
     """Each of several texts with the same step can be requested."""
     [sample] = at_step(client, "train", "words", step=20, nth=1)["samples"]
@@ -267,12 +270,6 @@ def test_an_invalid_search_is_rejected(client: TbcoreClient, body: bytes) -> Non
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        (TEXT, 400),
-        (f"{TEXT}?run=train", 400),
-        (f"{TEXT}?run=train&tag=wordz", 404),
-        (f"{TEXT}?run=numbers&tag=loss", 404),
-        (f"{STEP}?run=train&tag=wordz", 404),
-        ("data/plugin/text/individualText?run=train&tag=words&index=9", 404),
         ("data/plugin/text/individualText?run=train&tag=words&index=0&sample=1", 404),
         (SEARCH, 405),
     ],
