@@ -1,4 +1,4 @@
-"""The documented HTTP API: shapes, order, errors and headers.
+"""The documented HTTP API of the core: shapes, order, errors and headers.
 
 Most tests use a client without a socket; those that depend on the server's handling of HTTP start a
 real one.
@@ -15,21 +15,12 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-import tbcore_audio
-import tbcore_custom_scalars
-import tbcore_distributions
-import tbcore_graphs
-import tbcore_histograms
-import tbcore_hparams
-import tbcore_images
-import tbcore_pr_curves
 import tbcore_scalars
-import tbcore_text
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -39,72 +30,6 @@ SEED_ROWS = [
     [1443857225.705133, 5417, 0.5457325577735901],
 ]
 """The rows in the example of the documentation."""
-
-CORE_ROUTES = [
-    "data/logdir",
-    "data/runs",
-    "data/plugins_listing",
-    "data/environment",
-    "data/frontends",
-    "data/status",
-]
-SCALAR_ROUTES = [
-    "data/plugin/scalars/tags",
-    "data/plugin/scalars/scalars?run=train_run&tag=loss",
-    "data/plugin/scalars/scalars?run=train_run&tag=loss&format=csv",
-    "data/scalars",
-    "legacy/data/runs",
-    "legacy/data/scalars",
-]
-MEDIA_ROUTES = [
-    f"data/plugin/{plugin}/{route}"
-    for plugin, routes in {
-        "histograms": ["tags", "histograms?run=media&tag=h", "series?run=media&tag=h"],
-        "hparams": ["table"],
-        "distributions": ["tags", "distributions?run=media&tag=h", "series?run=media&tag=h"],
-        "images": [
-            "tags", "images?run=media&tag=i", "step?run=media&tag=i",
-            "individualImage?index=0&tagname=i&run=media",
-        ],
-        "audio": [
-            "tags", "audio?run=media&tag=a", "step?run=media&tag=a",
-            "individualAudio?index=0&tagname=a&run=media",
-        ],
-        "graphs": [
-            "runs", "graph?run=media", "run_metadata?run=media&tag=r", "run_metadata_tags",
-            "overview?run=media", "scope?run=media&tag=r", "node?run=media&name=x&tag=r",
-            "search?run=media&text=x",
-        ],
-        "text": [
-            "tags", "runs", "text?run=media&tag=t", "step?run=media&tag=t",
-            "individualText?index=0&tagname=t&run=media",
-        ],
-        "pr_curves": [
-            "tags", "pr_curves?run=media&tag=p", "available_time_entries", "step?run=media&tag=p",
-        ],
-        "custom_scalars": [
-            "layout", "scalars?run=train_run&tag=lo", "download_data?run=train_run&tag=loss",
-            "download_data?run=train_run&tag=loss&format=csv",
-        ],
-    }.items()
-    for route in routes
-]  # fmt: skip
-SEVERAL_RUNS = {"data/plugin/pr_curves/pr_curves"}
-"""Routes with a parameter `run` that may be repeated."""
-EARLIER_MEDIA_ROUTES = [
-    "data/histograms?run=media&tag=h",
-    "data/compressedHistograms?run=media&tag=h",
-    "data/images?run=media&tag=i",
-    "data/individualImage?index=0&tagname=i&run=media",
-    "data/audio?run=media&tag=a",
-    "data/individualAudio?index=0&tagname=a&run=media",
-    "audio?run=media&tag=a",
-    "individualImage?index=0&tagname=i&run=media",
-    "individualAudio?index=0&tagname=a&run=media",
-    "data/graph?run=media",
-    "data/run_metadata?run=media&tag=r",
-    "graph?run=media",
-]
 
 
 def write_seed_runs(logdir: Path) -> None:
@@ -118,34 +43,30 @@ def write_seed_runs(logdir: Path) -> None:
     write_run(logdir, "empty", wall_time=3.0)
 
 
+class TestRoutes(RouteTests):
+    """The routes of the core. Those of plugins are in the plugins' tests."""
+
+    plugin = tbcore_scalars
+    routes: ClassVar = {
+        "data/logdir": ["legacy/data/logdir"],
+        "data/scalars": ["legacy/data/scalars"],
+        **{
+            address: []
+            for address in (
+                "data/runs", "data/plugins_listing", "data/environment", "data/frontends",
+                "data/status", "legacy/data/runs",
+            )
+        },
+    }  # fmt: skip
+
+    def write_logs(self, logdir: Path) -> None:
+        write_seed_runs(logdir)
+
+
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
     write_seed_runs(tbcore_logdir)
     return tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], dev=False)
-
-
-@pytest.fixture
-def full_client(tbcore_logdir: Path, tbcore_client: MakeClient) -> TbcoreClient:
-    """A client with all plugins, and a run with data for each."""
-    write_seed_runs(tbcore_logdir)
-    write_run(
-        tbcore_logdir, "media", wall_time=4.0,
-        histograms={"h": [[1.0, 2.0]]}, images={"i": [summaries.png()]},
-        audio={"a": [summaries.wav()]}, graph=b"\x0a\x06\x0a\x01x\x12\x01X",
-        run_metadata={"r": b"\x0a\x00"},
-        hparams={"_hparams_/session_start_info": b"\x1a\x00"}, texts={"t": ["one *word*"]},
-    )  # fmt: skip
-    with EventFileWriter(tbcore_logdir / "media" / "more.tfevents") as writer:
-        layout = summaries.string_tensor(
-            "custom_scalars__config__", [b"\x12\x03\x0a\x01c"], shape=(),
-            plugin_name="custom_scalars",
-        )  # fmt: skip
-        writer.add_summary(0, summaries.pr_curve("p", [True, False], [0.75, 0.25]), layout)
-    plugins = [
-        tbcore_audio, tbcore_custom_scalars, tbcore_distributions, tbcore_graphs, tbcore_histograms,
-        tbcore_hparams, tbcore_images, tbcore_pr_curves, tbcore_scalars, tbcore_text,
-    ]  # fmt: skip
-    return tbcore_client(tbcore_logdir, plugins=plugins, dev=False)
 
 
 def test_logdir_is_the_argument_as_given(tbcore_client: MakeClient) -> None:
@@ -281,37 +202,6 @@ def test_the_legacy_api_at_the_root(tbcore_logdir: Path, tbcore_client: MakeClie
     assert client.get("data/runs").json() == client.get("legacy/data/runs").json()
     assert client.get("data/runs").json()["eval"]["scalars"] == ["precision", "recall"]
     assert client.get("data/plugin/scalars/tags").status_code == 200
-
-
-@pytest.mark.parametrize("path", CORE_ROUTES + SCALAR_ROUTES + MEDIA_ROUTES + EARLIER_MEDIA_ROUTES)
-def test_rules_that_hold_for_every_route(full_client: TbcoreClient, path: str) -> None:
-    """They are about a trailing slash, HEAD, unknown and repeated parameters, methods, headers."""
-    client = full_client
-    plain, _, query = path.partition("?")
-    client.headers["Accept-Encoding"] = "identity"
-    expected = client.get(path)
-    assert expected.status_code == 200
-    assert int(expected.headers["content-length"]) == len(expected.content)
-    assert "no-cache" in expected.headers["cache-control"]
-    assert expected.headers["x-content-type-options"] == "nosniff"
-    assert "default-src 'none'" in expected.headers["content-security-policy"]
-    assert "access-control-allow-origin" not in expected.headers
-
-    assert client.get(f"{plain}/?{query}").content == expected.content
-    assert client.get(f"{plain}//?{query}").status_code == 404
-    ignored = f"{query}&ts=1.5&run=other&tag=other" if query else "ts=1.5"
-    if plain in SEVERAL_RUNS:
-        ignored = ignored.replace("&run=other", "")
-    assert client.get(f"{plain}?{ignored}").content == expected.content
-
-    head = client.head(path)
-    assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["content-type"] == expected.headers["content-type"]
-    for method in ("POST", "PUT", "DELETE", "PATCH"):
-        refused = client.request(method, path)
-        assert refused.status_code == 405
-        assert refused.headers["content-type"] == "text/plain; charset=utf-8"
-        assert len(refused.text.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

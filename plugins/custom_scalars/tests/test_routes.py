@@ -6,14 +6,14 @@ import json
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import ANY
 
 import numpy as np
 import pytest
 
 import tbcore_custom_scalars
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 from tbcore_custom_scalars.layouts import TAG
 from tbcore_custom_scalars.proto.layout_pb2 import (
     Category,
@@ -46,6 +46,20 @@ def log_layout(logdir: Path, run: str, *categories: Category, step: int = 0) -> 
     write_layout(logdir, run, Layout(category=categories).SerializeToString(), step)
 
 
+class TestRoutes(RouteTests):
+    plugin = tbcore_custom_scalars
+    routes: ClassVar = {
+        f"{BASE}layout": [],
+        f"{BASE}scalars?run=train&tag=lo": [],
+        f"{BASE}download_data?run=train&tag=loss": [],
+        f"{BASE}download_data?run=train&tag=loss&format=csv": [],
+    }
+
+    def write_logs(self, logdir: Path) -> None:
+        write_run(logdir, "train", scalars={"loss": [0.5]})
+        log_layout(logdir, "train", Category(title="a", chart=[multiline("b", "loss")]))
+
+
 @pytest.fixture
 def client(tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient]) -> Any:
     return lambda **options: tbcore_client(
@@ -54,7 +68,7 @@ def client(tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient]) -> A
 
 
 def columns(body: bytes) -> tuple[dict[str, Any], list[dict[str, list[float]]]]:
-    """Decodes a `columns_response` as `tbcore/lib/columns.js` does."""
+    """Decodes a `columns_response` as `tbcore/requests.js` does."""
     [length] = struct.unpack_from("<I", body)
     head = json.loads(body[4 : 4 + length])
     offset = 4 + length
