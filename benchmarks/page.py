@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -46,7 +47,8 @@ class Bench:
     def open(self, name: str, hash: str = "") -> Iterator[Any]:
         """Starts a server for the logs of this name; yields its page."""
         scratch = Path(tempfile.mkdtemp())
-        server = Server(self.logs / name, scratch / "log").start()
+        plugins = sorted((ROOT / "plugins").iterdir())  # those of this checkout
+        server = Server(self.logs / name, scratch / "log", python_path=plugins).start()
         self.url = server.url
         context = self.browser.new_context(viewport=VIEWPORT)
         try:
@@ -258,7 +260,63 @@ TAG_KEYSTROKES = keystrokes(
 )
 
 
+def first_charts(bench: Bench) -> dict[str, float]:
+    """The demo: requests, and the size of the page's own files, until each tab shows data.
+
+    The browser's cache is empty, and sizes are those of the compressed responses.
+    """
+    folder = bench.logs / "demo"
+    if not folder.exists():
+        subprocess.run([sys.executable, "-m", "tbcore.testing.demo", str(folder)], check=True)
+    figures = {}
+    for tab, selector in FIRST_CHARTS.items():
+        with bench.open("demo", f"#{tab}") as page:
+            counts = [page.evaluate(REQUESTS_UNTIL, selector)]
+            for _ in range(4):
+                context = bench.browser.new_context(viewport=VIEWPORT)
+                other = context.new_page()
+                other.goto(f"{bench.url}/#{tab}")
+                counts.append(other.evaluate(REQUESTS_UNTIL, selector))
+                context.close()
+        requests, size, time = (statistics.median(column) for column in zip(*counts, strict=True))
+        figures |= {
+            f"{tab}: requests until the first chart": requests,
+            f"{tab}: kB of code until the first chart": size / 1000,
+            f"{tab}: first chart, ms": time,
+        }
+    return figures
+
+
+FIRST_CHARTS = {
+    "scalars": ".tb-card [data-hint=''] canvas",
+    "custom_scalars": ".tb-card [data-hint=''] canvas",
+    "distributions": ".tb-card [data-hint=''] canvas",
+    "histograms": ".tb-card [data-hint=''] canvas",
+    "pr_curves": ".tb-card svg path",
+    "images": ".tb-step-tab img",
+    "audio": ".tb-step-tab audio",
+    "text": ".tb-step-tab .tb-step-samples p",
+    "graphs": ".frame[aria-busy=false] canvas",
+    "hparams": "tbody tr",
+}
+"""Maps each tab to a selector of the first thing that it shows."""
+
+REQUESTS_UNTIL = """async (selector) => {
+  const root = () => document.querySelector('.plugin')?.shadowRoot;
+  while (!root()?.querySelector(selector)) {
+    if (performance.now() > 30_000) throw new Error(`nothing was drawn: ${selector}`);
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+  const now = performance.now();
+  const entries = ['navigation', 'resource'].flatMap((type) => performance.getEntriesByType(type));
+  const loaded = entries.filter(({ responseEnd }) => responseEnd > 0 && responseEnd <= now);
+  const code = loaded.filter(({ name }) => !name.includes('/data/'));
+  return [loaded.length, code.reduce((sum, entry) => sum + entry.encodedBodySize, 0), now];
+}"""
+
+
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
+    "first_charts": first_charts,
     "run_list": run_list,
     "graph": graph,
     "tag_groups": tag_groups,
