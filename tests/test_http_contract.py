@@ -1,4 +1,4 @@
-"""The documented HTTP API of the core: shapes, order, errors and headers.
+"""The documented HTTP API: shapes, order, errors and headers.
 
 Most tests use a client without a socket; those that depend on the server's handling of HTTP start a
 real one.
