@@ -1,0 +1,91 @@
+// The size of the page's modules: lines of files and of functions, and the number of public names.
+
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { relative, sep } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { isFunctionLikeDeclaration } from "typescript/unstable/ast";
+import { API } from "typescript/unstable/sync";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Lines of the longest file. */
+const MAX_FILE = 400;
+/** Lines of the longest function, with the functions inside it. */
+const MAX_FUNCTION = 120;
+/** Number of names that plugins can import from all public modules together. */
+const MAX_NAMES = 80;
+/** What is above a limit today, and its present number: nothing may grow further. */
+const STILL_ABOVE = new Map([
+  ["public names", 101],
+  ["tbcore/web/lib/chart/gestures.js addGestures", 155],
+  ["tbcore/web/lib/chart/line-chart.js", 1158],
+  ["tbcore/web/lib/steps/step-tab.js", 465],
+  ["tbcore/web/lib/ui/pattern.js", 568],
+  ["tbcore/web/lib/ui/pattern.js parse", 189],
+  ["tbcore/web/shell/runs/panel.js", 408],
+  ["tbcore/web/shell/state/state.js createState", 321],
+  ["plugins/graphs/tbcore_graphs/static/model.js", 415],
+  ["plugins/graphs/tbcore_graphs/static/scene.js", 538],
+  ["plugins/graphs/tbcore_graphs/static/tab.js Tab", 125],
+  ["plugins/histograms/tbcore_histograms/static/ridge-chart.js", 567],
+  ["plugins/hparams/tbcore_hparams/static/parallel.js ParallelPlot", 126],
+  ["plugins/hparams/tbcore_hparams/static/scatter.js ScatterPlot", 127],
+  ["plugins/hparams/tbcore_hparams/static/tab.js useTab", 226],
+  ["plugins/scalars/tbcore_scalars/static/chart-card.js ChartCard", 351],
+  ["plugins/scalars/tbcore_scalars/static/index.js Dashboard", 125],
+]);
+
+/** @typedef {{ path: string, lines: number, functions: { name: string, lines: number }[] }} Module */
+
+/** The modules of the page and of all plugins. @returns {Module[]} */
+function readModules() {
+  const api = new API({ cwd: ROOT });
+  try {
+    const [{ program, rootFiles }] = api.updateSnapshot({ openProjects: [`${ROOT}tsconfig.json`] }).getProjects();
+    return rootFiles.flatMap((file) => {
+      const path = relative(ROOT, file).replaceAll(sep, "/");
+      return /^(tbcore\/web|plugins)\//.test(path) ? [measure(path, program.getSourceFile(file))] : [];
+    });
+  } finally {
+    api.close();
+  }
+}
+
+/** @param {string} path @param {import("typescript/unstable/ast").SourceFile} source @returns {Module} */
+function measure(path, source) {
+  /** @type {Module["functions"]} */
+  const functions = [];
+  /** @param {import("typescript/unstable/ast").Node} node */
+  const visit = (node) => {
+    if (isFunctionLikeDeclaration(node)) {
+      const name = (node.name ?? node.parent.name)?.getText() ?? "anonymous";
+      functions.push({ name, lines: node.getText().split("\n").length });
+    }
+    node.forEachChild(visit);
+  };
+  visit(source);
+  return { path, lines: source.text.trimEnd().split("\n").length, functions };
+}
+
+const modules = readModules();
+
+test("no module is too long", () => {
+  const tooLong = modules.filter(({ path, lines }) => lines > (STILL_ABOVE.get(path) ?? MAX_FILE));
+  assert.ok(modules.length > 100);
+  assert.deepEqual(tooLong.map(({ path, lines }) => `${path}: ${lines} lines`), []);
+});
+
+test("no function is too long", () => {
+  const functions = modules.flatMap(({ path, functions }) => functions.map(({ name, lines }) => ({ name: `${path} ${name}`, lines })));
+  const tooLong = functions.filter(({ name, lines }) => lines > (STILL_ABOVE.get(name) ?? MAX_FUNCTION));
+  assert.ok(functions.length > 1000);
+  assert.deepEqual(tooLong.map(({ name, lines }) => `${name}: ${lines} lines`), []);
+});
+
+test("plugins can import few names", async () => {
+  const files = readdirSync(`${ROOT}tbcore/web`).filter((file) => file.endsWith(".js"));
+  const names = await Promise.all(files.map(async (file) => Object.keys(await import(`tbcore/${file}`)).map((name) => `${file} ${name}`)));
+  assert.ok(names.flat().includes("ui.js Icon"));
+  assert.ok(names.flat().length <= (STILL_ABOVE.get("public names") ?? MAX_NAMES), `${names.flat().length} names: ${names.flat().join(", ")}`);
+});
