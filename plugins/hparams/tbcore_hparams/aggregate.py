@@ -36,8 +36,9 @@ class Aggregate(NamedTuple):
     rank: NDArray[np.int64]
     """Order of a group's metrics in responses, ascending; equal ranks are in the order of `names`.
 
-    For AVG, the rank is the index in `Groups.sessions` of the first session that has the metric.
-    For all other methods it is 0.
+    For means (AVG and UNSET), the rank is the index in `Groups.sessions` of the group's first
+    session that has the metric, or len(Groups.sessions) if none has it. For a chosen session it is
+    0.
     """
 
 
@@ -50,10 +51,10 @@ def aggregate(
     the steps is rounded down.
 
     MIN, MAX and MEDIAN choose one session to represent each group: the one whose metric `by` is the
-    lowest, the highest or the median (of an even number of values, the lower middle one). If
-    values are equal, the first session by name is chosen. A session with NaN is chosen only if all
-    values of `by` in the group are NaN. A group without the metric `by` has no values. The compared
-    values of `by` come from `chooser` if it is given, otherwise from `metrics`.
+    lowest, the highest or the median (of an even number of values, the lower middle one). Sessions
+    with equal values are ordered by name. A session with NaN is chosen only if all values of `by`
+    in the group are NaN. A group without the metric `by` has no values. The compared values of `by`
+    come from `chooser` if it is given, otherwise from `metrics`.
     """
     if method in (api_pb2.AGGREGATION_UNSET, AVG):
         return _means(metrics, groups)
@@ -66,8 +67,10 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
     # 2. Count the sessions of each group that have each metric.
     # 3. Divide the sums of values and wall times by the counts.
     # 4. Compute the mean steps from sums of quotients and remainders, which are exact and cannot
-    #    overflow int64, whatever was logged.
+    #    overflow int64, whatever was logged. The step of an absent metric is 0 and adds nothing.
+    # 5. Find each group's first session that has each metric.
     num_metrics, num_groups = len(metrics.names), len(groups.names)
+    num_grouped = len(groups.sessions)
     group_index = np.repeat(np.arange(num_groups), groups.sizes)  # 1
     present = metrics.present[:, groups.sessions]
 
@@ -79,6 +82,7 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
         cell = group_index + num_groups * np.arange(num_metrics)[:, None]
         weights = np.where(present, values[:, groups.sessions], 0.0)
         total = np.bincount(cell.ravel(), weights.ravel(), num_metrics * num_groups)
+        # If there is nothing to count, bincount returns integers.
         return total.astype(np.float64).reshape(num_metrics, num_groups)
 
     num_sessions = sum_ints(present.astype(np.int64))  # 2
@@ -88,26 +92,24 @@ def _means(metrics: Metrics, groups: Groups) -> Aggregate:
         value = sum_floats(metrics.value) / count  # 3
         wall_time = sum_floats(metrics.wall_time) / count
     quotient, remainder = np.divmod(metrics.step[:, groups.sessions], count[:, group_index])  # 4
+    rank_if_present = np.where(present, np.arange(num_grouped), num_grouped)  # 5
     return Aggregate(
         metrics.names,
-        num_sessions,
-        np.where(has_value, value, np.nan),
-        sum_ints(quotient) + sum_ints(remainder) // count,
-        np.where(has_value, wall_time, np.nan),
-        np.minimum.reduceat(
-            np.where(present, np.arange(len(group_index)), len(group_index)),
-            groups.starts[:-1],
-            axis=1,
-        ),
+        num_sessions=num_sessions,
+        value=np.where(has_value, value, np.nan),
+        step=sum_ints(quotient) + sum_ints(remainder) // count,
+        wall_time=np.where(has_value, wall_time, np.nan),
+        rank=np.minimum.reduceat(rank_if_present, groups.starts[:-1], axis=1),
     )
 
 
 def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricName) -> Rows:
     """Index of the session that represents each group; -1 for groups without one."""
-    # 1. Get the value of `by` for each row of `groups.sessions`.
-    # 2. Keep the rows with a number and, in groups without any number, the rows with NaN.
-    # 3. Sort the rows by group, and by value within the group. Equal values keep their order.
-    # 4. Take the first row of each group, or the middle one.
+    # 1. Get the value of `by` at each position in `groups.sessions`.
+    # 2. Keep the positions with a number and, in groups without any number, those with NaN.
+    # 3. Sort the positions by group, and by value within the group. The sort is stable, so equal
+    #    values stay in the order of `groups.sessions`, which is by name within a group.
+    # 4. Take the first position of each group, or the middle one, and look up its session.
     chosen = np.full(len(groups.names), -1, np.int64)
     if by not in metrics.names:
         return chosen
@@ -118,14 +120,14 @@ def _representatives(metrics: Metrics, groups: Groups, method: int, by: MetricNa
     has_number = present & ~np.isnan(value)  # 2
     group_has_number = np.zeros(len(groups.names), bool)
     group_has_number[group_index[has_number]] = True
-    rows = np.flatnonzero(has_number | (present & ~group_has_number[group_index]))
-    keys = -value[rows] if method == MAX else value[rows]  # 3
-    rows = rows[np.lexsort((keys, group_index[rows]))]
+    positions = np.flatnonzero(has_number | (present & ~group_has_number[group_index]))
+    keys = -value[positions] if method == MAX else value[positions]  # 3
+    positions = positions[np.lexsort((keys, group_index[positions]))]
     found_groups, starts, sizes = np.unique(  # 4
-        group_index[rows], return_index=True, return_counts=True
+        group_index[positions], return_index=True, return_counts=True
     )
     offsets = (sizes - 1) // 2 if method == MEDIAN else 0
-    chosen[found_groups] = groups.sessions[rows[starts + offsets]]
+    chosen[found_groups] = groups.sessions[positions[starts + offsets]]
     return chosen
 
 
@@ -134,9 +136,9 @@ def _metrics_of(metrics: Metrics, sessions: Rows) -> Aggregate:
     present = metrics.present[:, sessions] & (sessions >= 0)
     return Aggregate(
         metrics.names,
-        present.astype(np.int64),
-        np.where(present, metrics.value[:, sessions], np.nan),
-        np.where(present, metrics.step[:, sessions], 0),
-        np.where(present, metrics.wall_time[:, sessions], np.nan),
-        np.zeros(present.shape, np.int64),
+        num_sessions=present.astype(np.int64),
+        value=np.where(present, metrics.value[:, sessions], np.nan),
+        step=np.where(present, metrics.step[:, sessions], 0),
+        wall_time=np.where(present, metrics.wall_time[:, sessions], np.nan),
+        rank=np.zeros(present.shape, np.int64),
     )
