@@ -5,7 +5,7 @@
       + BadRequestError      -> 400   missing or malformed parameter
       + DataError
       |   + DataLossError    -> 404   a record's checksum or framing is wrong
-      |   + DecodeError      -> 404   a summary is not what its kind promises
+      |   + DecodeError      -> 404   a summary cannot be decoded as the type in its metadata
       + PluginError                   a plugin could not be loaded or broke the contract
       + OptionError                   a user set an option that is unknown or not valid
 
@@ -48,7 +48,7 @@ class DataLossError(DataError):
 
 
 class DecodeError(DataError):
-    """A summary is not what its kind promises."""
+    """A summary cannot be decoded as the type that its metadata declares."""
 
     status = 404
 
@@ -62,6 +62,9 @@ class OptionError(TbcoreError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message on an unknown word: "; did you mean 'x'?"; "" without a close match."""
+    """The end of a message about an unknown word: `; did you mean 'x'?`.
+
+    The result is "" if no known word is close.
+    """
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
