@@ -101,7 +101,7 @@ class App:
 
     @property
     def mounted(self) -> Sequence[MountedPlugin]:
-        """The plugins, sorted by name."""
+        """The plugins, sorted by name; no two have the same name."""
         return self._served.mounted
 
     def replace(
@@ -180,8 +180,8 @@ class App:
                 await _not_found(path)(scope, receive, send)
                 return
             path = path[len(self._prefix) :]
-        # One trailing slash is ignored, except in `//`: the relative addresses in the page would be
-        # wrong there.
+        # One trailing slash is ignored, except in `//`: the page would be served at `//`, where its
+        # relative addresses are wrong.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
         response = await self._dispatch(path, scope, receive, send)
@@ -257,7 +257,7 @@ class App:
         for base in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{base}/"):
                 continue
-            is_bare = not base.endswith("/data")
+            is_bare = not base.endswith("/data")  # The address is one without `data/`.
             if is_bare and path[len(base) :] in PAGES and not _has_run_and_tag(scope):
                 # Without a run and a tag, this is an address of the page.
                 continue
@@ -282,6 +282,7 @@ class App:
         keep_comments = True
         if path.startswith("/static/tbcore/"):
             folder, rest = WEB, path.removeprefix("/static/tbcore/")
+            # Without --dev, the core's files are served without their comments.
             keep_comments = self._config.dev
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
@@ -312,7 +313,7 @@ class _ServedPlugins(NamedTuple):
     """The plugins of a server and the objects that serve them."""
 
     mounted: Sequence[MountedPlugin]
-    """The plugins, sorted by name. If two have the same name, only the first is served."""
+    """The plugins, sorted by name. No two have the same name: `mount_all` mounts only the first."""
     mounted_by_name: Mapping[str, MountedPlugin]
     """Maps the name of a plugin to the plugin. The next three fields have the same keys."""
     pools: Mapping[str, ThreadPool]

@@ -36,7 +36,7 @@ TensorBoard's documentation of the API lists all keys except `meta_graph`, which
 sent."""
 
 PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
-"""Addresses of the old page, one for each of its tabs."""
+"""Addresses of the old page, one for each of its tabs. They redirect to the page of today."""
 
 STATS_NAME = "legacy tag types"
 """What a plugin's stats call its `tag_types` functions."""

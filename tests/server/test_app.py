@@ -25,9 +25,11 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
 from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.plugins import load as load_sources
 from tbcore.server import app as app_module
 from tbcore.server.headers import content_security_policy
 from tbcore.server.static import StaticFiles
+from tbcore.sources import Source
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import EventFileWriter, summaries, write_run
@@ -256,6 +258,25 @@ def test_the_claims_of_a_failed_plugin_show_nothing(
     frontends = make_client({"bad": plugin}, multiplexer=load()).get("data/frontends").json()
 
     assert [entry["field"] for entry in frontends["unshown"]] == ["simple_value"]
+
+
+def test_the_first_of_two_plugins_with_the_same_name_is_served(
+    make_client: Make, make_plugin: Make
+) -> None:
+    """The second has no tab and no addresses."""
+
+    def source(distribution: str, word: str) -> Source:
+        routes = [Route(f"/{word}", lambda request: PlainTextResponse(word))]
+        plugin = make_plugin(info={"title": word}, routes=lambda: routes)
+        return Source("made", distribution, lambda: plugin)
+
+    plugins = load_sources([source("z 1.0", "first"), source("a 1.0", "second")])
+    client = make_client(plugins)
+
+    assert client.get("data/plugin/made/first").text == "first"
+    assert client.get("data/plugin/made/second").status_code == 404
+    tabs = client.get("data/frontends").json()["plugins"]
+    assert [tab["title"] for tab in tabs] == ["first"]
 
 
 def test_the_listing_has_every_plugin(make_client: Make, make_plugin: Make) -> None:
