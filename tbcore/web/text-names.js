@@ -176,17 +176,6 @@ function firstSegment(tag) {
   return slash === -1 ? tag : tag.slice(0, slash);
 }
 
-/**
- * Splits a name into its parents, which are truncated first when space is short, and its last
- * segment, in which names mostly differ.
- * @param {string} name
- * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
- */
-export function splitName(name) {
-  const slash = name.lastIndexOf("/", name.length - 2);
-  return [name.slice(0, slash + 1), name.slice(slash + 1)];
-}
-
 // --- lists of names in the address ---------------------------------------------------------------
 
 /**

@@ -4,16 +4,16 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { MAX_SMOOTHING } from "./lib/chart/smoothing.js";
-import { cell, span } from "./lib/ui/elements.js";
 import { Icon } from "./lib/ui/icons.js";
 
 export { colorsOf, oklchToHex } from "./lib/ui/colors.js";
 export { makeFilter } from "./lib/ui/filter.js";
 export { FilterBox } from "./lib/ui/filter-box.js";
 export { Icon };
-export { Lazy } from "./lib/ui/lazy.js";
+export { Lazy, useNear } from "./lib/ui/lazy.js";
+export { Tooltip, readOutNodes } from "./lib/ui/tooltip.js";
 export { VirtualList } from "./lib/ui/virtual-list.js";
 
 /** @typedef {import("./lib/ui/filter.js").Filter} Filter */
@@ -185,177 +185,4 @@ export async function copy(text) {
     document.execCommand("copy");
     box.remove();
   }
-}
-
-// --- what is near the visible part of the page ---------------------------------------------------
-
-/**
- * "Near" is one window height above or below, so that charts are ready when they are scrolled to.
- */
-const MARGIN = "100% 0px";
-
-/** @type {WeakMap<Element, (near: boolean) => void>} */
-const callbacks = new WeakMap();
-/** @type {IntersectionObserver | undefined} */
-let observer;
-
-/**
- * Calls back with whether an element is near the visible part of the page: soon after this call,
- * and after each change.
- * @param {Element} element
- * @param {(near: boolean) => void} callback
- * @returns {() => void} stops the calls
- */
-export function watchNear(element, callback) {
-  callbacks.set(element, callback);
-  observer ??= new IntersectionObserver(
-    (entries) => {
-      for (const entry of entries) callbacks.get(entry.target)?.(entry.isIntersecting);
-    },
-    { rootMargin: MARGIN },
-  );
-  observer.observe(element);
-  return () => {
-    callbacks.delete(element);
-    observer?.unobserve(element);
-  };
-}
-
-/**
- * Whether an element is displayed and near the visible part of the page right now.
- * @param {Element} element
- */
-export function isNear(element) {
-  const { top, bottom, height } = element.getBoundingClientRect();
-  return height > 0 && bottom > -innerHeight && top < 2 * innerHeight;
-}
-
-/**
- * Preact hook: whether an element of the component is near the visible part of the page.
- * @param {{ current: Element | null }} ref
- */
-export function useNear(ref) {
-  const [near, setNear] = useState(false);
-  useEffect(() => (ref.current ? watchNear(ref.current, setNear) : undefined), []);
-  return near;
-}
-
-// --- tooltips ------------------------------------------------------------------------------------
-
-/** Distance between the tooltip and the pointer. */
-const POINTER_DISTANCE_PX = 14;
-/** Distance between the tooltip and the areas to avoid, and the edges of the window. */
-const MARGIN_PX = 4;
-
-/** A tooltip, whose element is created when it is first shown. */
-export class Tooltip {
-  /** @type {HTMLElement} */ #owner;
-  /** @type {HTMLElement | null} */ #box = null;
-  /** @type {HTMLElement | null} the live region for screen readers */ #spoken = null;
-
-  /**
-   * @param {HTMLElement} owner  the tooltip's elements are added to it; they are shown in the top
-   *   layer
-   */
-  constructor(owner) {
-    this.#owner = owner;
-  }
-
-  /**
-   * Shows the tooltip, or updates it.
-   * @param {readonly Node[]} content
-   * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
-   * @param {string | null} [spoken]  text to announce to screen readers
-   * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of
-   *   preference: the first one that has space around it is used
-   */
-  show(content, anchor, spoken = null, avoid = []) {
-    const box = (this.#box ??= this.#makeBox());
-    box.replaceChildren(...content);
-    if (!box.matches(":popover-open")) box.showPopover();
-    position(box, anchor, avoid);
-    if (spoken !== null) this.#announce(spoken);
-  }
-
-  hide() {
-    if (this.#box?.matches(":popover-open")) this.#box.hidePopover();
-  }
-
-  destroy() {
-    this.#box?.remove();
-    this.#spoken?.remove();
-    this.#box = this.#spoken = null;
-  }
-
-  #makeBox() {
-    const box = document.createElement("div");
-    box.className = "tb-chart-tooltip";
-    box.popover = "manual";
-    box.setAttribute("aria-hidden", "true"); // screen readers get the announcement instead
-    this.#owner.append(box);
-    return box;
-  }
-
-  /** @param {string} text */
-  #announce(text) {
-    if (!this.#spoken) {
-      this.#spoken = span("tb-hidden", "");
-      this.#spoken.setAttribute("role", "status");
-      this.#owner.append(this.#spoken);
-    }
-    this.#spoken.textContent = text;
-  }
-}
-
-/**
- * The content of a tooltip about one thing: its name and colour, a table with two columns, and a
- * note below it.
- * @param {import("./lib/chart/types.js").ReadOut} readOut
- * @returns {Node[]}
- */
-export function readOutNodes({ name, color, rows, note }) {
-  const heading = span("tb-chart-heading", "");
-  const swatch = document.createElement("i");
-  swatch.style.background = color;
-  heading.append(swatch, span("", name));
-  const table = document.createElement("table");
-  table.className = "tb-chart-pairs";
-  const body = table.createTBody();
-  for (const [what, value] of rows) body.insertRow().append(cell("th", what), cell("td", value));
-  const below = document.createElement("p");
-  below.textContent = note;
-  return [heading, table, ...(note === "" ? [] : [below])];
-}
-
-/**
- * Positions a tooltip outside an area to avoid: below it, or else above, right or left of it. If no
- * area has enough space around it, the tooltip is next to the anchor.
- * @param {HTMLElement} box
- * @param {{ left: number, top: number }} anchor
- * @param {readonly DOMRect[]} avoid
- */
-function position(box, anchor, avoid) {
-  const { width, height } = box.getBoundingClientRect();
-  const right = document.documentElement.clientWidth - MARGIN_PX;
-  const bottom = window.innerHeight - MARGIN_PX;
-  const rightOfAnchor = anchor.left + POINTER_DISTANCE_PX;
-  const belowAnchor = anchor.top + POINTER_DISTANCE_PX;
-  let left = rightOfAnchor + width <= right ? rightOfAnchor : anchor.left - POINTER_DISTANCE_PX - width;
-  let top = belowAnchor + height <= bottom ? belowAnchor : anchor.top - POINTER_DISTANCE_PX - height;
-  for (const area of avoid) {
-    const fitsBelow = area.bottom + MARGIN_PX + height <= bottom;
-    const fitsRight = area.right + MARGIN_PX + width <= right;
-    if (fitsBelow || area.top - MARGIN_PX - height >= MARGIN_PX) {
-      top = fitsBelow ? area.bottom + MARGIN_PX : area.top - MARGIN_PX - height;
-      left = anchor.left - width / 2;
-      break;
-    }
-    if (fitsRight || area.left - MARGIN_PX - width >= MARGIN_PX) {
-      left = fitsRight ? area.right + MARGIN_PX : area.left - MARGIN_PX - width;
-      top = Math.min(anchor.top - height / 2, bottom - height);
-      break;
-    }
-  }
-  box.style.left = `${Math.max(MARGIN_PX, Math.min(left, right - width))}px`;
-  box.style.top = `${Math.max(MARGIN_PX, top)}px`;
 }

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareNames, groupTags, splitName } from "../../tbcore/web/text-names.js";
+import { splitName } from "../../tbcore/web/lib/chart/hover-tooltip.js";
+import { compareNames, groupTags } from "../../tbcore/web/text-names.js";
 
 test("numbers in names compare as numbers", () => {
   const names = ["run10", "run9", "run1", "run01", "a/10/b", "a/9/b", "run", "run1a", "B", "a"];

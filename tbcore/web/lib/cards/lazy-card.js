@@ -10,7 +10,7 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { isNear, watchNear } from "../../ui.js";
+import { isNear, watchNear } from "../ui/lazy.js";
 
 /**
  * The placeholder, and later the card.

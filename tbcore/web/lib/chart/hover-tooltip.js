@@ -4,9 +4,7 @@
  */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
-import { splitName } from "../../text-names.js";
-import { Tooltip, readOutNodes } from "../../ui.js";
-import { cell, span } from "../ui/elements.js";
+import { Tooltip, cell, readOutNodes, span } from "../ui/tooltip.js";
 import { countText, lineSample } from "./marks.js";
 
 /** @typedef {import("./line-chart.js").Hit} Hit */
@@ -147,6 +145,17 @@ function table(hits, nearest, titles, texts) {
     row.append(name, ...texts(hit).map((text) => cell("td", text)));
   }
   return table;
+}
+
+/**
+ * Splits a name into its parents, which are truncated first when space is short, and its last
+ * segment, in which names mostly differ.
+ * @param {string} name
+ * @returns {[parents: string, leaf: string]} `parents` ends with `/`, or is ""
+ */
+export function splitName(name) {
+  const slash = name.lastIndexOf("/", name.length - 2);
+  return [name.slice(0, slash + 1), name.slice(slash + 1)];
 }
 
 /**

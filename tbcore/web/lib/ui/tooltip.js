@@ -1,0 +1,127 @@
+/** Tooltips of charts and other drawings, made without preact. */
+
+/** Distance between the tooltip and the pointer. */
+const POINTER_DISTANCE_PX = 14;
+/** Distance between the tooltip and the areas to avoid, and the edges of the window. */
+const MARGIN_PX = 4;
+
+/** A tooltip, whose element is created when it is first shown. */
+export class Tooltip {
+  #owner;
+  /** @type {HTMLElement | null} */ #box = null;
+  /** @type {HTMLElement | null} the live region for screen readers */ #spoken = null;
+
+  /** @param {HTMLElement} owner  the tooltip's elements are added to it, and shown in the top layer */
+  constructor(owner) {
+    this.#owner = owner;
+  }
+
+  /**
+   * Shows the tooltip, or updates it.
+   * @param {readonly Node[]} content
+   * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
+   * @param {string | null} [spoken]  text to announce to screen readers
+   * @param {readonly DOMRect[]} [avoid]  areas that the tooltip should not cover, in order of
+   *   preference: the first one that has space around it is used
+   */
+  show(content, anchor, spoken = null, avoid = []) {
+    const box = (this.#box ??= this.#makeBox());
+    box.replaceChildren(...content);
+    if (!box.matches(":popover-open")) box.showPopover();
+    position(box, anchor, avoid);
+    if (spoken === null) return;
+    if (!this.#spoken) {
+      this.#spoken = span("tb-hidden", "");
+      this.#spoken.setAttribute("role", "status");
+      this.#owner.append(this.#spoken);
+    }
+    this.#spoken.textContent = spoken;
+  }
+
+  hide() {
+    if (this.#box?.matches(":popover-open")) this.#box.hidePopover();
+  }
+
+  destroy() {
+    this.#box?.remove();
+    this.#spoken?.remove();
+    this.#box = this.#spoken = null;
+  }
+
+  #makeBox() {
+    const box = document.createElement("div");
+    box.className = "tb-chart-tooltip";
+    box.popover = "manual";
+    box.setAttribute("aria-hidden", "true"); // screen readers get the announcement instead
+    this.#owner.append(box);
+    return box;
+  }
+}
+
+/**
+ * The content of a tooltip about one thing: its name and colour, a table with two columns, and a
+ * note below it.
+ * @param {import("../chart/types.js").ReadOut} readOut
+ * @returns {Node[]}
+ */
+export function readOutNodes({ name, color, rows, note }) {
+  const heading = span("tb-chart-heading", "");
+  const swatch = document.createElement("i");
+  swatch.style.background = color;
+  heading.append(swatch, span("", name));
+  const table = document.createElement("table");
+  table.className = "tb-chart-pairs";
+  const body = table.createTBody();
+  for (const [what, value] of rows) body.insertRow().append(cell("th", what), cell("td", value));
+  const below = document.createElement("p");
+  below.textContent = note;
+  return [heading, table, ...(note === "" ? [] : [below])];
+}
+
+/** A table cell with a text. @param {"td" | "th"} kind @param {string} text */
+export function cell(kind, text) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  return element;
+}
+
+/** A span with a class and a text. @param {string} className @param {string} text */
+export function span(className, text) {
+  const element = document.createElement("span");
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/**
+ * Positions a tooltip outside an area to avoid: below it, or else above, right or left of it. If no
+ * area has enough space around it, the tooltip is next to the anchor.
+ * @param {HTMLElement} box
+ * @param {{ left: number, top: number }} anchor
+ * @param {readonly DOMRect[]} avoid
+ */
+function position(box, anchor, avoid) {
+  const { width, height } = box.getBoundingClientRect();
+  const right = document.documentElement.clientWidth - MARGIN_PX;
+  const bottom = window.innerHeight - MARGIN_PX;
+  const rightOfAnchor = anchor.left + POINTER_DISTANCE_PX;
+  const belowAnchor = anchor.top + POINTER_DISTANCE_PX;
+  let left = rightOfAnchor + width <= right ? rightOfAnchor : anchor.left - POINTER_DISTANCE_PX - width;
+  let top = belowAnchor + height <= bottom ? belowAnchor : anchor.top - POINTER_DISTANCE_PX - height;
+  for (const area of avoid) {
+    const fitsBelow = area.bottom + MARGIN_PX + height <= bottom;
+    const fitsRight = area.right + MARGIN_PX + width <= right;
+    if (fitsBelow || area.top - MARGIN_PX - height >= MARGIN_PX) {
+      top = fitsBelow ? area.bottom + MARGIN_PX : area.top - MARGIN_PX - height;
+      left = anchor.left - width / 2;
+      break;
+    }
+    if (fitsRight || area.left - MARGIN_PX - width >= MARGIN_PX) {
+      left = fitsRight ? area.right + MARGIN_PX : area.left - MARGIN_PX - width;
+      top = Math.min(anchor.top - height / 2, bottom - height);
+      break;
+    }
+  }
+  box.style.left = `${Math.max(MARGIN_PX, Math.min(left, right - width))}px`;
+  box.style.top = `${Math.max(MARGIN_PX, top)}px`;
+}
