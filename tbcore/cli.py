@@ -445,7 +445,7 @@ def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
-    data that no installed plugin shows. The exit status is 1 if something is damaged or unreadable.
+    data that no loaded plugin shows. The exit status is 1 if something is damaged or unreadable.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir

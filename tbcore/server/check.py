@@ -52,7 +52,7 @@ class CheckReport(NamedTuple):
     """First those about directories; then those about files, in the order in which the files were
     read, and by offset within a file."""
     unclaimed: list[Unclaimed]
-    """Kinds of data that no installed plugin shows."""
+    """Kinds of data that no loaded plugin shows."""
 
     @property
     def num_damaged(self) -> int:
@@ -86,7 +86,7 @@ class CheckReport(NamedTuple):
         yield f"{what} ({size(self.num_bytes)}): {state}"
         for kind in self.unclaimed:
             yield (
-                f"no installed plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
+                f"no loaded plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
                 f"{plural(kind.num_runs, 'run')}, for example {one_line(kind.example_run)}: "
                 f"{one_line(kind.example_tag)}"
                 + (f"; `pip install {kind.install}`" if kind.install else "")
@@ -114,13 +114,12 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
             findings += _read(run, file, data, decoder)
         multiplexer.commit({run: data.commit()})
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
-    loaded = {plugin.distribution_name for plugin in plugins if plugin.disabled_by is None}
     return CheckReport(
         len(found.runs),
         found.num_files,
         num_bytes,
         findings,
-        find_unclaimed(multiplexer, tuple(claims), loaded),
+        find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins}),
     )
 
 

@@ -42,14 +42,12 @@ class CoreRoutes:
         self._nonfinite = NonfiniteSummaries(multiplexer)
         self._states = PluginStates(config, mounted, disabled_plugins, activities, self._is_active)
         infos = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        # Plugins that are served, or that the user left out on purpose, are not recommended.
-        not_recommended = [m.plugin for m in mounted]
-        not_recommended += [p for p in disabled_plugins if p.name in config.without_plugins]
+        installed = [*(m.plugin for m in mounted), *disabled_plugins]
         self._find_unclaimed = partial(
             find_unclaimed,
             multiplexer,
             [claim for info in infos for claim in info.claims],
-            {plugin.distribution_name for plugin in not_recommended},
+            {plugin.distribution_name for plugin in installed},
         )
 
     async def logdir(self, request: Request) -> dict[str, str]:

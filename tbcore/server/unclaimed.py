@@ -1,4 +1,4 @@
-"""Unclaimed data: kinds of logged data that no plugin reads, and which distribution to install.
+"""Unclaimed data: kinds of data that no loaded plugin reads, and which distribution to install.
 
 Writers log most content in one of two forms: in a field of the summary value, or as a tensor whose
 metadata has the name of a TensorBoard plugin. This module uses that plugin's name for both forms.
@@ -21,7 +21,8 @@ NAME_OF_FIELD = {
     "meta_graph_def": "graphs",
     "tagged_run_metadata": "graphs",
 }
-"""Maps a field of a summary value or event to the plugin name of the other form."""
+"""Maps a field of a summary value or event to the plugin name that tensors with the same content
+have in their metadata."""
 
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
@@ -44,11 +45,11 @@ class Unclaimed(NamedTuple):
 
 
 def find_unclaimed(
-    multiplexer: Multiplexer, claims: Claims, not_recommended: Collection[str]
+    multiplexer: Multiplexer, claims: Claims, installed: Collection[str]
 ) -> list[Unclaimed]:
     """All kinds of data that no claim matches.
 
-    `not_recommended` has the names of distributions that are installed already.
+    `installed` has the names of the installed distributions, even those of disabled plugins.
     """
     return [
         Unclaimed(
@@ -58,7 +59,7 @@ def find_unclaimed(
             summary.num_runs,
             summary.example_run,
             summary.example_tag,
-            distribution_for(summary.kind, not_recommended=not_recommended),
+            distribution_for(summary.kind, installed=installed),
         )
         for summary in multiplexer.kinds()
         if not matches(claims, summary.kind)
@@ -70,15 +71,15 @@ def content_name(kind: Kind) -> str:
     return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
 
 
-def distribution_for(kind: Kind, *, not_recommended: Collection[str]) -> str | None:
+def distribution_for(kind: Kind, *, installed: Collection[str]) -> str | None:
     """The distribution to install for an unclaimed kind; None if there is none to recommend.
 
-    An installed distribution is not recommended: the metadata of a tensor may name a plugin that
-    cannot read this tensor. A name that occurs only in a log never becomes the name of a
-    distribution, because anybody can write a log.
+    A kind may be unclaimed although its distribution is installed: the plugin may be disabled, or
+    unable to read a tensor whose metadata names it. So an installed distribution is not
+    recommended. Anybody can write a log, so only KNOWN_NAMES become names of distributions.
     """
     name = content_name(kind)
     distribution = f"tbcore-{name}"
-    if name in KNOWN_NAMES and distribution not in not_recommended:
+    if name in KNOWN_NAMES and distribution not in installed:
         return distribution
     return None

@@ -207,7 +207,7 @@ def test_frontends_distinguish_a_failed_hook_from_no_data(
 
 
 @pytest.mark.parametrize(
-    ("loaded", "install"),
+    ("distribution", "install"),
     [
         ("tbcore-scalars 1.0", None),
         ("TBcore_Scalars 1.0", None),
@@ -215,15 +215,15 @@ def test_frontends_distinguish_a_failed_hook_from_no_data(
         ("", "tbcore-scalars"),
     ],
 )
-def test_a_loaded_plugin_is_not_recommended_for_installation(
+def test_an_installed_plugin_is_not_recommended_for_installation(
     make_client: Make,
     make_plugin: Make,
     load: Make,
     tmp_path: Path,
-    loaded: str,
+    distribution: str,
     install: str | None,
 ) -> None:
-    """Data that a loaded plugin cannot show is no reason to recommend the plugin."""
+    """The plugin may be disabled, or loaded and unable to show the data."""
     event = Event(step=1)
     value = event.summary.value.add(tag="two")
     value.metadata.plugin_data.plugin_name = "scalars"
@@ -234,18 +234,16 @@ def test_a_loaded_plugin_is_not_recommended_for_installation(
     (tmp_path / "logs" / "x.tfevents").write_bytes(record_bytes(event.SerializeToString()))
     numbers = make_plugin(info={"claims": [Claim(is_scalar=True)]})
     [plugin] = load_plugins(only=(), extra={"numbers": numbers})
-    plugin.distribution = loaded
+    plugin.distribution = distribution
 
-    off = LoadedPlugin("off", loaded, disabled_by="--no_plugin")
+    left_out = LoadedPlugin("off", distribution, disabled_by="--no_plugin")
+    unlisted = LoadedPlugin("off", distribution, disabled_by="not listed in TBCORE_PLUGINS")
 
-    frontends = make_client([plugin], multiplexer=load()).get("data/frontends").json()
-    left_out = make_client([off], multiplexer=load(), without_plugins=("off",))
-
-    [entry] = frontends["unshown"]
-    assert (entry["kind"], entry["example_tag"]) == ("scalars", "two")
-    assert entry["install"] == install
-    [entry] = left_out.get("data/frontends").json()["unshown"]
-    assert entry["install"] == install
+    for plugins, without in (([plugin], ()), ([left_out], ("off",)), ([unlisted], ())):
+        client = make_client(plugins, multiplexer=load(), without_plugins=without)
+        [entry] = client.get("data/frontends").json()["unshown"]
+        assert (entry["kind"], entry["example_tag"]) == ("scalars", "two")
+        assert entry["install"] == install
 
 
 def test_the_claims_of_a_failed_plugin_show_nothing(

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from tbcore import plugins as plugins_module
 from tbcore.cli import main
 from tbcore.server import check as check_module
+from tbcore.sources import Source
 from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
 from tbcore.tuning import Tuning
 
@@ -176,7 +178,7 @@ def test_unclaimed_data_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unclaimed data is listed with the distribution to install, and is not damage."""
-    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    monkeypatch.setattr(plugins_module, "installed", lambda *, strict: [])
     write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
         writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
@@ -193,7 +195,23 @@ def test_unclaimed_data_is_reported(
     assert last[0].endswith(
         "1 tag in 1 run, for example train: picture; `pip install tbcore-images`"
     )
-    assert last[2].startswith("no installed plugin shows some_plugin: ")
+    assert last[2].startswith("no loaded plugin shows some_plugin: ")
+
+
+def test_a_disabled_plugin_is_not_recommended_for_installation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data of an installed plugin that TBCORE_PLUGINS omits is listed without `pip install`."""
+    source = Source("scalars", "tbcore-scalars 1.0", lambda: None)
+    monkeypatch.setattr(plugins_module, "installed", lambda *, strict: [source])
+    monkeypatch.setenv("TBCORE_PLUGINS", "")
+    write_run(tmp_path, "train", scalars={"loss": [0.5]})
+
+    assert main(["check", str(tmp_path)]) == 0
+
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "no loaded plugin shows scalars: 1 tag in 1 run, for example train: loss"
+    ]
 
 
 def test_a_file_that_is_replaced_while_it_is_read(
