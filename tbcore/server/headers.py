@@ -88,8 +88,6 @@ class SafeHeaders:
                 response = text_error(503, str(error), headers={"retry-after": "5"})
                 await response(scope, receive, send_safely)
         except Exception as error:
-            if self._dev and is_started:
-                raise
             logger.error("request for %r failed", scope["path"], exc_info=error)
             if not is_started:
                 await _failure_response()(scope, receive, send_safely)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 import tbcore
 from tbcore import Claim, PluginInfo, hookimpl
@@ -27,12 +28,13 @@ from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
 from tbcore.plugins import LoadedPlugin, load_plugins
 from tbcore.plugins import load as load_sources
 from tbcore.server import app as app_module
-from tbcore.server.headers import content_security_policy
+from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.static import StaticFiles
 from tbcore.sources import Source
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore.testing.client import TestClient
 from tbcore.testing.writer import record_bytes
 
 Make = Callable[..., Any]
@@ -204,6 +206,24 @@ def test_frontends_distinguish_a_failed_hook_from_no_data(
     write_run(tmp_path, "train")
     Loader(multiplexer, [LogdirSpec(None, str(tmp_path))]).load_once()
     assert entry() == (False, None)
+
+
+@pytest.mark.parametrize("dev", [False, True])
+def test_a_failure_after_the_response_has_started_is_logged(
+    caplog: pytest.LogCaptureFixture, dev: bool
+) -> None:
+    """uvicorn's own log is off, so no other line has the reason."""
+
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise KeyError("late")
+
+    client = TestClient(SafeHeaders(fail, bytes, dev=dev), raise_server_exceptions=False)
+    client.get("/some")
+
+    [record] = caplog.records
+    assert record.getMessage() == "request for '/some' failed"
+    assert "KeyError: 'late'" in caplog.text
 
 
 @pytest.mark.parametrize(
