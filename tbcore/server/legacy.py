@@ -68,9 +68,9 @@ class LegacyIndex:
         function for the same type, only that of the first plugin is in here."""
         self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
         self._logged: set[str] = set()
-        self._blocked: dict[str, Future[TagsByType]] = {}
-        """Maps the name of a plugin to a call that has timed out. The plugin is not called again
-        while this call runs."""
+        self._blocked: dict[str, list[Future[TagsByType]]] = {}
+        """Maps the name of a plugin to the calls that have timed out; several requests may have
+        called it at once. The plugin is not called again while one of these calls runs."""
         taken_types: set[str] = set()
         for m in mounted:
             functions = {
@@ -96,10 +96,9 @@ class LegacyIndex:
 
     async def _tags_of(self, name: str, runs: Sequence[str]) -> TagsByType:
         """One plugin's part of the index; empty if the plugin does not return in time."""
-        if name in self._blocked:
-            if not self._blocked[name].done():
-                return {}
-            self._blocked.pop(name, None)
+        self._blocked[name] = [call for call in self._blocked.get(name, ()) if not call.done()]
+        if self._blocked[name]:
+            return {}
         try:
             future = self._pools[name].submit(self._call, name, runs)
         except NoThreadError:
@@ -107,7 +106,7 @@ class LegacyIndex:
         timeout = self._tuning.plugin_timeout_seconds
         if await wait_for(future, timeout):
             return future.result()
-        self._blocked[name] = future
+        self._blocked[name].append(future)
         self._log_omission(
             name,
             f"plugin {name!r} is left out of the index",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ from starlette.routing import Route
 
 from tbcore import LegacyApi, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.plugins import LoadedPlugin, MountedPlugin
+from tbcore.server.legacy import LegacyIndex
+from tbcore.server.pool import ThreadPool
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
@@ -178,6 +182,44 @@ def test_a_blocked_plugin_does_not_block_the_index(
 
     release.set()
     until(lambda: client.get("legacy/data/runs").json()["eval"]["images"])
+
+
+def test_a_plugin_that_blocks_two_requests_is_not_called_while_one_is_blocked(
+    multiplexer: Multiplexer, tuning: Any
+) -> None:
+    """A third request calls it only when the calls of both requests have returned."""
+    released = [threading.Event(), threading.Event()]
+    calls = []
+
+    def block(run: str) -> list[str]:
+        if run == "train":
+            calls.append(run)
+            if len(calls) <= len(released):
+                released[len(calls) - 1].wait(WAIT_SECONDS)
+        return ["late"]
+
+    api = LegacyApi(tag_types={"images": block})
+    pool = ThreadPool("test", max_threads=2)
+    mounted = MountedPlugin(LoadedPlugin("bad", ""), legacy=api)
+    index = LegacyIndex(multiplexer, [mounted], {"bad": pool}, tuning)
+
+    async def ask() -> Any:
+        return (await index.as_json(Request({"type": "http"})))["train"]["images"]
+
+    async def ask_thrice() -> None:
+        tuning.plugin_timeout_seconds = 0.2
+        assert await asyncio.gather(ask(), ask()) == [[], []]
+        until(lambda: len(calls) == 2)
+        tuning.plugin_timeout_seconds = WAIT_SECONDS
+        for num_free, expected in ((1, []), (2, ["late"])):
+            released[-num_free].set()
+            # Jobs that wait for each other run when this number of threads has no other call.
+            meeting = threading.Barrier(num_free)
+            await asyncio.gather(*(pool.run(meeting.wait) for _ in range(num_free)))
+            assert await ask() == expected
+
+    asyncio.run(ask_thrice())
+    assert len(calls) == 3
 
 
 def test_routes_are_below_data_and_below_legacy(make: Make) -> None:
