@@ -6,7 +6,8 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "tbcore/format.js";
 import { formatMicros } from "./colors.js";
-import { graphChoices, options, paramsOf } from "./model.js";
+import { graphChoices, paramsOf } from "./graph-ref.js";
+import { options } from "./model.js";
 import { lastPart, scopeOf } from "./paths.js";
 
 /**

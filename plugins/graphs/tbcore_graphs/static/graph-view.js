@@ -6,7 +6,7 @@
 import { between, centred, fit, reveal, zoom } from "./camera.js";
 import { Minimap } from "./minimap.js";
 import { FONT, canvasPen, isOnToggle, paint } from "./paint.js";
-import { SIZES } from "./scene.js";
+import { SIZES } from "./scope-layout.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene

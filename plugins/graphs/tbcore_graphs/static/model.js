@@ -7,21 +7,18 @@ import { batch, computed, effect, signal } from "@preact/signals-core";
 import { Options } from "tbcore/options.js";
 import { Queue } from "tbcore/requests.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
+import { childrenOf, contentOf, graphChoices, keyOf, paramsOf } from "./graph-ref.js";
 import { LayoutClient } from "./layout-client.js";
-import { scopeOf, scopesAround, seriesOf } from "./paths.js";
-import { MAX_CHILDREN, makeScene } from "./scene.js";
+import { scopesAround, seriesOf } from "./paths.js";
+import { makeScene } from "./scene.js";
 
 /**
+ * @typedef {import("./graph-ref.js").GraphRef} GraphRef
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Scope} Scope
  * @typedef {import("./types.js").Kind} Kind
  * @typedef {import("./types.js").Overview} Overview
  * @typedef {import("./scene.js").Scene} Scene
- *
- * @typedef {object} GraphRef  a graph, and the metadata that goes with it
- * @property {string} run
- * @property {string} graph  its id
- * @property {string} tag  of run metadata; "" if there is none
  *
  * @typedef {object} Trace  a node with all nodes that it depends on
  * @property {string} of  full name of the node
@@ -38,8 +35,6 @@ import { MAX_CHILDREN, makeScene } from "./scene.js";
 
 export const options = new Options({ color: "structure", trace: /** @type {boolean} */ (false) }, { color: ["structure", "device", "compute", "memory"] });
 
-/** The id of a run's main graph. */
-const MAIN = "graph";
 /** Settings to reset when another graph is selected, since they name nodes. */
 const CLEARED_SELECTION = { node: null, open: null, in: null, apart: null };
 
@@ -293,7 +288,7 @@ export class Model {
   /**
    * Makes and shows the scene.
    * @param {GraphRef} graphRef
-   * @param {import("./scene.js").Choices} choices
+   * @param {import("./scope-layout.js").Choices} choices
    */
   async #draw(graphRef, choices) {
     const number = ++this.#drawNumber;
@@ -367,49 +362,4 @@ export class Model {
       for (const [name, value] of Object.entries({ run: this.run.peek() || null, ...settings })) this.host.settings.set(name, value);
     });
   }
-}
-
-/**
- * The graphs of a run and of the functions in their libraries; `of` is the graph of the library.
- * @param {Overview} overview
- */
-export function graphChoices({ graphs }) {
-  const functions = graphs.flatMap((graph) =>
-    graph.functions.map((name) => ({ id: functionGraph(graph.id, name), title: name, of: graph.id })),
-  );
-  return [...graphs.map(({ id, title }) => ({ id, title, of: null })), ...functions];
-}
-
-/** The id of the graph of a library function. @param {string} graph @param {string} name */
-export function functionGraph(graph, name) {
-  return graph === MAIN ? `function:${name}` : `${graph}/function:${name}`;
-}
-
-/** The query parameters that identify a graph. @param {GraphRef} graphRef */
-export function paramsOf({ run, graph, tag }) {
-  return { run, graph, tag: tag || undefined };
-}
-
-/**
- * The query parameters that select the children of a scope or series.
- * @param {string} name
- * @param {Kind} kind
- */
-function childrenOf(name, kind) {
-  const isSeries = kind === "series";
-  return { path: isSeries ? scopeOf(name) : name, series: isSeries ? name : undefined, limit: MAX_CHILDREN };
-}
-
-/** A text that identifies a graph. @param {GraphRef} graphRef */
-function keyOf({ run, graph, tag }) {
-  return JSON.stringify([run, graph, tag]);
-}
-
-/**
- * A text that changes when the graphs of a run change. It omits the generation, which changes with
- * every logged point.
- * @param {Overview | null} overview
- */
-function contentOf(overview) {
-  return JSON.stringify([overview?.version, overview?.metadata_tags]);
 }

@@ -2,7 +2,7 @@
  * Paints a scene with a pen: on a canvas, or as SVG (see `picture.js`).
  */
 
-import { SIZES } from "./scene.js";
+import { SIZES } from "./scope-layout.js";
 
 /**
  * @typedef {import("./scene.js").Box} Box

@@ -6,7 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { Icon, VirtualList } from "tbcore/ui.js";
-import { paramsOf } from "./model.js";
+import { paramsOf } from "./graph-ref.js";
 import { lastPart, scopeOf } from "./paths.js";
 
 /**

@@ -8,7 +8,8 @@ import { formatBytes, plural } from "tbcore/format.js";
 import { Choice, Icon, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";
-import { graphChoices, options } from "./model.js";
+import { graphChoices } from "./graph-ref.js";
+import { options } from "./model.js";
 import { Outline } from "./outline.js";
 import { SearchBox, SearchResults, useSearch } from "./search.js";
 
@@ -17,12 +18,16 @@ import { SearchBox, SearchResults, useSearch } from "./search.js";
  * @typedef {import("./graph-view.js").GraphView} GraphView
  * @typedef {import("./paint.js").Colors} Colors
  * @typedef {import("./scene.js").Box} Box
+ * @typedef {"details" | "outline"} PaneContent
  */
 
 /** Longest time between the clicks of a double click. */
 const DOUBLE_CLICK_MS = 400;
 /** What boxes can be coloured by; the last two need run metadata. */
 const COLORS = [["structure", "Structure"], ["device", "Device"], ["compute", "Compute time"], ["memory", "Memory"]];
+
+/** @type {[PaneContent, string][]} */
+const PANE_CHOICES = [["details", "Details"], ["outline", "Outline"]];
 
 /**
  * The tab.
@@ -37,7 +42,7 @@ export function Tab({ model, view, canvas, callbacks }) {
   const openPaneTimer = useRef(0);
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   const [hovered, setHovered] = useState(/** @type {string | null} */ (null));
-  const [pane, setPane] = useState(/** @type {"details" | "outline" | null} */ (innerWidth > 760 ? "details" : null));
+  const [pane, setPane] = useState(/** @type {PaneContent | null} */ (innerWidth > 760 ? "details" : null));
   const search = useSearch(model);
   const shown = model.shown.value;
   const graph = model.overview.value?.graphs.find(({ id }) => id === model.graphRef.value?.graph);
@@ -112,11 +117,7 @@ export function Tab({ model, view, canvas, callbacks }) {
   return html`<div class="graphs">
     <${Bar} model=${model} search=${search} color=${color} view=${view} pane=${pane} setPane=${setPane} coloring=${coloring} canvas=${canvas} />
     <div class="stage">
-      <div
-        class="frame"
-        ref=${frame}
-        aria-busy=${model.isBusy.value}
-      >
+      <div class="frame" ref=${frame} aria-busy=${model.isBusy.value}>
         ${model.error.value !== "" &&
         html`<div class="message" role="alert">
           <p>${model.error.value}</p>
@@ -134,26 +135,7 @@ export function Tab({ model, view, canvas, callbacks }) {
         </div>
       </div>
       ${(pane || search.text !== "") &&
-      html`<aside class="pane" aria-label="About the graph">
-        ${search.text !== ""
-          ? html`<${SearchResults} search=${search} selected=${selected} onChoose=${reveal} />
-              ${selected !== null && found.has(selected) && html`<${Details} model=${model} onReveal=${reveal} />`}`
-          : html`<header>
-                <${Choice}
-                  label="Pane contents"
-                  name="pane"
-                  choices=${[["details", "Details"], ["outline", "Outline"]]}
-                  value=${pane}
-                  onChange=${setPane}
-                />
-                <button type="button" class="tb-icon-button" aria-label="Close the pane" title="Close" onClick=${() => setPane(null)}>
-                  <${Icon} name="close" />
-                </button>
-              </header>
-              ${pane === "outline"
-                ? html`<${Outline} model=${model} view=${view} by=${by} />`
-                : html`<${Details} model=${model} onReveal=${reveal} />`}`}
-      </aside>`}
+      html`<${Pane} model=${model} view=${view} search=${search} found=${found} by=${by} pane=${pane} setPane=${setPane} onReveal=${reveal} />`}
     </div>
   </div>`;
 }
@@ -166,8 +148,8 @@ export function Tab({ model, view, canvas, callbacks }) {
  * @param {string} props.color
  * @param {GraphView} props.view
  * @param {HTMLElement} props.canvas
- * @param {"details" | "outline" | null} props.pane
- * @param {(pane: "details" | "outline" | null) => void} props.setPane
+ * @param {PaneContent | null} props.pane
+ * @param {(pane: PaneContent | null) => void} props.setPane
  * @param {import("./colors.js").Coloring} props.coloring
  */
 function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
@@ -223,6 +205,35 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
       />
     </div>
   </div>`;
+}
+
+/**
+ * The pane beside the drawing: the results of the search, the details or the outline.
+ * @param {object} props
+ * @param {Model} props.model
+ * @param {GraphView} props.view
+ * @param {ReturnType<typeof useSearch>} props.search
+ * @param {ReadonlySet<string>} props.found  full names
+ * @param {import("./colors.js").ColorBy} props.by
+ * @param {PaneContent | null} props.pane
+ * @param {(pane: PaneContent | null) => void} props.setPane
+ * @param {(name: string) => void} props.onReveal
+ */
+function Pane({ model, view, search, found, by, pane, setPane, onReveal }) {
+  const selected = model.selected.value;
+  const details = html`<${Details} model=${model} onReveal=${onReveal} />`;
+  return html`<aside class="pane" aria-label="About the graph">
+    ${search.text !== ""
+      ? html`<${SearchResults} search=${search} selected=${selected} onChoose=${onReveal} />
+          ${selected !== null && found.has(selected) && details}`
+      : html`<header>
+            <${Choice} label="Pane contents" name="pane" choices=${PANE_CHOICES} value=${pane} onChange=${setPane} />
+            <button type="button" class="tb-icon-button" aria-label="Close the pane" title="Close" onClick=${() => setPane(null)}>
+              <${Icon} name="close" />
+            </button>
+          </header>
+          ${pane === "outline" ? html`<${Outline} model=${model} view=${view} by=${by} />` : details}`}
+  </aside>`;
 }
 
 /**

@@ -6,9 +6,11 @@ import { pictureTools } from "tbcore/cards.js";
 import { findAuxiliary } from "../../tbcore_graphs/static/auxiliary-nodes.js";
 import { colorBoxes } from "../../tbcore_graphs/static/colors.js";
 import { layOut } from "../../tbcore_graphs/static/layout.js";
+import { labelOf, widthOf } from "../../tbcore_graphs/static/lines.js";
 import { paint } from "../../tbcore_graphs/static/paint.js";
 import { svgPen } from "../../tbcore_graphs/static/picture.js";
-import { MAX_CHILDREN, labelOf, makeScene, widthOf } from "../../tbcore_graphs/static/scene.js";
+import { makeScene } from "../../tbcore_graphs/static/scene.js";
+import { MAX_CHILDREN } from "../../tbcore_graphs/static/scope-layout.js";
 
 const dagre = await import("../../tbcore_graphs/static/vendor/dagre.mjs");
 
@@ -110,6 +112,17 @@ test("lines from most of a scope to one node are hidden until an end is selected
   assert.equal(lines.length, 7);
   assert.ok(lines.every(({ hidden, points }) => hidden && points.length > 0));
   assert.equal(boxes.get("a/3").numHidden, 1);
+});
+
+test("lines from a scope to an auxiliary node are hidden until an end is selected", async () => {
+  const scopes = {
+    "": scopeOf("", { a: "", b: "Add", c: "Add", d: "Add", save: "SaveV2" }, [[0, 4]]),
+    a: scopeOf("a", { "a/x": "Add" }, [], [], [[0, "save"]]),
+  };
+  const { items, boxes } = await sceneOf(scopes, "a");
+  const line = items.find((item) => item.type === "line" && item.from === "a/x");
+  assert.ok(line.to === "save" && line.hidden && line.points.length > 0);
+  assert.equal(boxes.get("a/x").numHidden, 1);
 });
 
 const COLORS = { background: "#fff", surface: "#fff", nested: "#eee", ink: "#000", dim: "#555", line: "#ccc", accent: "#00f", edge: "#999" };
