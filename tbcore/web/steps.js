@@ -3,33 +3,22 @@
  * itself, and a complete tab.
  *
  * One series may log the same step more than once. A place is therefore a step and an index among
- * the items logged with that step, so that every item can be reached. Several series may share a
- * slider.
+ * the items logged with that step, so that every item can be reached.
  */
 
 import { html } from "htm/preact";
 import { useRef, useState } from "preact/hooks";
 import { formatStep } from "./format.js";
-import { Icon } from "./lib/ui/icons.js";
+import { IconButton } from "./lib/ui/icons.js";
 import { useRefetch } from "./requests.js";
 
-/** @typedef {import("./lib/steps/step-tab.js").SampleProps} SampleProps */
+/** @typedef {import("./lib/steps/cell.js").SampleProps} SampleProps */
 
 /**
  * @typedef {object} Place
  * @property {number} step
  * @property {number} nth  index among the items that a series logged with this step, from 0
  */
-
-/**
- * All places, in order.
- * @param {{ step: number[], count: number[] }} columns  the steps in ascending order, and for each
- *   step the maximum number of items that one series logged with it
- * @returns {Place[]}
- */
-export function expandPlaces({ step, count }) {
-  return step.flatMap((value, i) => Array.from({ length: count[i] }, (_, nth) => ({ step: value, nth })));
-}
 
 /**
  * The index of the last place that is not after `place`.
@@ -49,11 +38,7 @@ export function findPlace(places, place) {
   return low - 1;
 }
 
-/**
- * Compares places, for sorting.
- * @param {Place} a
- * @param {Place} b
- */
+/** Compares places, for sorting. @param {Place} a @param {Place} b */
 export function comparePlaces(a, b) {
   return a.step - b.step || a.nth - b.nth;
 }
@@ -108,8 +93,6 @@ export function parsePlaces(text) {
   return places;
 }
 
-// --- the slider ----------------------------------------------------------------------------------
-
 /**
  * The slider, with buttons for the previous and next step.
  * @param {object} props
@@ -126,9 +109,7 @@ export function StepSlider({ places, value, onChange, label }) {
   /** @param {number} next */
   const go = (next) => onChange(stepTo(places, next));
   return html`<div class="tb-steps">
-    <button type="button" class="tb-icon-button" aria-label="Previous step: ${label}" title="Previous step" disabled=${at <= 0} onClick=${() => go(at - 1)}>
-      <${Icon} name="previous" />
-    </button>
+    <${IconButton} icon="previous" label="Previous step: ${label}" title="Previous step" disabled=${at <= 0} onClick=${() => go(at - 1)} />
     <input
       type="range"
       min="0"
@@ -140,9 +121,7 @@ export function StepSlider({ places, value, onChange, label }) {
       aria-valuetext="${text}, ${at + 1} of ${last + 1}"
       onInput=${(/** @type {InputEvent} */ event) => go(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value))}
     />
-    <button type="button" class="tb-icon-button" aria-label="Next step: ${label}" title="Next step" disabled=${at >= last} onClick=${() => go(at + 1)}>
-      <${Icon} name="chevron" />
-    </button>
+    <${IconButton} icon="chevron" label="Next step: ${label}" title="Next step" disabled=${at >= last} onClick=${() => go(at + 1)} />
     <output title=${value ? `${at + 1} of ${last + 1}` : "The latest step; follows new steps"}>
       ${text}${!value && html`<small>latest</small>`}
     </output>
@@ -159,16 +138,10 @@ export function stepTo(places, index) {
   return index >= places.length - 1 ? null : places[Math.max(0, index)];
 }
 
-/**
- * A place in words: `step 40`, or `step 40 (2)` for the second time that step 40 was logged.
- * @param {Place} place
- * @returns {string}
- */
+/** A place in words: `step 40`, or `step 40 (2)` for the second item of step 40. @param {Place} place */
 export function describePlace({ step, nth }) {
   return nth > 0 ? `step ${formatStep(step)} (${nth + 1})` : `step ${formatStep(step)}`;
 }
-
-// --- fetching the places -------------------------------------------------------------------------
 
 /**
  * Preact hook: the places, which are fetched at once, and again whenever one of the runs changes.
@@ -185,21 +158,21 @@ export function usePlaces(host, runs, tags, isEnabled) {
   const lastText = useRef("");
   const generations = host.generations.value;
   const generation = runs.map(({ name }) => generations.of(name)).join();
-  useRefetch(isEnabled ? (signal) => load(signal).catch(() => {}) : null, [runs, tags], generation);
-  return places;
-
   /** @param {AbortSignal} signal */
-  async function load(signal) {
+  const load = async (signal) => {
     const body = JSON.stringify({ runs: runs.map(({ name }) => name), tags });
     const response = await host.fetch("steps", { method: "POST", body, signal });
     const text = await response.text();
     if (!response.ok || text === lastText.current) return;
     lastText.current = text;
-    setPlaces(expandPlaces(JSON.parse(text)));
-  }
+    // Steps in ascending order, and the maximum number of items that one series logged at each.
+    /** @type {{ step: number[], count: number[] }} */
+    const { step: steps, count } = JSON.parse(text);
+    setPlaces(steps.flatMap((step, i) => Array.from({ length: count[i] }, (_, nth) => ({ step, nth }))));
+  };
+  useRefetch(isEnabled ? (signal) => load(signal).catch(() => {}) : null, [runs, tags], generation);
+  return places;
 }
-
-// --- a complete tab ------------------------------------------------------------------------------
 
 /**
  * Renders a complete tab for data that is viewed one step at a time: one card for each tag with the

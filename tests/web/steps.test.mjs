@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expandPlaces, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../tbcore/web/steps.js";
+import { findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces } from "../../tbcore/web/steps.js";
 
-const places = expandPlaces({ step: [-5, 0, 10, 30], count: [1, 1, 2, 1] });
+/** Step 10 was logged twice. */
+const places = [[-5, 0], [0, 0], [10, 0], [10, 1], [30, 0]].map(([step, nth]) => ({ step, nth }));
 
-test("a step that was logged twice has two places", () => {
+test("the text of a place has the index of all items but the first", () => {
   assert.deepEqual(places.map(formatPlace), ["-5", "0", "10", "10~1", "30"]);
-  assert.deepEqual(expandPlaces({ step: [], count: [] }), []);
 });
 
 test("findPlace returns the last place that is not after the given one", () => {

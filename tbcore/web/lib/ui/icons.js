@@ -1,6 +1,4 @@
-/**
- * Icons for the shell and for cards: small SVG drawings in the colour of the surrounding text.
- */
+/** Icons: small SVG drawings in the colour of the surrounding text. */
 
 import { html } from "htm/preact";
 
@@ -39,4 +37,12 @@ export function Icon({ name }) {
   return html`<svg class="tb-icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
     <path d=${PATHS[name]} />
   </svg>`;
+}
+
+/**
+ * A button with only an icon. Other props are attributes of the button.
+ * @param {{ icon: keyof typeof PATHS, label: string, class?: string, [attribute: string]: unknown }} props
+ */
+export function IconButton({ icon, label, class: className = "", ...attributes }) {
+  return html`<button type="button" class="tb-icon-button ${className}" aria-label=${label} ...${attributes}><${Icon} name=${icon} /></button>`;
 }
