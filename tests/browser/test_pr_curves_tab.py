@@ -11,8 +11,6 @@ import pytest
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-pytestmark = pytest.mark.browser
-
 HELPERS = """
 globalThis.curves = {
   plot: (tag) => tb.card(tag)?.querySelector('.pr-plot'),
@@ -49,13 +47,19 @@ def server(
     return serve_for_module(logdir, python_path=pr_curves_path)
 
 
+@pytest.fixture(scope="module")
+def profile(new_profile_for_module: Callable[..., Any]) -> Any:
+    """The profile of the module's tests."""
+    profile = new_profile_for_module()
+    profile.context.add_init_script(HELPERS)
+    return profile
+
+
 @pytest.fixture
-def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
+def page_of(server: Any, profile: Any) -> Any:
     """Opens a page of the module's server; returns it, and a function that checks its requests."""
 
-    def open_page(hash: str, **options: Any) -> tuple[Any, Callable[[], None]]:
-        profile = new_profile(**options)
-        profile.context.add_init_script(HELPERS)
+    def open_page(hash: str) -> tuple[Any, Callable[[], None]]:
         return profile.open(server.url, hash), lambda: profile.check(server.url)
 
     return open_page

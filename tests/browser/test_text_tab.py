@@ -10,8 +10,6 @@ import pytest
 
 from tbcore.testing import write_run
 
-pytestmark = pytest.mark.browser
-
 HELPERS = """
 globalThis.texts = {
   cell: (tag, run) => tb.card(tag)?.querySelector(`.tb-step-cell[aria-label="${run}"]`),
@@ -65,13 +63,19 @@ def server(serve_for_module: Callable[..., Any], logdir: Path, text_path: list[P
     return serve_for_module(logdir, python_path=text_path)
 
 
+@pytest.fixture(scope="module")
+def profile(new_profile_for_module: Callable[..., Any]) -> Any:
+    """The profile of the module's tests."""
+    profile = new_profile_for_module()
+    profile.context.add_init_script(HELPERS)
+    return profile
+
+
 @pytest.fixture
-def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
+def page_of(server: Any, profile: Any) -> Any:
     """Opens a page of the module's server; returns it, and a function that checks its requests."""
 
-    def open_page(hash: str = "#text", **options: Any) -> tuple[Any, Callable[[], None]]:
-        profile = new_profile(**options)
-        profile.context.add_init_script(HELPERS)
+    def open_page(hash: str = "#text") -> tuple[Any, Callable[[], None]]:
         return profile.open(server.url, hash), lambda: profile.check(server.url)
 
     return open_page
@@ -170,7 +174,8 @@ def test_the_search_finds_texts_of_all_steps(page_of: Any) -> None:
 
 def test_long_texts_are_folded_and_can_be_loaded_whole(page_of: Any) -> None:
     """A narrow page stays narrow; the source can be shown and copied."""
-    page, check = page_of(viewport={"width": 400, "height": 800})
+    page, check = page_of()
+    page.set_viewport_size({"width": 400, "height": 800})
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wait_for_text(page, "long", "train", "line 0 of")
     height = "() => texts.body('long', 'train').clientHeight"

@@ -281,8 +281,7 @@ def altered(draw: st.DrawFn) -> bytes:
 
 
 SETTINGS = settings(
-    max_examples=max(150, settings().max_examples),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -768,7 +767,7 @@ def test_a_flipped_bit_in_any_byte_of_a_similar_file(
     assert_same_in_batches(tmp_path, [*known, content, *flipped])
 
 
-@settings(SETTINGS, max_examples=max(50, settings().max_examples // 2))
+@SETTINGS
 @given(streams(), st.lists(events(), max_size=4), st.data())
 def test_same_rows_of_files_with_common_records(
     tmp_path: Path, payloads: list[bytes], others: list[Event], data: st.DataObject

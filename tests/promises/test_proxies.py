@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.services
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 HOST = "logs.example.com"
 
 
 @pytest.fixture
-def proxied(start_server: Callable[..., Any], logdir: Path, tmp_path: Path) -> Iterator[Any]:
+def proxied(
+    service: Callable[[str], str],
+    free_port: Callable[[], int],
+    wait_for_port: Callable[..., None],
+    start_server: Callable[..., Any],
+    logdir: Path,
+    tmp_path: Path,
+) -> Iterator[Any]:
     """A server behind nginx as documented, but without TLS; its `port` is that of nginx."""
-    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
-    if program is None:
-        pytest.skip("nginx is not installed")
+    program = service("nginx")
     server = start_server(logdir, "--path_prefix", "/logs", TBCORE_TOKEN="secret")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found
     site = found[1].replace("443 ssl", f"127.0.0.1:{port}").replace(":6006", f":{server.port}")
@@ -43,19 +44,12 @@ def proxied(start_server: Callable[..., Any], logdir: Path, tmp_path: Path) -> I
     )
     proxy = subprocess.Popen([program, "-p", str(tmp_path), "-c", "nginx.conf", "-e", "stderr"])
     server.port = port
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            server.connect().close()
-            break
-        except OSError:
-            time.sleep(0.05)
+    wait_for_port(proxy, port)
     yield server
     proxy.terminate()
     proxy.wait(10)
 
 
-@pytest.mark.release
 def test_the_documented_proxy_works(proxied: Any) -> None:
     """The Host header is the public name, and headers about the client are ignored."""
     assert proxied.request("/logs/data/runs", host=HOST).status == 401

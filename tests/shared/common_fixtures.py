@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,15 +33,18 @@ __all__ = [
     "pytest_runtest_teardown",
 ]
 
-# Settings of Hypothesis. In continuous integration, each run uses the same examples, so that a
-# failure is caused by the change that is tested. HYPOTHESIS_PROFILE=long pytest -k properties
-# searches for failures with many new examples. No profile limits the time of an example.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("check", settings.get_profile("default"), derandomize=True)
-settings.register_profile("long", settings.get_profile("default"), max_examples=20_000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE") or ("check" if os.environ.get("CI") else "default")
+# Settings of Hypothesis. With `ci`, each run uses the same examples, so that a failure is caused by
+# the change that is tested. HYPOTHESIS_PROFILE=nightly searches for failures with new examples, and
+# with more of them. No profile limits the time of an example.
+_CI = settings(
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("ci", _CI)
+settings.register_profile("nightly", _CI, max_examples=150, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "ci")
 
 WAIT_SECONDS = 60.0
 """Seconds for which a test waits for something before it fails."""
@@ -72,6 +76,27 @@ def port_of(process: subprocess.Popen[Any], log: Path) -> int:
     raise AssertionError(f"the server did not print its address:\n{text}")
 
 
+def folder_of_run(
+    factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], object]
+) -> Path:
+    """A folder that all processes of a test run share; the first that asks for it calls `fill`."""
+    import fcntl  # does not exist on Windows
+
+    folder = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= name
+    done = folder.with_suffix(".done")
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            fill(folder)
+            done.touch()
+    return folder
+
+
 def patient_tuning(**fields: Any) -> Tuning:
     """Tuning with these fields; timeouts that a slow plugin would exceed are WAIT_SECONDS.
 
@@ -95,7 +120,12 @@ def generous_timeouts() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects tests marked `release`, unless -m names the mark."""
+    """Deselects tests marked `release`, unless -m names the mark. Browser tests become the last.
+
+    From the first browser test on, an event loop of Playwright runs in this thread, where other
+    tests start their own.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     if "release" in config.option.markexpr:
         return
     left_out = [item for item in items if item.get_closest_marker("release")]

@@ -1,0 +1,107 @@
+"""The tunnel in docs/security.md works: a forwarded port serves page, data, posts and updates."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.services
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
+
+SSHD_CONFIG = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+PidFile none
+StrictModes no
+UsePAM no
+"""
+SSH_CONFIG = """
+Host machine
+  HostName 127.0.0.1
+  Port {port}
+  User {user}
+  IdentityFile {folder}/user_key
+  IdentitiesOnly yes
+  BatchMode yes
+  StrictHostKeyChecking no
+  UserKnownHostsFile {folder}/known_hosts
+  ExitOnForwardFailure yes
+"""
+
+
+@pytest.fixture
+def start_process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """A function that starts a command, which is stopped after the test."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(*command: str) -> subprocess.Popen[bytes]:
+        processes.append(subprocess.Popen(command))
+        return processes[-1]
+
+    yield start
+    for process in reversed(processes):
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.fixture
+def forwarded(
+    service: Callable[[str], str],
+    free_port: Callable[[], int],
+    wait_for_port: Callable[..., None],
+    start_process: Callable[..., subprocess.Popen[bytes]],
+    start_server: Callable[..., Any],
+    logdir: Path,
+    tmp_path: Path,
+) -> Any:
+    """A server behind the documented tunnel; its `port` is the forwarded one."""
+    sshd = service("sshd")
+    for key in ("host_key", "user_key"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / key)]
+        subprocess.run(command, check=True)
+    ssh_port, port = free_port(), free_port()
+    values = {"folder": tmp_path, "port": ssh_port, "user": getpass.getuser()}
+    for name, text in (("sshd_config", SSHD_CONFIG), ("ssh_config", SSH_CONFIG)):
+        (tmp_path / name).write_text(text.format(**values))
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd of root requires it
+    wait_for_port(start_process(sshd, "-D", "-e", "-f", str(tmp_path / "sshd_config")), ssh_port)
+
+    server = start_server(logdir)
+    found = re.search(r"^ssh -L 6006:localhost:6006 machine$", PAGE.read_text(), re.MULTILINE)
+    assert found
+    ssh, option, ports, host = found[0].split()
+    ports = ports.replace("6006", str(port), 1).replace("6006", str(server.port))
+    config = str(tmp_path / "ssh_config")
+    wait_for_port(start_process(ssh, "-F", config, "-N", option, ports, host), port)
+    server.port = port
+    return server
+
+
+def test_the_documented_tunnel_works(forwarded: Any) -> None:
+    """The Host header has a port that the server does not know; other sites are still refused."""
+    host = f"localhost:{forwarded.port}"
+    assert b"<title>" in forwarded.request("/", host=host).body
+    assert len(forwarded.request("/data/runs", host=host).json()) == 3
+    path, body = "/data/plugin/images/steps", b'{"runs": [], "tags": []}'
+    for origin, status in ((f"http://{host}", 200), ("https://evil.example", 403)):
+        header = f"Origin: {origin}"
+        posted = forwarded.request(path, header, method="POST", host=host, body=body)
+        assert posted.status == status
+
+    connection = forwarded.connect()
+    connection.socket.sendall(f"GET /data/updates HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    received = b""
+    while b"data: " not in received:
+        received += connection.socket.recv(1 << 16)
+    connection.close()

@@ -1,0 +1,198 @@
+"""The checks of `dev.py test`: lint, types, front-end tests in Node, and pytest.
+
+dev.py has made the environment before; this module runs the steps and prints their results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+NODE_STAMP = ROOT / "node_modules" / "tbcore-dev.txt"
+"""File with a hash of the lock file that node_modules was installed from."""
+RESULTS = ROOT / "test-results"
+"""Folder in which failed browser tests leave screenshots and logs."""
+NUM_SLOWEST = 10
+"""Number of slow tests to list."""
+
+
+class PytestCall(NamedTuple):
+    """One call of pytest."""
+
+    name: str
+    marks: str
+    """The expression of marks that selects its tests."""
+    place: str
+    """The folder with all its tests; "" for all folders."""
+    in_parallel: bool
+
+
+MAIN = PytestCall("pytest", "not browser and not services", "", True)
+QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
+# Playwright keeps an event loop running in a process with browser tests, where others start theirs.
+BROWSER = PytestCall("pytest: browser", "browser and not services", "tests/browser", True)
+SERVICES = PytestCall("pytest: services", "services", "tests/promises", False)
+
+CALLS = {"": [MAIN, BROWSER, SERVICES], "--quick": [QUICK], "--services": [SERVICES]}
+"""Maps a part, which is an option of `dev.py test`, to its calls of pytest in order."""
+
+NO_TESTS = 5
+"""The exit status of pytest if it found no test."""
+
+
+class Steps:
+    """The steps of a run, their results, and the environment variables of their commands."""
+
+    def __init__(self) -> None:
+        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        self._results: list[tuple[str, bool, float]] = []
+        """Name, whether the step passed, and seconds."""
+        self._started = time.monotonic()
+
+    def extend_path(self, folder: Path) -> None:
+        """Makes commands find the programs in a folder first."""
+        path = self.environment.get("PATH", os.defpath)
+        self.environment["PATH"] = os.pathsep.join([str(folder), path])
+
+    def run(self, name: str, command: Sequence[str], *, passing: Sequence[int] = (0,)) -> int:
+        """Runs a command as a step, which passes with a status in `passing`; returns the status."""
+        print(f"\n--- {name}", flush=True)
+        status = subprocess.run(command, cwd=ROOT, env=self.environment, check=False).returncode
+        self.add(name, status in passing)
+        return status
+
+    def add(self, name: str, passed: bool) -> None:
+        """Adds the result of a step that began when the previous one ended."""
+        now = time.monotonic()
+        self._results.append((name, passed, now - self._started))
+        self._started = now
+
+    def summary(self) -> int:
+        """Prints all results; returns 1 if a step failed."""
+        print()
+        for name, passed, seconds in self._results:
+            print(f"{'passed' if passed else 'FAILED'}  {seconds:6.1f} s  {name}")
+        failed = [name for name, passed, _ in self._results if not passed]
+        num_steps = len(self._results)
+        print(f"{len(failed)} of {num_steps} steps failed" if failed else "everything passed")
+        return 1 if failed else 0
+
+
+def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[str]) -> int:
+    """Runs the checks of a part; prints the slowest tests and what failed; returns 1 if any did."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    steps.extend_path(python.parent)
+    find_programs(steps, python, CALLS[part])
+    if part != "--services":
+        run_linters(steps, python)
+    seconds_by_test = run_pytest(steps, python, CALLS[part], pytest_arguments)
+
+    print()
+    slowest = sorted(seconds_by_test.items(), key=lambda pair: -pair[1])[:NUM_SLOWEST]
+    for name, seconds in slowest:
+        print(f"{seconds:14.1f} s  {name}")
+    for folder in sorted(RESULTS.glob("*")):
+        print(f"pages and logs of a failed test: {folder}")
+    return steps.summary()
+
+
+def find_programs(steps: Steps, python: Path, calls: Sequence[PytestCall]) -> None:
+    """Finds or installs the browser and the services that these calls need.
+
+    Tests are skipped without them. If CI=true, this is a failure.
+    """
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    if BROWSER in calls:
+        chromium = machine.find_chromium(python)
+        if chromium is not None:
+            steps.environment["TBCORE_CHROMIUM"] = chromium
+        else:
+            machine.log("NO BROWSER: failed to find or fetch a Chromium; NO BROWSER TEST RUNS")
+        steps.add("chromium", chromium is not None or not in_ci)
+    if SERVICES in calls:
+        missing = machine.install_services()
+        for name in missing:
+            machine.log(f"NO {name}: failed to find or install it; NO TEST WITH {name} RUNS")
+        steps.add("services", not missing or not in_ci)
+
+
+def run_linters(steps: Steps, python: Path) -> None:
+    """Runs the linters, the type checkers, and the front-end tests that need no browser."""
+    node = machine.node_command(python)
+    steps.extend_path(Path(node).parent)
+    steps.run("ruff check", [str(python), "-m", "ruff", "check", "."])
+    steps.run("ruff format", [str(python), "-m", "ruff", "format", "--check", "."])
+    steps.run("mypy", [str(python), "-m", "mypy"])
+    npm_ci = [*machine.npm_command(node), "ci", "--ignore-scripts"]
+    if has_node_modules() or steps.run("npm ci", npm_ci) == 0:
+        NODE_STAMP.write_text(node_fingerprint(), encoding="utf-8")
+        steps.run("tsc", [node, "node_modules/typescript/bin/tsc", "--project", "tsconfig.json"])
+        # Without arguments, node would search for tests in all folders.
+        tests = front_end_tests()
+        if tests:
+            steps.run("node --test", [node, "--test", *tests])
+
+
+def front_end_tests() -> list[str]:
+    """The test modules that run in Node, without a browser."""
+    tests = [*ROOT.glob("tests/web/*.test.mjs"), *ROOT.glob("plugins/*/tests/web/*.test.mjs")]
+    return [str(path.relative_to(ROOT)) for path in sorted(tests)]
+
+
+def has_node_modules() -> bool:
+    """Whether node_modules was installed from the present lock file."""
+    try:
+        return NODE_STAMP.read_text(encoding="utf-8") == node_fingerprint()
+    except OSError:
+        return False
+
+
+def node_fingerprint() -> str:
+    """A hash of the lock file."""
+    return hashlib.sha256((ROOT / "package-lock.json").read_bytes()).hexdigest()
+
+
+def run_pytest(
+    steps: Steps, python: Path, calls: Sequence[PytestCall], arguments: Sequence[str]
+) -> dict[str, float]:
+    """Runs pytest, one call after the other; returns the seconds that each test took.
+
+    With arguments, a call may have no tests; if none has any, a step fails.
+    """
+    # A worker that has run all its tests takes some of another's, so all are busy to the end.
+    parallel = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
+    passing = (0, NO_TESTS) if arguments else (0,)
+    statuses = set()
+    seconds_by_test: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        for call in calls:
+            command = [str(python), "-m", "pytest", "-m", call.marks]
+            command += parallel if call.in_parallel else []
+            command += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
+            command += arguments or ([call.place] if call.place else [])
+            statuses.add(steps.run(call.name, command, passing=passing))
+            if report.exists():
+                seconds_by_test.update(read_seconds(report))
+                report.unlink()
+    if statuses == {NO_TESTS}:
+        machine.log("pytest found no test for its arguments")
+        steps.add("some tests", False)
+    return seconds_by_test
+
+
+def read_seconds(report: Path) -> dict[str, float]:
+    """Maps each test in a report of pytest to the seconds that it took, with its fixtures."""
+    cases = ElementTree.parse(report).getroot().iter("testcase")
+    return {f"{case.get('file')}::{case.get('name')}": float(case.get("time", 0)) for case in cases}
