@@ -33,6 +33,9 @@ SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
 NOT_PLUGINS = re.compile(r"[._].*|test_.*|conftest\.py|setup\.py")
 """Names of files and folders that are never taken for plugins."""
 
+_imported_files: set[str] = set()
+"""Paths of all files from which plugins in folders have been imported."""
+
 
 class Source(NamedTuple):
     """Where a plugin comes from, and how it is loaded."""
@@ -224,13 +227,18 @@ def _load_entry_point(name: str, folder: Path, value: str) -> object:
 def _import_from(name: str, file: Path) -> ModuleType:
     """Imports a module from a file, or a package from its `__init__.py`.
 
-    Does not change Python's path. Raises PluginError if another module has the name.
+    It takes the place of the module of an installed plugin. Does not change Python's path. Raises
+    PluginError if any other module has the name.
     """
     file = file.absolute()
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(file):
         return loaded
     _refuse_taken_name(name, loaded, file)
+    # Another plugin may have imported the module of the installed plugin already.
+    for other in [other for other in list(sys.modules) if f"{other}.".startswith(f"{name}.")]:
+        del sys.modules[other]
+    _imported_files.add(str(file))
     folders = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
@@ -250,10 +258,14 @@ def _refuse_taken_name(name: str, loaded: ModuleType | None, file: Path) -> None
 
     `loaded` is the module of this name that is already imported, if any.
     """
-    taken_by = (getattr(loaded, "__file__", None) or name) if loaded else None
-    if taken_by is None and name in sys.stdlib_module_names:
+    is_installed_plugin = any(source.module.split(".")[0] == name for source in installed())
+    loaded_from = (getattr(loaded, "__file__", None) or name) if loaded else None
+    taken_by = None
+    if loaded_from and (loaded_from in _imported_files or not is_installed_plugin):
+        taken_by = loaded_from
+    elif name in sys.stdlib_module_names:
         taken_by = "a module of Python itself"
-    if taken_by is None and all(source.module.split(".")[0] != name for source in installed()):
+    elif not is_installed_plugin:
         spec = importlib.util.find_spec(name)
         # The file itself is on Python's path if Python was started in its folder.
         taken_by = (spec.origin or name) if spec and spec.origin != str(file) else None

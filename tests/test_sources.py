@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tbcore import sources as sources_module
 from tbcore.plugins import LoadedPlugin, load_plugins
-from tbcore.sources import in_folder
+from tbcore.sources import Source, in_folder
 from tbcore.testing import make_client, write_run
 
 PLUGIN = """
@@ -183,6 +184,47 @@ def test_a_folder_takes_precedence_over_installed_plugins(tmp_path: Path) -> Non
     assert other.disabled_by == (
         f"replaced by {folder}/{installed[0]}.py, which has the same name and is in --plugins_dir"
     )
+
+
+@pytest.mark.parametrize("user", ["aaa", "zzz"])
+def test_a_package_replaces_an_installed_plugin_that_is_imported_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    """Whether the plugin that imports it is loaded before or after the package."""
+    site = write(
+        tmp_path / "site",
+        {
+            "tbcore_mine/__init__.py": PLUGIN.replace("Mine", "Installed"),
+            "tbcore_mine-1.0.dist-info/METADATA": "Name: tbcore-mine\nVersion: 1.0\n",
+            "tbcore_mine-1.0.dist-info/entry_points.txt": "[tbcore.plugins]\nmine = tbcore_mine\n",
+        },
+    )
+    monkeypatch.syspath_prepend(site)
+    importing = f"import tbcore_mine\n{PLUGIN}"
+    folder = write(tmp_path, {"tbcore_mine/__init__.py": PLUGIN, f"{user}.py": importing})
+
+    plugins = load(folder)
+
+    assert {name: (p.title, p.error) for name, p in plugins.items()} == {
+        "mine": ("Mine", None), user: ("Mine", None),
+    }  # fmt: skip
+
+
+def test_two_packages_of_the_same_name_in_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second does not take the place of the first, even if an installed plugin has the name."""
+    source = Source("mine", "tbcore-mine 1.0", lambda: None, "tbcore_mine")
+    monkeypatch.setattr(sources_module, "installed", lambda: [source])
+    for folder, name in (("a", "mine"), ("b", "other")):
+        project = PROJECT.replace('mine = "tbcore_mine"', f'{name} = "tbcore_mine"')
+        write(tmp_path / folder, {"pyproject.toml": project, "tbcore_mine/__init__.py": PLUGIN})
+
+    plugins = load(tmp_path)
+
+    assert plugins["mine"].error is None
+    taken_by = tmp_path / "a" / "tbcore_mine" / "__init__.py"
+    assert f"has the name of {taken_by}" in str(plugins["other"].error)
 
 
 def test_plugins_dir_on_the_command_line(tmp_path: Path) -> None:
