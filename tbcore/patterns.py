@@ -3,13 +3,18 @@
     matcher = Matcher()
     is_match = matcher.search(required(request, "pattern"), tags)  # array([True, False, ...])
 
-The syntax is RE2's: Python's without lookaround and backreferences. A match takes time linear in
-the length of the text, and does not block other threads. An expression that would still take too
-long raises an error.
+The syntax is what RE2, Python and browsers understand alike, without lookaround, backreferences and
+named groups. Digits, letters and spaces are those of ASCII, and `(?i)` at the start ignores case.
+tbcore/web/lib/ui/expression-syntax.js is the same for the page, and tests/expressions.json has what
+both must do.
+
+A match takes time linear in the length of the text, and does not block other threads. An expression
+that would still take too long raises an error.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,6 +40,8 @@ MAX_PATTERN_BYTES = 1 << 20
 MAX_WORK = 30_000_000
 """Maximum product of the compiled expression's instructions and one text's bytes. RE2's slowest
 algorithm executes each instruction about once per byte, in some 15 ns."""
+MAX_REPETITIONS = 1000
+"""Maximum number of repetitions; those of nested groups are multiplied. RE2 has the same limit."""
 CPU_LIMIT_SECONDS = 0.5
 """Maximum CPU time of one request, for all its expressions and texts together."""
 
@@ -99,6 +106,10 @@ def _compiled(pattern: str) -> re2._Regexp:
         raise InvalidPatternError(
             pattern, f"expected at most {MAX_PATTERN_CHARACTERS} characters, got {len(pattern)}"
         )
+    try:
+        _check(pattern)
+    except ValueError as error:
+        raise InvalidPatternError(pattern, str(error)) from None
     options = re2.Options()
     options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
@@ -106,9 +117,102 @@ def _compiled(pattern: str) -> re2._Regexp:
         # As bytes: for a str, re2 would convert byte positions in every text to characters.
         return re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
     except re2.error as error:
-        [reason] = error.args
-        raise InvalidPatternError(pattern, reason.decode(errors="replace")[:200]) from None
+        is_range = error.args[0].startswith(b"invalid character class range")
+        reason = "range out of order in []" if is_range else "too large"
+        raise InvalidPatternError(pattern, reason) from None
 
 
 def _shown(pattern: str) -> str:
     return repr(pattern if len(pattern) <= 100 else f"{pattern[:100]}...")
+
+
+# The syntax --------------------------------------------------------------------------------------
+
+_CHAR = r"(?:\\x[\dA-Fa-f]{2}|\\[nrtfv]|\\[^\w\x80-\U0010ffff]|[^\\[\]])"
+"""A character, as itself or with a backslash."""
+_TOKEN = re.compile(
+    r"(?P<repeat>(?:[*+?]|\{(?P<min>\d+)(?:,(?P<max>\d*))?\})\??)|(?P<open>\((?!\?)|\(\?:)"
+    r"|(?P<close>\))|(?P<bar>\|)|(?P<edge>[$^]|\\[Bb])|(?P<list>\[\^?-?)|\.|\\[DSWdsw]"
+    rf"|(?!\(|\{{,\d*\}})(?:{_CHAR}|\])",
+    re.DOTALL | re.ASCII,
+)
+"""What an expression consists of."""
+_MEMBER = re.compile(
+    rf"\\[DSWdsw]|(?!-){_CHAR}(?:-(?!-){_CHAR})?|-(?=\])|(?P<end>\])", re.DOTALL | re.ASCII
+)
+"""What the brackets of a list contain."""
+_FAULTS = [
+    (re.compile(r"\(\?[=!]"), "lookahead is not supported"),
+    (re.compile(r"\(\?<[=!]"), "lookbehind is not supported"),
+    (re.compile(r"\(\?P?<"), "named groups are not supported"),
+    (re.compile(r"\(\?"), "(? is supported only in (?: and, at the start, in (?i)"),
+    (re.compile(r"\\\Z"), "\\ at the end"),
+    (re.compile(r"\\[1-9gk]"), "backreferences are not supported"),
+    (re.compile(r"\\.", re.DOTALL), "$& is not supported"),
+    (re.compile(r"\{"), "a number must follow {"),
+    (re.compile(r"\["), "write \\[ for [ inside of []"),
+    (re.compile(r"-"), "write \\- for - inside of []"),
+]
+"""What is not supported, and the errors."""
+
+
+def _check(pattern: str) -> None:
+    """Raises ValueError if an expression's syntax is not supported."""
+    # For each open group, the most repetitions of anything before it in the surrounding group.
+    outer: list[float] = []
+    most = 1.0  # the most repetitions of anything in the current group
+    last = 0.0  # the same for what a following `*` would repeat; 0 if there is nothing to repeat
+    at = 4 if pattern.startswith("(?i)") else 0
+    while at < len(pattern):
+        token = _read(_TOKEN, pattern, at)
+        at = token.end()
+        match token.lastgroup:
+            case "repeat":
+                if not last:
+                    raise ValueError(f"nothing to repeat before {token[0][0]}")
+                if token["max"] and float(token["max"]) < float(token["min"]):
+                    raise ValueError("numbers out of order in {}")
+                most = max(most, last * float(token["max"] or token["min"] or 1))
+                if most > MAX_REPETITIONS:
+                    raise ValueError(f"more than {MAX_REPETITIONS} repetitions")
+                last = 0
+            case "open":
+                outer.append(most)
+                most, last = 1, 0
+            case "close":
+                if not outer:
+                    raise ValueError("unmatched )")
+                most, last = max(outer.pop(), most), most
+            case "bar" | "edge":
+                last = 0
+            case "list":
+                at = _check_list(pattern, at)
+                last = 1
+            case _:
+                last = 1
+    if outer:
+        raise ValueError("unclosed (")
+
+
+def _check_list(pattern: str, at: int) -> int:
+    """The end of a list in brackets, whose `[`, `[^`, `[-` or `[^-` ends at `at`."""
+    is_empty = pattern[at - 1] != "-"
+    while at < len(pattern):
+        member = _read(_MEMBER, pattern, at)
+        at = member.end()
+        if member.lastgroup != "end":
+            is_empty = False
+        elif is_empty:
+            raise ValueError("nothing in []")
+        else:
+            return at
+    raise ValueError("unclosed [")
+
+
+def _read(expected: re.Pattern[str], pattern: str, at: int) -> re.Match[str]:
+    if found := expected.match(pattern, at):
+        return found
+    for fault, message in _FAULTS:
+        if found := fault.match(pattern, at):
+            raise ValueError(message.replace("$&", found[0]))
+    raise ValueError(f"{pattern[at]} is not supported")

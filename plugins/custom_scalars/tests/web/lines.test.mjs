@@ -57,8 +57,8 @@ test("a margin is a band, and its tooltip names the three tags", () => {
 test("notes name what a chart does not show", () => {
   const multiline = { title: "", multiline: { tag: ["(", "x"] } };
   const lines = [{ run: "a", tag: "x" }];
-  assert.deepEqual(notesOf(multiline, { header: { lines, num_lines: 9, invalid: { "(": "missing )" } }, tables: [] }), [
-    "“(” is not a valid regular expression: missing )",
+  assert.deepEqual(notesOf(multiline, { header: { lines, num_lines: 9, invalid: { "(": "unclosed (" } }, tables: [] }), [
+    "“(” is not a valid regular expression: unclosed (",
     "only the first 1 of 9 lines are shown",
   ]);
   assert.deepEqual(notesOf({ title: "", multiline: { tag: ["x"] } }, { header: { lines: [], num_lines: 0 }, tables: [] }), ["no tag of the selected runs matches “x”"]);
