@@ -250,7 +250,7 @@ class SeriesTests(RouteTests):
 
     def test_long_series_are_sampled(self, tbcore_logdir: Path, new_client: MakeClient) -> None:
         """With the last step, and at the same steps for related tags. The number is an option."""
-        count = 2 * self.samples + 1
+        count = self.samples * 6 // 5 + 4
         for run, as_tensors in (("a", False), ("b", True)):
             tags = dict.fromkeys("xy", range(count))
             self.log(tbcore_logdir, run, tags, as_tensors=as_tensors)
