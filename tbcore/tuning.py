@@ -21,8 +21,8 @@ class Tuning:
     # follow the round are decoded together as one block.
 
     piece_bytes: int = 1 << 22
-    """Size of a piece, until pieces become larger: see `min_scalar_rows_to_grow`. A record longer
-    than a piece is never in memory as a whole."""
+    """Size of a piece, at most 4 MiB, until pieces become larger: see `min_scalar_rows_to_grow`. A
+    record longer than a piece is never in memory as a whole."""
     probe_records: int = 1 << 10
     """Number of records whose lengths are examined at the start of a round. If all of these records
     are short, a faster loop finds the remaining records of the round."""
@@ -87,8 +87,8 @@ class Tuning:
     """Maximum number of rows in all cached table layouts. A row takes 16 bytes there, and a column
     about 200."""
     max_template_values: int = 1 << 16
-    """Maximum number of values in all cached file templates. A value takes 130 to 190 bytes
-    there."""
+    """Maximum number of values in all cached file templates. A value takes 130 to 190 bytes there.
+    A template with more values is not cached."""
 
     # Loading runs ---------------------------------------------------------------------------------
 
@@ -141,6 +141,11 @@ class Tuning:
     reload_delay_seconds: float = 0.1
     """A plugin is reloaded when its files have been unchanged for this long: editors write a file
     in several steps."""
+
+    def __post_init__(self) -> None:
+        # Pieces grow to four times this size, and `record_bounds` reads three bytes of each length.
+        if self.piece_bytes > 1 << 22:
+            raise ValueError(f"piece_bytes must be at most {1 << 22}, got {self.piece_bytes}")
 
 
 DEFAULT = Tuning()

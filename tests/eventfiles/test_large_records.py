@@ -16,7 +16,7 @@ from tbcore.eventfiles import large_records, tail
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.framing import Damage
+from tbcore.eventfiles.framing import FRAMING_BYTES, Damage, find_frames
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileReader, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
@@ -74,6 +74,18 @@ def rows_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader
 def without_metadata(rows: list[Any]) -> list[Any]:
     """The rows, sorted, without metadata: which column has it depends on where batches end."""
     return sorted(((r[0][:2], *r[1:]) if isinstance(r[0], tuple) else r for r in rows), key=repr)
+
+
+def test_a_piece_may_not_be_too_long_for_the_lengths_in_it() -> None:
+    """A record that fills the largest piece is found; longer pieces are refused."""
+    largest = 4 * Tuning(piece_bytes=1 << 22).piece_bytes
+    record = record_bytes(bytes(largest - FRAMING_BYTES))
+
+    assert find_frames(bytearray(record), 0, largest, 10).lengths.tolist() == [
+        largest - FRAMING_BYTES
+    ]
+    with pytest.raises(ValueError, match="piece_bytes must be at most 4194304, got 4194305"):
+        Tuning(piece_bytes=(1 << 22) + 1)
 
 
 @pytest.mark.parametrize("piece_bytes", [16, 1000, 5000])
