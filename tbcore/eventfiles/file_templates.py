@@ -348,7 +348,7 @@ class FileTemplateCache:
             if shorter is None and key not in self._seen:
                 continue
             budget = _INITIAL_LEARNING_BUDGET + self._num_matches // _MATCHES_PER_ATTEMPT
-            if self._num_attempts > budget:  # 2
+            if self._num_attempts >= budget:  # 2
                 break
             self._num_attempts += 1
             sequence = _learn_sequence(buffer, start, end, layout_cache, shorter)
@@ -391,8 +391,11 @@ class FileTemplateCache:
         return None
 
     def _add(self, key: _Key, template: FileTemplate | None) -> None:
-        """Adds a template to the cache; clears the cache first if it is full."""
-        num_values = sum(known.num_values for known in self._templates.values() if known)
+        """Adds a template to the cache; clears the cache first if the template does not fit."""
+        num_values = template.num_values if template else 0
+        if num_values > self._max_values:
+            return
+        num_values += sum(known.num_values for known in self._templates.values() if known)
         if len(self._templates) >= _MAX_TEMPLATES or num_values > self._max_values:
             self._templates.clear()
         self._templates[key] = template
