@@ -7,6 +7,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 V = TypeVar("V")
 
@@ -22,8 +23,9 @@ class Cache(Generic[V]):
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
         self._num_bytes = 0
         self._lock = threading.Lock()
-        self._key_locks: dict[Hashable, threading.Lock] = {}
-        """Maps each key whose value is being made to the lock that other threads wait for."""
+        self._key_locks = WeakValueDictionary[Hashable, threading.Lock]()
+        """Maps each key whose value is being made to a lock, which exists while a thread holds it
+        or waits for it."""
 
     def get(self, key: Hashable, make: Callable[[], V], size: Callable[[V], int]) -> V:
         """The value for this key, made by `make()` if it is not in the cache.
@@ -42,12 +44,8 @@ class Cache(Generic[V]):
                 found = self._find(key)
             if found is not None:
                 return found
-            try:
-                value = make()
-                self.put(key, value, size(value))
-            finally:
-                with self._lock:
-                    self._key_locks.pop(key, None)
+            value = make()
+            self.put(key, value, size(value))
         return value
 
     def peek(self, key: Hashable) -> V | None:

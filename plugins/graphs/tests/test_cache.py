@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from common_fixtures import until
 
 from tbcore_graphs.cache import Cache, TextCache
 
@@ -57,6 +60,30 @@ def test_an_error_propagates_and_nothing_is_cached() -> None:
         cache.get("key", lambda: 1 // 0, lambda _: 1)
     assert cache.peek("key") is None
     assert cache.get("key", lambda: 3, lambda _: 1) == 3
+
+
+def test_after_an_error_a_waiting_thread_makes_the_value_alone() -> None:
+    """A thread that comes later waits for the same lock, which is forgotten in the end."""
+    cache: Cache[bool] = Cache(10)
+
+    def is_locked() -> bool:
+        return cache._key_locks["key"].locked()
+
+    def fail() -> bool:
+        key_lock = cache._key_locks["key"]
+        num_references = sys.getrefcount(key_lock)
+        waiting.append(pool.submit(cache.get, "key", is_locked, lambda _: 1))
+        until(lambda: sys.getrefcount(key_lock) > num_references)
+        raise ZeroDivisionError
+
+    waiting: list[Future[bool]] = []
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(ZeroDivisionError):
+            cache.get("key", fail, lambda _: 1)
+        assert waiting[0].result() is True
+
+    gc.collect()
+    assert not cache._key_locks
 
 
 def test_a_text_is_cached_after_its_last_chunk() -> None:
