@@ -110,8 +110,8 @@ class HelperProcess:
             readers: list[RunReader | None] | None = _receive(
                 self._connection, self._shared_objects
             )
-        except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
-            raise HelperError(str(error)) from None
+        except Exception as error:  # Unpickling may raise almost anything.
+            raise HelperError(repr(error)) from None
         if readers is None:
             raise HelperError("the helper process ended")
         return readers

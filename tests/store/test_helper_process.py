@@ -8,10 +8,12 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ import pytest
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
 from tbcore.store import loader as loader_module
-from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
+from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles, _send
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import Series
@@ -458,6 +460,28 @@ def test_a_dead_helper_raises_an_error(helper: HelperProcess) -> None:
     assert helper.has_result(60)
     with pytest.raises(HelperError):
         helper.receive_result()
+
+
+@pytest.mark.parametrize("fault", ["module", "name", "shared object"])
+def test_a_message_that_cannot_be_unpickled_raises_an_error(
+    helper: HelperProcess, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """The loader then reads the runs itself."""
+    module = ModuleType("some_module")
+    module.__dict__["Gone"] = type("Gone", (), {"__module__": "some_module"})
+    monkeypatch.setitem(sys.modules, "some_module", module)
+    helper._connection.close()
+    helper._connection, sender = socket.socketpair()
+    decoder = Decoder()
+    with sender:
+        message = decoder if fault == "shared object" else module.Gone()
+        _send(sender, message, {"other decoder": decoder})
+        if fault == "module":
+            monkeypatch.delitem(sys.modules, "some_module")
+        elif fault == "name":
+            del module.Gone
+        with pytest.raises(HelperError):
+            helper.receive_result()
 
 
 def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess) -> None:
