@@ -11,6 +11,7 @@ other tag, such as a tokenizer's `<unk>`, is shown as text.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape, unescape
@@ -99,6 +100,8 @@ class _Open(NamedTuple):
     is_html: bool
     """Whether it was written as an HTML tag, whose end tag may be missing or misplaced."""
     children: Nodes
+    num_dropped: Counter[str]
+    """Maps a tag to the number of open HTML elements inside this one that were too deep."""
 
 
 class _Tree:
@@ -111,7 +114,7 @@ class _Tree:
         self.nodes: Nodes = []
         self.num_left = num_left
         """How many more nodes may be added; negative if there were too many."""
-        self._open = [_Open("", False, self.nodes)]
+        self._open = [_Open("", False, self.nodes, Counter())]
         """The open elements, outermost first."""
 
     def text(self, text: str) -> None:
@@ -131,11 +134,15 @@ class _Tree:
             self._append([tag, attributes, inside])
             children = inside
         elif is_html:
+            self._open[-1].num_dropped[tag] += 1
             return
-        self._open.append(_Open(tag, is_html, children))
+        self._open.append(_Open(tag, is_html, children, Counter()))
 
     def end(self, tag: str, *, is_html: bool = False) -> None:
         """Closes the innermost open element with this tag, and all elements inside it."""
+        if is_html and self._open[-1].num_dropped[tag]:
+            self._open[-1].num_dropped[tag] -= 1
+            return
         # An end tag from markdown closes all HTML elements inside its own. An HTML end tag is
         # ignored if it would have to close an element from markdown.
         i = len(self._open) - 1

@@ -135,6 +135,14 @@ def test_the_depth_of_the_tree_is_limited(source: str) -> None:
     assert 0 < depth.max() < 200
 
 
+def test_the_end_tag_of_a_dropped_element_closes_no_other() -> None:
+    """An element around the dropped one may have the same tag."""
+    deep = "<i>" * 37
+    source = f"<b>a{deep}<b><u>b</b>c</u>d</b>e"
+
+    assert html(source) == f"<p><b>a{deep}bcd{'</i>' * 37}</b>e</p>"
+
+
 def test_texts_that_are_too_long_are_not_parsed() -> None:
     """A long text, several that are too long together, a table with more cells than characters."""
     assert to_nodes(["a. " * (MAX_LENGTH // 3 + 1)]) is None
