@@ -26,9 +26,6 @@ const STILL_ABOVE = new Map([
   ["tbcore/web/shell/runs/panel.js", 408],
   ["tbcore/web/shell/state/state.js createState", 321],
   ["plugins/histograms/tbcore_histograms/static/ridge-chart.js", 567],
-  ["plugins/hparams/tbcore_hparams/static/parallel.js ParallelPlot", 126],
-  ["plugins/hparams/tbcore_hparams/static/scatter.js ScatterPlot", 127],
-  ["plugins/hparams/tbcore_hparams/static/tab.js useTab", 226],
   ["plugins/scalars/tbcore_scalars/static/chart-card.js ChartCard", 351],
   ["plugins/scalars/tbcore_scalars/static/index.js Dashboard", 125],
 ]);

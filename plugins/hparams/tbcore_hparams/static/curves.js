@@ -4,7 +4,6 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { LineChart } from "tbcore/chart.js";
 import { formatStep, toNumber } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
@@ -50,10 +49,11 @@ function queryFor({ name }, { metric }) {
  */
 export function MetricChart({ tab, metric, members }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const chart = useRef(/** @type {LineChart | null} */ (null));
+  const chart = useRef(/** @type {import("tbcore/chart.js").LineChart | null} */ (null));
   const title = metric.title ?? metric.label;
   const isNear = useNear(box);
-  const [curves, setCurves] = useState(/** @type {readonly (Curve | null)[] | null} */ (null));
+  const [loaded, setLoaded] = useState(/** @type {{ curves: readonly (Curve | null)[], LineChart: typeof import("tbcore/chart.js").LineChart } | null} */ (null));
+  const curves = loaded?.curves;
   const [error, setError] = useState("");
   const generations = members.map(({ session }) => tab.answers.generations.of(queryFor(session, metric).run)).join("\n");
   const sessionNames = members.map(({ session }) => session.name).join("\n");
@@ -61,9 +61,10 @@ export function MetricChart({ tab, metric, members }) {
   const fetchCurves = async (/** @type {AbortSignal} */ signal) => {
     try {
       const loading = members.map(({ session }) => (tab.hasMetric(metric, session) ? tab.answers.load(queryFor(session, metric), signal) : null));
-      const loaded = await Promise.all(loading);
+      // Line charts are loaded with the first curves.
+      const [{ LineChart }, ...curves] = await Promise.all([import("tbcore/chart.js"), ...loading]);
       if (signal.aborted) return;
-      setCurves(loaded);
+      setLoaded({ curves, LineChart });
       setError("");
     } catch (failure) {
       if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
@@ -77,8 +78,8 @@ export function MetricChart({ tab, metric, members }) {
   );
   const isCurve = lines.some(({ step }) => step.length > 1);
   useLayoutEffect(() => {
-    if (!isCurve || !box.current) return undefined;
-    chart.current = new LineChart(box.current, { label: title });
+    if (!loaded || !isCurve || !box.current) return undefined;
+    chart.current = new loaded.LineChart(box.current, { label: title });
     return () => {
       chart.current?.destroy();
       chart.current = null;

@@ -8,11 +8,10 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { Answers } from "tbcore/requests.js";
-import { Compare } from "./compare.js";
+import { Lazy } from "tbcore/ui.js";
 import { readCurve } from "./curves.js";
 import { NoRows, NoSessions } from "./empty-states.js";
 import { ParallelPlot } from "./parallel.js";
-import { ScatterPlot } from "./scatter.js";
 import { SweepSource } from "./sweep-source.js";
 import { useTab } from "./tab.js";
 import { StatusLine, Toolbar } from "./toolbar.js";
@@ -84,10 +83,10 @@ function Dashboard({ host, source, sweep, answers }) {
     ${hasPlots &&
     html`<div class="plots">
       ${view.panels.has("parallel") && html`<${ParallelPlot} tab=${tab} />`}
-      ${view.panels.has("scatter") && html`<${ScatterPlot} tab=${tab} />`}
+      ${view.panels.has("scatter") && html`<${Lazy} load=${() => import("./scatter.js")} of="ScatterPlot" tab=${tab} />`}
     </div>`}
     ${hasTable && html`<${TrialsTable} tab=${tab} />`}
     ${rows.length === 0 && !hasTable && html`<${NoRows} tab=${tab} />`}
-    ${isCompared && html`<${Compare} tab=${tab} onClose=${() => tab.set("compare", null)} />`}
+    ${isCompared && html`<${Lazy} load=${() => import("./compare.js")} of="Compare" tab=${tab} onClose=${() => tab.set("compare", null)} />`}
   </div>`;
 }

@@ -10,8 +10,8 @@ import { AxisSettings } from "./axis-settings.js";
 import { allowDrop, onDropped, startDrag } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
-import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
-import { useRowTooltip } from "./row-tooltip.js";
+import { contextOf, followDrag, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { useRowHover } from "./row-hover.js";
 import { makeScale } from "./scales.js";
 import { moveKey } from "./sorting.js";
 
@@ -37,7 +37,6 @@ export function ParallelPlot({ tab }) {
   const lines = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const highlights = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const { width, height } = useSize(box);
-  const tooltip = useRowTooltip(box, tab);
 
   const layout = JSON.stringify(axes.map((column) => [column.key, view.isLog(column)]));
   const scales = useMemo(() => axes.map((column) => makeScale(column, view.isLog(column))), [sweep, layout]);
@@ -86,17 +85,7 @@ export function ParallelPlot({ tab }) {
     const { left, top } = /** @type {HTMLElement} */ (box.current).getBoundingClientRect();
     return hitRow(geometry, positions, rows, event.clientX - left, event.clientY - top);
   };
-  /** @param {PointerEvent} event */
-  const onPointerMove = (event) => {
-    const row = event.buttons === 0 ? rowAt(event) : null;
-    tab.hover(row);
-    if (row === null) tooltip.hide();
-    else tooltip.show(row, axes, event);
-  };
-  const onPointerLeave = () => {
-    tab.hover(null);
-    tooltip.hide();
-  };
+  const { onPointerMove, onPointerLeave } = useRowHover(box, tab, axes, rowAt);
   /** @param {MouseEvent} event */
   const onClick = (event) => {
     const row = rowAt(/** @type {PointerEvent} */ (event));
@@ -188,14 +177,12 @@ function Brush({ geometry, x, scale, filter, onFilter }) {
   /** @param {PointerEvent} event */
   const onPointerDown = (event) => {
     if (event.button !== 0) return;
-    const strip = /** @type {HTMLElement} */ (event.currentTarget);
-    const { top } = strip.getBoundingClientRect();
+    const { top } = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
     const shareOf = (/** @type {PointerEvent} */ moved) => shareAt(geometry, moved.clientY - top);
     const start = shareOf(event);
     const isInside = span !== null && start > span[0] && start < span[1] && span[1] - span[0] < 1;
     let hasMoved = false;
     latest.isHandled = filter !== null; // without a filter, a click selects the row under the pointer
-    strip.setPointerCapture(event.pointerId);
     /** @param {PointerEvent} moved */
     const onMove = (moved) => {
       if (!hasMoved && Math.abs(moved.clientY - event.clientY) < CLICK_TOLERANCE_PX) return;
@@ -206,12 +193,9 @@ function Brush({ geometry, x, scale, filter, onFilter }) {
         scheduleFilter(scale.filterBetween(span[0] + shift, span[1] + shift));
       } else scheduleFilter(scale.filterBetween(start, shareOf(moved)));
     };
-    const onEnd = () => {
-      strip.removeEventListener("pointermove", onMove);
+    followDrag(event, onMove, () => {
       if (!hasMoved && filter) onFilter(null);
-    };
-    strip.addEventListener("pointermove", onMove);
-    strip.addEventListener("lostpointercapture", onEnd, { once: true });
+    });
   };
   return html`<div class="brush" style=${{ left: `${x}px` }} onPointerDown=${onPointerDown} onClick=${(/** @type {Event} */ event) => latest.isHandled && event.stopPropagation()}>
     ${span && html`<i style=${{ top: `${yOf(geometry, span[1]) - 2}px`, height: `${yOf(geometry, span[0]) - yOf(geometry, span[1]) + 4}px` }}></i>`}

@@ -1,6 +1,6 @@
 /**
- * Shared by both plots: canvases at the resolution of the screen, their size, and the colours of
- * the theme.
+ * Shared by both plots: canvases at the resolution of the screen, their size, the colours of the
+ * theme, and drags.
  */
 
 import { useLayoutEffect, useState } from "preact/hooks";
@@ -79,4 +79,24 @@ export function readColors(element) {
   /** @param {string} name */
   const read = (name) => style.getPropertyValue(`--tb-${name}`).trim();
   return { text: read("ink-2"), line: read("ink-3"), faint: read("line"), plain: read("ink-3"), ink: read("ink"), surface: read("surface") };
+}
+
+/**
+ * Calls back while the pressed pointer moves, and when it is released.
+ * @param {PointerEvent} event  of the press
+ * @param {(moved: PointerEvent) => void} onMove
+ * @param {() => void} onEnd
+ */
+export function followDrag({ currentTarget, pointerId }, onMove, onEnd) {
+  const element = /** @type {HTMLElement} */ (currentTarget);
+  element.setPointerCapture(pointerId);
+  element.addEventListener("pointermove", onMove);
+  element.addEventListener(
+    "lostpointercapture",
+    () => {
+      element.removeEventListener("pointermove", onMove);
+      onEnd();
+    },
+    { once: true },
+  );
 }

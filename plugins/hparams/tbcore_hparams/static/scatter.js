@@ -6,12 +6,16 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { LogSwitch } from "./axis-settings.js";
-import { contextOf, readColors, renderPNG, useSize } from "./plot-canvas.js";
-import { useRowTooltip } from "./row-tooltip.js";
+import { contextOf, followDrag, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { useRowHover } from "./row-hover.js";
 import { canBeLog, makeScale } from "./scales.js";
 import { dot, frameOf, hitDot, paintScatter, paintTitles, positionsOf, withoutPadding } from "./scatter-paint.js";
 
-/** @typedef {import("./types.js").Column} Column */
+/**
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").ColumnFilter} ColumnFilter
+ * @typedef {{ left: number, top: number, right: number, bottom: number }} Area  in CSS pixels
+ */
 
 /** Space above and below the plot for the names of the axes, in a downloaded image. */
 const TITLE_HEIGHT_PX = 18;
@@ -26,9 +30,8 @@ export function ScatterPlot({ tab }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const dots = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const highlights = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const [drag, setDrag] = useState(/** @type {{ left: number, top: number, right: number, bottom: number } | null} */ (null));
+  const [drag, setDrag] = useState(/** @type {Area | null} */ (null));
   const { width, height } = useSize(box);
-  const tooltip = useRowTooltip(box, tab);
   const [xLog, yLog] = [view.isLog(x), view.isLog(y)];
   const scales = useMemo(() => /** @type {const} */ ([makeScale(x, xLog), makeScale(y, yLog)]), [sweep, x, y, xLog, yLog]);
   const positions = useMemo(() => /** @type {const} */ ([positionsOf(scales[0], x.cells, 0), positionsOf(scales[1], y.cells, 1)]), [scales]);
@@ -68,57 +71,43 @@ export function ScatterPlot({ tab }) {
     if (hovered !== null) dot(context, frame, positions[0][hovered], positions[1][hovered], colorOf(hovered), ink, 7);
   }, [frame, positions, hovered, tab.picked, colorOf, theme]);
 
-  /** @param {PointerEvent | MouseEvent} event */
+  /** @param {PointerEvent} event */
   const pointOf = (event) => {
     const { left, top } = /** @type {HTMLElement} */ (box.current).getBoundingClientRect();
     return { left: event.clientX - left, top: event.clientY - top };
   };
-  /** @param {PointerEvent} event */
-  const onPointerMove = (event) => {
-    const at = pointOf(event);
-    const row = event.buttons === 0 ? hitDot(frame, positions, rows, at.left, at.top) : null;
-    tab.hover(row);
-    if (row === null) tooltip.hide();
-    else tooltip.show(row, [...new Set([x, y, ...view.axes])], event);
-  };
+  /** @param {{ left: number, top: number }} at */
+  const rowAt = (at) => hitDot(frame, positions, rows, at.left, at.top);
+  const { onPointerMove, onPointerLeave } = useRowHover(box, tab, [...new Set([x, y, ...view.axes])], (event) => rowAt(pointOf(event)));
   /** @param {PointerEvent} event */
   const onPointerDown = (event) => {
     if (event.button !== 0 || event.pointerType === "touch") return;
-    const area = /** @type {HTMLElement} */ (event.currentTarget);
     const start = pointOf(event);
     let last = start;
-    area.setPointerCapture(event.pointerId);
+    const isClick = () => Math.hypot(last.left - start.left, last.top - start.top) < CLICK_TOLERANCE_PX;
     /** @param {PointerEvent} moved */
     const onMove = (moved) => {
       last = pointOf(moved);
-      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK_TOLERANCE_PX) return;
-      setDrag({
-        left: Math.min(start.left, last.left),
-        right: Math.max(start.left, last.left),
-        top: Math.min(start.top, last.top),
-        bottom: Math.max(start.top, last.top),
-      });
+      if (!isClick()) setDrag(areaBetween(start, last));
     };
-    const onEnd = () => {
-      area.removeEventListener("pointermove", onMove);
+    followDrag(event, onMove, () => {
       setDrag(null);
-      if (Math.hypot(last.left - start.left, last.top - start.top) < CLICK_TOLERANCE_PX) {
-        const row = hitDot(frame, positions, rows, last.left, last.top);
-        if (row !== null) tab.pickAndShow(row);
-        return;
-      }
-      /** @param {number} at */
-      const xShare = (at) => withoutPadding((at - frame.left) / frame.width);
-      /** @param {number} at */
-      const yShare = (at) => withoutPadding(1 - (at - frame.top) / frame.height);
-      const parts = [
-        { key: x.key, filter: scales[0].filterBetween(xShare(start.left), xShare(last.left)) },
-        { key: y.key, filter: scales[1].filterBetween(yShare(start.top), yShare(last.top)) },
-      ];
-      tab.setFilters(parts.map(({ key, filter }) => [key, filter && /** @type {any} */ ({ key, ...filter })]));
-    };
-    area.addEventListener("pointermove", onMove);
-    area.addEventListener("lostpointercapture", onEnd, { once: true });
+      const row = isClick() ? rowAt(last) : null;
+      if (row !== null) tab.pickAndShow(row);
+      if (!isClick()) tab.setFilters(filtersOf(areaBetween(start, last)));
+    });
+  };
+  /** The filters of both columns for an area. @param {Area} area @returns {[string, ColumnFilter | null][]} */
+  const filtersOf = ({ left, right, top, bottom }) => {
+    /** @param {number} at */
+    const xShare = (at) => withoutPadding((at - frame.left) / frame.width);
+    /** @param {number} at */
+    const yShare = (at) => withoutPadding(1 - (at - frame.top) / frame.height);
+    const parts = [
+      { key: x.key, filter: scales[0].filterBetween(xShare(left), xShare(right)) },
+      { key: y.key, filter: scales[1].filterBetween(yShare(top), yShare(bottom)) },
+    ];
+    return parts.map(({ key, filter }) => [key, filter && /** @type {any} */ ({ key, ...filter })]);
   };
 
   return html`<section class="plot scatter" aria-label="Scatter plot">
@@ -134,10 +123,7 @@ export function ScatterPlot({ tab }) {
       aria-label="${y.label} over ${x.label}, ${plural(rows.length, "row")}. The table has the same values."
       onPointerMove=${onPointerMove}
       onPointerDown=${onPointerDown}
-      onPointerLeave=${() => {
-        tab.hover(null);
-        tooltip.hide();
-      }}
+      onPointerLeave=${onPointerLeave}
     >
       <canvas ref=${dots}></canvas>
       <canvas ref=${highlights}></canvas>
@@ -145,6 +131,16 @@ export function ScatterPlot({ tab }) {
       html`<i class="selection" style=${{ left: `${drag.left}px`, top: `${drag.top}px`, width: `${drag.right - drag.left}px`, height: `${drag.bottom - drag.top}px` }}></i>`}
     </div>
   </section>`;
+}
+
+/**
+ * The area with two points in opposite corners.
+ * @param {{ left: number, top: number }} a
+ * @param {{ left: number, top: number }} b
+ * @returns {Area}
+ */
+function areaBetween(a, b) {
+  return { left: Math.min(a.left, b.left), right: Math.max(a.left, b.left), top: Math.min(a.top, b.top), bottom: Math.max(a.top, b.top) };
 }
 
 /**

@@ -8,7 +8,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { formatLists } from "tbcore/text-names.js";
 import { makeFilter } from "tbcore/ui.js";
-import { VALUE_NAMES, writerOf } from "./cell-text.js";
+import { VALUE_NAMES } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow } from "./goals.js";
@@ -24,6 +24,7 @@ import { AGGREGATIONS, VALUE_CHOICES, formatSorts, goalOf, parseView, toggled, w
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Session} Session
  * @typedef {import("./types.js").Sweep} Sweep
+ * @typedef {import("./view.js").View} View
  * @typedef {ReturnType<typeof useTab>} Tab
  */
 
@@ -47,18 +48,64 @@ export function useTab(host, loadedSweep, answers) {
   const settings = host.settings.value;
   const theme = host.theme.value;
   const runs = host.wantedRuns.value;
+  /** How the sessions of a group are combined. */
+  const aggregation = AGGREGATIONS.find((name) => name === settings.agg) ?? "avg";
+  /** Which value of a metric counts for each session. */
+  const values = VALUE_CHOICES.find((name) => name === settings.values) ?? "last";
+  const { sweep, view } = useView(settings, loadedSweep, values === "best");
+  const { metric } = view;
+  const runColors = useMemo(() => colorsOfRuns(runs), [runs]);
+  const { passingRows, ...rows } = useRows(sweep, view, runColors);
+  /** The row to scroll to; a new object each time, so that the same row can be shown again. */
+  const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
+  const { hoveredRow, hover } = useHoveredRow(host, sweep);
+  return {
+    host,
+    sweep,
+    view,
+    theme,
+    answers,
+    ...rows,
+    ...useColors(theme, view, rows.candidates),
+    runColors,
+    /** The colour of a group's first selected session. @param {Group} group */
+    runColorOf: ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR,
+    bestText: metric ? `The best ${metric.label} of the ${plural(passingRows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
+    importance: useImportance(sweep, metric, passingRows),
+    hoveredRow,
+    hover,
+    shownRow,
+    aggregation,
+    values,
+    /** Whether all sessions are shown, not only the newest runs that are checked by default. */
+    areAllShown: host.runs.value.length < runs.length,
+    aggregationName: AGGREGATION_NAMES[aggregation],
+    nameColumn: /** @type {Column} */ (sweep.byKey.get("name")),
+    /** Functions that export the visible plots as PNG. */
+    exporters: useRef(/** @type {Map<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())).current,
+    /** @param {Column} column @param {Session} session */
+    hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
+    ...actionsOf(host, sweep, view, shownRow),
+  };
+}
+
+/**
+ * The sweep with the selected values, and the view of it.
+ * @param {Readonly<Record<string, string>>} settings
+ * @param {Sweep} loadedSweep  with last values
+ * @param {boolean} isBest  whether the best values are selected
+ */
+function useView(settings, loadedSweep, isBest) {
   const text = JSON.stringify(settings);
-  const values = valuesOf(settings);
   // The view with last values selects the metric, whose goal selects which values are best.
   const first = useMemo(() => parseView(settings, loadedSweep), [text, loadedSweep]);
   const sweep = useMemo(
-    () => (values === "best" ? withBestValues(loadedSweep, (column) => (column === first.metric ? first.goal : goalOf(column))) : loadedSweep),
-    [loadedSweep, values, first.metric, first.goal],
+    () => (isBest ? withBestValues(loadedSweep, (column) => (column === first.metric ? first.goal : goalOf(column))) : loadedSweep),
+    [loadedSweep, isBest, first.metric, first.goal],
   );
   // Keep the metric, since another one might be the default for best values.
   const parsed = useMemo(() => (first.metric && sweep !== loadedSweep ? parseView({ ...settings, metric: first.metric.key, goal: first.goal }, sweep) : first), [text, sweep]);
   const open = useStable([...parsed.open]);
-  const openNames = useMemo(() => new Set(open), [open]);
   // Reuse equal lists, so that nothing that depends on them is computed again.
   const view = {
     ...parsed,
@@ -66,13 +113,19 @@ export function useTab(host, loadedSweep, answers) {
     axes: useStable(parsed.axes),
     filters: useStable(parsed.filters),
     sorts: useStable(parsed.sorts),
-    open: openNames,
+    open: useMemo(() => new Set(open), [open]),
   };
-  const { metric, goal, filters, sorts } = view;
-  const aggregation = aggregationOf(settings);
+  return { sweep, view };
+}
 
-  // --- rows
-  const runColors = useMemo(() => colorsOfRuns(runs), [runs]);
+/**
+ * The rows of the selected runs: `candidates` are all of them, `passingRows` those that pass the
+ * filters, and `rows` the same in the order of the table.
+ * @param {Sweep} sweep
+ * @param {View} view
+ * @param {ReadonlyMap<string, string>} runColors
+ */
+function useRows(sweep, { filters, sorts, metric, goal, picked: pickedNames }, runColors) {
   const candidates = useMemo(
     () => sweep.groups.flatMap(({ sessions }, row) => (sessions.some(({ name }) => runColors.has(name)) ? [row] : [])),
     [sweep, runColors],
@@ -90,13 +143,21 @@ export function useTab(host, loadedSweep, answers) {
   const picked = useStable(
     useMemo(() => {
       const byName = new Map(candidates.map((row) => [sweep.groups[row].name, row]));
-      return [...parsed.picked].flatMap((name) => byName.get(name) ?? []);
-    }, [candidates, parsed]),
+      return [...pickedNames].flatMap((name) => byName.get(name) ?? []);
+    }, [candidates, pickedNames]),
   );
+  return { candidates, passingRows, rows, filteredOut, bestRow: best, picked };
+}
 
-  // --- colours
+/**
+ * The colours of rows and cells, by how good their values are.
+ * @param {"light" | "dark"} theme
+ * @param {View} view
+ * @param {readonly number[]} candidates
+ */
+function useColors(theme, { columns, axes, metric, goal }, candidates) {
   const ramp = useMemo(() => rampOf(theme), [theme]);
-  const graded = useStable([...new Set([...view.columns, ...view.axes, ...(metric ? [metric] : [])])].filter(({ kind }) => kind === "metric"));
+  const graded = useStable([...new Set([...columns, ...axes, ...(metric ? [metric] : [])])].filter(({ kind }) => kind === "metric"));
   const grades = useMemo(
     () =>
       new Map(
@@ -126,111 +187,90 @@ export function useTab(host, loadedSweep, answers) {
     },
     [gradeOfRow],
   );
-  /** The colour of a group's first selected session. @param {Group} group */
-  const runColorOf = ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR;
+  return { ramp, grades, colorOf, worstFirst };
+}
 
-  // --- importance of hyperparameters
-  const debouncedRows = useDebounced(passingRows);
-  /** The importance of a column, computed when it is first shown. */
-  const importance = useMemo(() => {
+/**
+ * The importance of a hyperparameter, computed when it is first shown.
+ * @param {Sweep} sweep
+ * @param {Column | null} metric
+ * @param {readonly number[]} passingRows
+ */
+function useImportance(sweep, metric, passingRows) {
+  const rows = useDebounced(passingRows);
+  return useMemo(() => {
     /** @type {Map<string, import("./importance.js").Importance | null>} */
     const known = new Map();
     return (/** @type {Column} */ column) => {
       if (!metric || column.kind !== "hparam" || !column.differs) return null;
       let found = known.get(column.key);
-      if (found === undefined) known.set(column.key, (found = importanceOf(column, metric, debouncedRows)));
+      if (found === undefined) known.set(column.key, (found = importanceOf(column, metric, rows)));
       return found;
     };
-  }, [debouncedRows, metric, sweep]);
+  }, [rows, metric, sweep]);
+}
 
-  // --- the hovered row, here or in the list of runs
-  const rowOfSession = useMemo(() => {
-    /** @type {Map<string, number>} */
-    const rowOf = new Map();
-    sweep.groups.forEach(({ sessions }, row) => sessions.forEach(({ name }) => rowOf.set(name, row)));
-    return rowOf;
+/**
+ * The row that is hovered here or in the list of runs, as a signal, and a function that sets it.
+ * @param {Host} host
+ * @param {Sweep} sweep
+ */
+function useHoveredRow(host, sweep) {
+  const hoveredRow = useMemo(() => {
+    const rowOfSession = new Map(sweep.groups.flatMap(({ sessions }, row) => sessions.map(({ name }) => [name, row])));
+    return computed(() => {
+      const run = host.hoveredRun.value;
+      const session = run === null ? null : sessionOf(run, rowOfSession);
+      return session === null ? null : (rowOfSession.get(session) ?? null);
+    });
   }, [sweep]);
-  const hoveredRow = useMemo(
-    () =>
-      computed(() => {
-        const run = host.hoveredRun.value;
-        const session = run === null ? null : sessionOf(run, rowOfSession);
-        return session === null ? null : (rowOfSession.get(session) ?? null);
-      }),
-    [rowOfSession],
-  );
-  /** The row to scroll to; a new object each time, so that the same row can be shown again. */
-  const shownRow = useMemo(() => signal(/** @type {{ row: number } | null} */ (null)), []);
+  /** @param {number | null} row */
+  const hover = (row) => {
+    const name = row === null ? null : sweep.groups[row].sessions[0].name;
+    // If the list of runs already highlights another run of the same row, it stays highlighted.
+    if (row !== hoveredRow.peek() || name === null) host.hoveredRun.set(name);
+  };
+  return { hoveredRow, hover };
+}
 
+/**
+ * The user's actions, most of which change a setting in the page address.
+ * @param {Host} host
+ * @param {Sweep} sweep
+ * @param {View} view
+ * @param {{ value: { row: number } | null }} shownRow
+ */
+function actionsOf({ settings }, sweep, view, shownRow) {
+  const { filters, panels } = view;
   /**
    * Sets a setting in the page address.
    * @param {string} name
    * @param {string | null} value  null for the default
    */
-  const set = (name, value) => host.settings.set(name, value);
+  const set = (name, value) => settings.set(name, value);
   /** Checks a group for comparison, or unchecks it. @param {string} name  of the group */
-  const togglePick = (name) => set("pick", toggled(parsed.picked, name));
-  /** Scrolls the table to a row. @param {number} row */
-  const showRow = (row) => {
-    if (!view.panels.has("table")) togglePanel("table");
-    shownRow.value = { row };
-  };
+  const togglePick = (name) => set("pick", toggled(view.picked, name));
   /** Shows or hides a panel. @param {import("./view.js").Panel} panel */
   const togglePanel = (panel) => {
-    const text = toggled(view.panels, panel);
+    const text = toggled(panels, panel);
     if (text !== null) set("show", text); // one panel is always shown
   };
-  const exporters = useRef(/** @type {Map<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())).current;
-  const nameColumn = /** @type {Column} */ (sweep.byKey.get("name"));
   return {
-    host,
-    sweep,
-    view,
-    theme,
-    answers,
-    candidates,
-    rows,
-    filteredOut,
-    picked,
-    bestRow: best,
-    bestText: metric ? `The best ${metric.label} of the ${plural(rows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
-    runColors,
-    runColorOf,
-    ramp,
-    grades,
-    colorOf,
-    worstFirst,
-    importance,
-    hoveredRow,
-    shownRow,
-    aggregation,
-    values,
-    /** Whether all sessions are shown, not only the newest runs that are checked by default. */
-    areAllShown: host.runs.value.length < runs.length,
-    aggregationName: AGGREGATION_NAMES[aggregation],
-    nameColumn,
-    /** Functions that export the visible plots as PNG. */
-    exporters,
-    /** All columns but the name, which is always first. */
-    listedColumns: sweep.columns.filter((column) => column !== nameColumn),
-
     set,
     togglePick,
     togglePanel,
-    showRow,
+    /** Scrolls the table to a row. @param {number} row */
+    showRow(row) {
+      if (!panels.has("table")) togglePanel("table");
+      shownRow.value = { row };
+    },
     /** Checks or unchecks a row, and scrolls the table to it. @param {number} row */
     pickAndShow(row) {
       togglePick(sweep.groups[row].name);
-      if (view.panels.has("table")) shownRow.value = { row };
+      if (panels.has("table")) shownRow.value = { row };
     },
     /** Opens or closes the details of a group. @param {string} name  of the group */
     toggleOpen: (name) => set("open", toggled(view.open, name)),
-    /** Sets the hovered row. @param {number | null} row */
-    hover(row) {
-      const name = row === null ? null : sweep.groups[row].sessions[0].name;
-      // If the list of runs already highlights another run of the same row, it stays highlighted.
-      if (row !== hoveredRow.peek() || name === null) host.hoveredRun.set(name);
-    },
     /** @param {string} key @returns {ColumnFilter | null} */
     filterOf: (key) => filters.find((filter) => filter.key === key) ?? null,
     /** @param {string} key @param {ColumnFilter | null} filter */
@@ -246,7 +286,7 @@ export function useTab(host, loadedSweep, answers) {
     /** @param {readonly string[] | null} keys */
     setAxes: (keys) => set("axes", keys && formatLists([keys])),
     /** @param {Column} column @param {boolean} log */
-    setLog: (column, log) => set("scale", withScale(settings.scale, column, log)),
+    setLog: (column, log) => set("scale", withScale(settings.value.scale, column, log)),
     /** @param {string} key */
     setMetric(key) {
       set("metric", key);
@@ -256,34 +296,7 @@ export function useTab(host, loadedSweep, answers) {
     setAggregation: (name) => set("agg", name === "avg" ? null : name),
     /** @param {string} name */
     setValues: (name) => set("values", name === "last" ? null : name),
-    /** @param {Column} column @param {import("./types.js").Cell} cell */
-    write: (column, cell) => writerOf(column)(cell),
-    /** @param {Column} column @param {Session} session */
-    hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
-    /** How many sessions or groups are shown, in words. */
-    countsText() {
-      const noun = sweep.groups.length === sweep.sessions.length ? "session" : "group";
-      const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
-      const numHidden = sweep.groups.length - candidates.length;
-      return numHidden > 0 ? `${shown}, ${numHidden} more not selected in the list of runs` : shown;
-    },
   };
-}
-
-/**
- * How the sessions of a group are combined, from the settings.
- * @param {Readonly<Record<string, string>>} settings
- */
-export function aggregationOf(settings) {
-  return AGGREGATIONS.find((name) => name === settings.agg) ?? "avg";
-}
-
-/**
- * Which value of a metric counts for each session, from the settings.
- * @param {Readonly<Record<string, string>>} settings
- */
-export function valuesOf(settings) {
-  return VALUE_CHOICES.find((name) => name === settings.values) ?? "last";
 }
 
 /**

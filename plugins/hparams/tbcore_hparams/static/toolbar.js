@@ -6,9 +6,8 @@
 import { html } from "htm/preact";
 import { plural } from "tbcore/format.js";
 import { Choice, Icon, Menu, Pick, save } from "tbcore/ui.js";
-import { shortText } from "./cell-text.js";
+import { shortText, writerOf } from "./cell-text.js";
 import { ColumnList } from "./column-list.js";
-import { csvOf, jsonOf, latexOf } from "./export.js";
 import { describeFilter } from "./filters.js";
 import { labelOf } from "./scales.js";
 import { PANELS } from "./view.js";
@@ -39,13 +38,13 @@ const VALUE_OPTIONS = [
   ["best", "Best value", "Shows the best value over all steps of a session; the last one if the metric's name does not say which values are better"],
 ];
 /**
- * The formats in which the table can be downloaded.
- * @type {readonly (readonly [name: string, ending: string, type: string, make: (shown: import("./export.js").Shown) => string])[]}
+ * The formats in which the table can be downloaded; `make` is a function of `export.js`.
+ * @type {readonly (readonly [name: string, ending: string, type: string, make: "csvOf" | "jsonOf" | "latexOf"])[]}
  */
 const FILES = [
-  ["CSV", "csv", "text/csv", csvOf],
-  ["JSON", "json", "application/json", jsonOf],
-  ["LaTeX", "tex", "application/x-latex", latexOf],
+  ["CSV", "csv", "text/csv", "csvOf"],
+  ["JSON", "json", "application/json", "jsonOf"],
+  ["LaTeX", "tex", "application/x-latex", "latexOf"],
 ];
 
 /** The toolbar. @param {{ tab: import("./tab.js").Tab }} props */
@@ -72,7 +71,7 @@ export function Toolbar({ tab }) {
     <${Menu}
       text="Columns"
       label="Columns of the table"
-      content=${() => html`<${ColumnList} label="columns" columns=${tab.listedColumns} chosen=${view.columns} onChoose=${tab.setColumns} />`}
+      content=${() => html`<${ColumnList} label="columns" columns=${sweep.columns.filter((column) => column !== tab.nameColumn)} chosen=${view.columns} onChoose=${tab.setColumns} />`}
     />
     ${panels.has("parallel") &&
     html`<${Menu}
@@ -97,12 +96,12 @@ export function Toolbar({ tab }) {
 /** Buttons to download the table and the plots. @param {{ tab: import("./tab.js").Tab }} props */
 function Downloads({ tab }) {
   const { sweep, view, rows } = tab;
-  const { groups } = sweep;
+  const shown = { columns: view.columns, groups: sweep.groups, rows };
   return html`<div class="downloads">
     <p>The table as shown: ${plural(rows.length, "row")}, ${plural(view.columns.length, "column")}</p>
     ${FILES.map(
       ([name, ending, type, make]) =>
-        html`<button type="button" class="tb-button" onClick=${() => save(make({ columns: view.columns, groups, rows }), `hparams.${ending}`, type)}>${name}</button>`,
+        html`<button type="button" class="tb-button" onClick=${async () => save((await import("./export.js"))[make](shown), `hparams.${ending}`, type)}>${name}</button>`,
     )}
     ${tab.exporters.size > 0 && html`<p>The plots as shown</p>`}
     ${[...tab.exporters].map(
@@ -124,7 +123,7 @@ export function StatusLine({ tab }) {
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to show it in the table" onClick=${() => tab.showRow(bestRow)}>
-      <${Icon} name="star" /><span class="what">Best ${metric.label}</span> <b>${tab.write(metric, metric.cells[bestRow])}</b>
+      <${Icon} name="star" /><span class="what">Best ${metric.label}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
       <span class="where">
         <span class="run">${sweep.groups[bestRow].label}</span>
         ${settings.map((column) => html`<span class="setting">${column.label} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
@@ -143,6 +142,14 @@ export function StatusLine({ tab }) {
       })}
       ${filters.length > 1 && html`<li><button type="button" class="chip" onClick=${() => tab.set("filter", null)}>Clear all</button></li>`}
     </ul>`}
-    <span class="tb-summary" role="status" title=${tab.areAllShown ? ALL_SESSIONS_HELP : ""}>${tab.countsText()}</span>
+    <span class="tb-summary" role="status" title=${tab.areAllShown ? ALL_SESSIONS_HELP : ""}>${countsText(tab)}</span>
   </div>`;
+}
+
+/** How many sessions or groups are shown, in words. @param {import("./tab.js").Tab} tab */
+function countsText({ sweep, candidates, rows }) {
+  const noun = sweep.groups.length === sweep.sessions.length ? "session" : "group";
+  const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
+  const numHidden = sweep.groups.length - candidates.length;
+  return numHidden > 0 ? `${shown}, ${numHidden} more not selected in the list of runs` : shown;
 }

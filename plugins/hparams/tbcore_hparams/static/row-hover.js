@@ -1,5 +1,5 @@
 /**
- * The tooltip for the row under the pointer.
+ * The row under the pointer: it is hovered, and has a tooltip.
  */
 
 import { useEffect, useRef } from "preact/hooks";
@@ -13,23 +13,23 @@ import { shortText } from "./cell-text.js";
 const MAX_TOOLTIP_ROWS = 14;
 
 /**
- * The tooltip of a plot.
- * @param {{ current: HTMLElement | null }} owner
+ * Handlers for the pointer over a plot.
+ * @param {{ current: HTMLElement | null }} plot
  * @param {import("./tab.js").Tab} tab
+ * @param {readonly Column[]} columns  whose cells the tooltip has
+ * @param {(event: PointerEvent) => number | null} rowAt  the row at the pointer
  */
-export function useRowTooltip(owner, tab) {
+export function useRowHover(plot, tab, columns, rowAt) {
   const tooltip = useRef(/** @type {Tooltip | null} */ (null));
   useEffect(() => () => tooltip.current?.destroy(), []);
   return {
-    /**
-     * Shows the cells of a row.
-     * @param {number} row
-     * @param {readonly Column[]} columns
-     * @param {PointerEvent} event
-     */
-    show(row, columns, { clientX, clientY }) {
-      if (!owner.current) return;
-      tooltip.current ??= new Tooltip(owner.current);
+    /** @param {PointerEvent} event */
+    onPointerMove(event) {
+      const row = event.buttons === 0 ? rowAt(event) : null;
+      tab.hover(row);
+      if (row === null) tooltip.current?.hide();
+      if (row === null || !plot.current) return;
+      tooltip.current ??= new Tooltip(plot.current);
       const { label, sessions } = tab.sweep.groups[row];
       const { metric } = tab.view;
       const shown = metric && !columns.includes(metric) ? [...columns, metric] : columns;
@@ -45,8 +45,11 @@ export function useRowTooltip(owner, tab) {
         note: notes.join(" · "),
         spoken: "",
       });
-      tooltip.current.show(nodes, { left: clientX, top: clientY });
+      tooltip.current.show(nodes, { left: event.clientX, top: event.clientY });
     },
-    hide: () => tooltip.current?.hide(),
+    onPointerLeave() {
+      tab.hover(null);
+      tooltip.current?.hide();
+    },
   };
 }
