@@ -119,7 +119,10 @@ INVALID_MESSAGES: list[tuple[dict[str, Any], str]] = [
     ({"colParams": [{"hparam": "opt", "filterRegexp": "("}]}, "unclosed ("),
     ({"colParams": [{"hparam": "opt", "filterRegexp": "a\n("}]}, "unclosed ("),
     ({"colParams": [{"hparam": "opt", "filterRegexp": "(?=a)"}]}, "lookahead is not supported"),
-    ({"colParams": [{"hparam": "opt", "filterRegexp": r"(a)\1"}]}, "backreferences are not supported"),
+    (
+        {"colParams": [{"hparam": "opt", "filterRegexp": r"(a)\1"}]},
+        "backreferences are not supported",
+    ),
     ({"colParams": [{"hparam": "opt", "filterRegexp": "a" * 10_001}]}, "10000 characters"),
 ]
 
