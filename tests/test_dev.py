@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import sys
 from pathlib import Path
 from types import ModuleType
 
+import checks
 import click
+import machine
 import pytest
 
 from tbcore.cli import serve
@@ -82,3 +86,56 @@ def test_the_demo_is_served_without_a_log_directory(
 ) -> None:
     """The log directory may be an option or an argument."""
     assert dev.names_logdir(arguments) is named
+
+
+@pytest.mark.parametrize("in_ci", [True, False])
+def test_a_service_that_cannot_be_installed_fails_in_ci_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], in_ci: bool
+) -> None:
+    """Its tests are skipped otherwise, and a line says so."""
+    monkeypatch.setattr(machine, "install_services", lambda: ["nginx"])
+    monkeypatch.setenv("CI", "true" if in_ci else "")
+    steps = checks.Steps()
+    checks.find_programs(steps, Path(sys.executable), [checks.SERVICES])
+    assert steps.summary() == in_ci
+    captured = capsys.readouterr()
+    assert "NO TEST WITH nginx RUNS" in captured.err
+    assert ("1 of 1 steps failed" if in_ci else "everything passed") in captured.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "slowest"),
+    [
+        (["passes.py"], 0, ["passes.py::test_main", "passes.py::test_service"]),
+        (["passes.py", "-k", "main"], 0, ["passes.py::test_main"]),
+        (["passes.py", "-k", "neither"], 1, []),
+        (["fails.py"], 1, ["fails.py::test_main"]),
+    ],
+)
+def test_each_test_runs_in_one_of_the_calls_of_pytest(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    status: int,
+    slowest: list[str],
+) -> None:
+    """A call may have no test for the arguments, but not all calls."""
+    service = "import pytest\n@pytest.mark.services\ndef test_service(): pass\n"
+    (tmp_path / "passes.py").write_text(f"{service}\ndef test_main(): pass\n")
+    (tmp_path / "fails.py").write_text("def test_main(): assert False\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  services\n  browser\n")
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    steps = checks.Steps()
+    calls = [checks.MAIN._replace(in_parallel=False), checks.SERVICES]
+    seconds = checks.run_pytest(steps, Path(sys.executable), calls, arguments)
+    assert steps.summary() == status
+    assert sorted(seconds) == slowest
+
+
+def test_each_test_is_in_exactly_one_call() -> None:
+    """The expressions of marks are those of Python."""
+    names = ("browser", "services", "promise", "slow")
+    for marks in itertools.product([False, True], repeat=len(names)):
+        values = dict(zip(names, marks, strict=True))
+        assert sum(eval(call.marks, values) for call in checks.CALLS[""]) == 1, values
+        assert eval(checks.QUICK.marks, values) == (not any(marks))

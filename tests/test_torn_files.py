@@ -197,6 +197,7 @@ def test_a_file_cut_anywhere_shows_exactly_its_whole_records(
         assert found == content_of(payloads[:num_whole]), f"cut at byte {size}"
 
 
+@pytest.mark.slow
 def test_a_growing_file_over_http(
     tbcore_logdir: Path, tbcore_client: Callable[..., TbcoreClient], every_kind: bytes
 ) -> None:
@@ -249,6 +250,7 @@ def start_record(writer: EventFileWriter) -> None:
     writer.add_session_log("STOP", 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "write_target",
     [scalar_record, tensor_record, image_record, merged_record, graph_record, start_record],

@@ -285,6 +285,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(streams(), st.data(), st.sampled_from([150, 700, 1 << 22]))
 def test_same_rows_of_any_file_that_grows(
@@ -302,6 +303,7 @@ def test_same_rows_of_any_file_that_grows(
     assert_same_as_protobuf(path, sizes, tuning)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(streams(), st.data(), st.sampled_from([700, 1 << 22]))
 def test_same_rows_with_damage(
@@ -752,6 +754,7 @@ def test_files_of_equal_length_may_have_different_records(
     assert templates_used == [0]
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_byte_of_a_similar_file(
     tmp_path: Path, templates_used: list[int]
 ) -> None:
@@ -768,6 +771,7 @@ def test_a_flipped_bit_in_any_byte_of_a_similar_file(
     assert_same_in_batches(tmp_path, [*known, content, *flipped])
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(streams(), st.lists(events(), max_size=4), st.data())
 def test_same_rows_of_files_with_common_records(
