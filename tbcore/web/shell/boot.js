@@ -1,6 +1,4 @@
-/**
- * The page's entry point: renders the top bar, the run list and the open tab.
- */
+/** The page's entry point: renders the top bar, the run list and the open tab. */
 
 import "@preact/signals";
 import { html } from "htm/preact";
@@ -15,6 +13,11 @@ import { PLUGINS_PAGE, createState } from "./state/state.js";
 import { keepInSync } from "./state/sync.js";
 import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
+/**
+ * @typedef {import("./state/state.js").State} State
+ * @typedef {import("../host.js").Plugin} Plugin
+ */
+
 /** Dialogs by name: how to load each module, and the component in it. */
 const DIALOGS = {
   info: { load: () => import("./dialogs/info.js"), of: "InfoDialog" },
@@ -23,9 +26,7 @@ const DIALOGS = {
 
 /**
  * The page: top bar, run list and open tab, and a dialog while one is open.
- * @param {object} props
- * @param {import("./state/state.js").State} props.state
- * @param {{ reload(): void, retry(): void }} props.sync
+ * @param {{ state: State, sync: { reload(): void, retry(): void } }} props
  */
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
@@ -45,23 +46,19 @@ function Page({ state, sync }) {
     document.title = frontends?.window_title || (directory ? `${directory} · tbcore` : "tbcore");
   }, [frontends]);
 
+  const parts = { state, plugin };
+  const content = showsPlugins
+    ? html`<${Lazy} key="plugins" load=${() => import("./plugins-page.js")} of="PluginsPage" />`
+    : emptyKind
+      ? !isConnecting && html`<${Lazy} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" kind=${emptyKind} ...${parts} />`
+      : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
+  const onInfo = () => setDialog("info");
+  const onHelp = () => setDialog("help");
+  const onRuns = () => setShowsRuns(!showsRuns);
   return html`
-    <${TopBar}
-      state=${state}
-      showsRuns=${showsRuns}
-      onRuns=${() => setShowsRuns(!showsRuns)}
-      onInfo=${() => setDialog("info")}
-      onHelp=${() => setDialog("help")}
-      onReload=${sync.reload}
-      onRetry=${sync.retry}
-    />
+    <${TopBar} ...${{ state, showsRuns, onRuns, onInfo, onHelp, onReload: sync.reload, onRetry: sync.retry }} />
     <div class="body">
-      <${Sidebar}
-        state=${state}
-        isOpen=${showsRuns}
-        onClose=${() => setShowsRuns(false)}
-        onInfo=${() => setDialog("info")}
-      />
+      <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${onInfo} />
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
         <div
@@ -71,26 +68,7 @@ function Page({ state, sync }) {
           aria-labelledby=${plugin && `tab-${plugin.name}`}
           aria-label=${showsPlugins ? "Plugins" : undefined}
         >
-          ${showsPlugins
-            ? html`<${Lazy} key="plugins" load=${() => import("./plugins-page.js")} of="PluginsPage" />`
-            : isConnecting
-              ? null
-              : emptyKind
-                ? html`<${Lazy}
-                    key="empty"
-                    load=${() => import("./empty-states.js")}
-                    of="EmptyState"
-                    kind=${emptyKind}
-                    state=${state}
-                    plugin=${plugin}
-                  />`
-                : plugin &&
-                  html`<${PluginView}
-                    key=${`${plugin.name} ${plugin.module}`}
-                    state=${state}
-                    plugin=${plugin}
-                    onOpening=${setIsTabOpening}
-                  />`}
+          ${content}
         </div>
       </main>
     </div>
@@ -106,8 +84,8 @@ function Page({ state, sync }) {
 
 /**
  * Returns why there is no tab to show, or null if the open tab can be shown.
- * @param {import("./state/state.js").State} state
- * @param {import("./state/state.js").Plugin | undefined} plugin  the open tab's plugin
+ * @param {State} state
+ * @param {Plugin | undefined} plugin  the open tab's plugin
  * @returns {EmptyKind | null}
  */
 function findEmptyKind(state, plugin) {
@@ -116,21 +94,15 @@ function findEmptyKind(state, plugin) {
   if (!frontends || !status) return "connecting";
   if (plugin?.error || plugin?.active) return null;
   if (orderTabs(frontends.plugins).length === 0) return "noPlugin";
-  if (state.runs.value.length === 0) return isFirstPass(status) ? "loading" : "noRuns";
-  if (plugin) return isFirstPass(status) ? "loading" : "inactive";
-  return isFirstPass(status) ? "loading" : "noActive";
+  if (isFirstPass(status)) return "loading";
+  if (state.runs.value.length === 0) return "noRuns";
+  return plugin ? "inactive" : "noActive";
 }
 
-/**
- * Opens the first tab whose plugin is active, unless a tab is open already.
- * @param {import("./state/state.js").State} state
- */
+/** Opens the first tab whose plugin is active, unless a tab is open already. @param {State} state */
 function openFirstTab(state) {
-  const plugins = state.frontends.value?.plugins;
-  if (!plugins) return;
-  const tabs = orderTabs(plugins);
-  if (state.tab.value === PLUGINS_PAGE) return;
-  if (tabs.some(({ name }) => name === state.tab.value)) return;
+  const tabs = orderTabs(state.frontends.value?.plugins ?? []);
+  if (state.tab.value === PLUGINS_PAGE || tabs.some(({ name }) => name === state.tab.value)) return;
   const first = tabs.find(({ active, error }) => active && error === null);
   if (first) state.openTab(first.name);
 }

@@ -1,7 +1,4 @@
-/**
- * The notices that replace a tab if there is nothing to draw. They list where tbcore searched, what
- * it found, and what to do. Loaded when one is first needed.
- */
+/** The notices that replace a tab if there is nothing to draw. Loaded when one is first needed. */
 
 import { html } from "htm/preact";
 import { plural } from "../format.js";
@@ -9,11 +6,14 @@ import { Icon } from "../lib/ui/icons.js";
 import { loadingText } from "./top-bar.js";
 
 /**
- * The notice for one kind of empty state.
- * @param {object} props
- * @param {import("./boot.js").EmptyKind} props.kind
- * @param {import("./state/state.js").State} props.state
- * @param {import("./state/state.js").Plugin} [props.plugin]  the open tab's plugin
+ * @typedef {import("./state/state.js").Status} Status
+ * @typedef {import("../host.js").Plugin} Plugin
+ * @typedef {import("../host.js").Unshown} Unshown
+ */
+
+/**
+ * The notice for one kind of empty state; `plugin` is that of the open tab.
+ * @param {{ kind: import("./boot.js").EmptyKind, state: import("./state/state.js").State, plugin?: Plugin }} props
  */
 export function EmptyState({ kind, state, plugin }) {
   const frontends = state.frontends.value;
@@ -33,55 +33,26 @@ export function EmptyState({ kind, state, plugin }) {
     </div>`;
   }
   if (kind === "noPlugin") {
-    const hasUnshown = frontends.unshown.length > 0;
-    const advice = hasUnshown
-      ? "To show this data, install plugins for it and restart the server:"
-      : "To install all plugins that come with tbcore, run this command and restart the server:";
     return html`<div class="notice">
       <h1>No plugins are installed</h1>
       <p>tbcore reads event files, and plugins show the data in them. This environment has no plugins.</p>
       <${ScanSummary} status=${status} />
-      <p>${advice}</p>
-      ${hasUnshown
-        ? html`<${UnshownList} unshown=${frontends.unshown} />`
-        : html`<pre>pip install "tbcore-server[all]"</pre>`}
+      ${frontends.unshown.length > 0
+        ? html`<p>To show this data, install plugins for it and restart the server:</p>
+            <${UnshownList} unshown=${frontends.unshown} />`
+        : html`<p>To install all plugins that come with tbcore, run this command and restart the server:</p>
+            <pre>pip install "tbcore-server[all]"</pre>`}
     </div>`;
   }
-  if (kind === "noRuns") {
-    const isMissing = status.missing.length > 0;
-    return html`<div class="notice">
-      <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
-      <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
-      <pre>${status.logdirs.join("\n")}</pre>
-      ${isMissing
-        ? html`<p>Not found: ${status.missing.map((path) => html`<code>${path}</code>${" "}`)}</p>`
-        : html`<${ScanSummary} status=${status} />`}
-      <h2>What to do</h2>
-      <ul>
-        <li>
-          Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a
-          parent of it.
-        </li>
-        <li>
-          Write event files to it, for example with PyTorch:${" "}
-          <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
-        </li>
-      </ul>
-      <p class="tb-dim">This page updates by itself when event files appear.</p>
-    </div>`;
-  }
+  if (kind === "noRuns") return html`<${NoRuns} status=${status} />`;
   if (kind === "inactive" && plugin && plugin.activity_error !== null) {
     return html`<div class="notice failure" role="alert"><${ActivityError} plugin=${plugin} /></div>`;
   }
   if (kind === "inactive" && plugin) {
     return html`<div class="notice">
       <h1>${plugin.title}: nothing to show</h1>
-      <p>
-        No data of this kind in ${plural(state.runs.value.length, "run")} yet. ${plugin.description}
-      </p>
-      ${Object.entries(plugin.how_to_log).map(
-        ([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`,
-      )}
+      <p>No data of this kind in ${plural(state.runs.value.length, "run")} yet. ${plugin.description}</p>
+      ${Object.entries(plugin.how_to_log).map(([framework, program]) => html`<h2>${framework}</h2><pre>${program}</pre>`)}
       <p class="tb-dim">This tab updates by itself when such data is logged.</p>
     </div>`;
   }
@@ -93,10 +64,29 @@ export function EmptyState({ kind, state, plugin }) {
   </div>`;
 }
 
-/**
- * The error that a plugin's `is_active` raised.
- * @param {{ plugin: import("./state/state.js").Plugin }} props
- */
+/** The notice for a log directory without runs. @param {{ status: Status }} props */
+function NoRuns({ status }) {
+  const isMissing = status.missing.length > 0;
+  return html`<div class="notice">
+    <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
+    <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
+    <pre>${status.logdirs.join("\n")}</pre>
+    ${isMissing
+      ? html`<p>Not found: ${status.missing.map((path) => html`<code>${path}</code>${" "}`)}</p>`
+      : html`<${ScanSummary} status=${status} />`}
+    <h2>What to do</h2>
+    <ul>
+      <li>Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a parent of it.</li>
+      <li>
+        Write event files to it, for example with PyTorch:${" "}
+        <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
+      </li>
+    </ul>
+    <p class="tb-dim">This page updates by itself when event files appear.</p>
+  </div>`;
+}
+
+/** The error that a plugin's `is_active` raised. @param {{ plugin: Plugin }} props */
 function ActivityError({ plugin }) {
   return html`<h1><${Icon} name="warning" /> The plugin “${plugin.name}” failed to check for data</h1>
     <p class="message">is_active raised ${plugin.activity_error}</p>
@@ -104,10 +94,7 @@ function ActivityError({ plugin }) {
     <p class="tb-dim">The traceback is in the server's log. The plugin checks again when there is new data.</p>`;
 }
 
-/**
- * The numbers of directories, files and runs found.
- * @param {{ status: import("./state/state.js").Status }} props
- */
+/** The numbers of directories, files and runs found. @param {{ status: Status }} props */
 function ScanSummary({ status }) {
   const { logdirs, num_directories, num_files, num_runs } = status;
   return html`<p>
@@ -119,25 +106,24 @@ function ScanSummary({ status }) {
 /**
  * Data that no installed plugin shows, one row per kind, and the command that installs the plugins
  * for it.
- * @param {{ unshown: readonly import("./state/state.js").Unshown[] }} props
+ * @param {{ unshown: readonly Unshown[] }} props
  */
 export function UnshownList({ unshown }) {
   const kinds = mergeKinds(unshown);
   if (kinds.length === 0) return null;
-  const install = kinds.flatMap(({ install }) => (install ? [install] : []));
+  const distributions = new Set(kinds.flatMap(({ install }) => install ?? []));
   return html`<div class="unshown-list">
-    ${install.length > 0 && html`<pre>pip install ${[...new Set(install)].join(" ")}</pre>`}
+    ${distributions.size > 0 && html`<pre>pip install ${[...distributions].join(" ")}</pre>`}
     <ul>
-      ${kinds.map(
-        ({ kind, num_tags, num_runs, example_run, example_tag, install }) => html`<li>
+      ${kinds.map(({ kind, num_tags, num_runs, example_run, example_tag, install }) => {
+        const example = `${example_tag} in ${example_run}`;
+        return html`<li>
           <b>${kind}</b>
           <span>${plural(num_tags, "tag")} in ${plural(num_runs, "run")}</span>
           ${install ? html`<code>${install}</code>` : html`<span class="tb-dim">no known plugin</span>`}
-          <span class="tb-name" title="${example_tag} in ${example_run}">
-            <span class="tb-name-tail">${example_tag === "" ? example_run : `${example_tag} in ${example_run}`}</span>
-          </span>
-        </li>`,
-      )}
+          <span class="tb-name" title=${example}><span class="tb-name-tail">${example_tag === "" ? example_run : example}</span></span>
+        </li>`;
+      })}
     </ul>
   </div>`;
 }
@@ -145,10 +131,10 @@ export function UnshownList({ unshown }) {
 /**
  * Returns one entry per kind of data, the kinds with a known plugin first. The server sends several
  * entries for a kind that was logged in several forms.
- * @param {readonly import("./state/state.js").Unshown[]} unshown
+ * @param {readonly Unshown[]} unshown
  */
 function mergeKinds(unshown) {
-  /** @type {Map<string, import("./state/state.js").Unshown>} */
+  /** @type {Map<string, Unshown>} */
   const kinds = new Map();
   for (const entry of unshown) {
     const known = kinds.get(entry.kind);

@@ -1,7 +1,4 @@
-/**
- * The page's keyboard shortcuts. The open tab's plugin adds its own, and the help dialog lists all
- * of them.
- */
+/** The page's keyboard shortcuts. The open tab's plugin adds its own. */
 
 /** @typedef {import("./state/state.js").Key} Key */
 
@@ -32,14 +29,10 @@ export function watchKeys({ state, onRuns, onHelp }) {
   document.addEventListener("keydown", onKeyDown);
   return () => document.removeEventListener("keydown", onKeyDown);
 
-  /**
-   * Returns what a key does, or undefined.
-   * @param {KeyboardEvent} event
-   * @returns {(() => void) | undefined}
-   */
+  /** Returns what a key does. @param {KeyboardEvent} event @returns {(() => void) | undefined} */
   function actionOf(event) {
     if (event.key === "?") return onHelp;
-    if (event.key === "/") return () => focus(tagFilter()) || showRunFilter();
+    if (event.key === "/") return () => focus(document.querySelector(".plugin")?.shadowRoot) || showRunFilter();
     if (event.key === "r") return showRunFilter;
     const found = state.pluginKeys.value.find(({ key, act }) => act && key === event.key);
     return found && (() => found.act?.(event));
@@ -47,20 +40,16 @@ export function watchKeys({ state, onRuns, onHelp }) {
 
   function showRunFilter() {
     // A sidebar that slides in moves the focus to its filter by itself.
-    if (!focus(document.querySelector("aside input[type=search]"))) onRuns();
+    if (!focus(document.querySelector("aside"))) onRuns();
   }
 }
 
-/** Returns the first search box in the open tab. */
-function tagFilter() {
-  return document.querySelector(".plugin")?.shadowRoot?.querySelector("input[type=search]");
-}
-
 /**
- * Focuses a text box and selects its text; returns false if it is hidden or missing.
- * @param {Element | null | undefined} box
+ * Focuses the first search box and selects its text; returns false if it is hidden or missing.
+ * @param {ParentNode | null | undefined} parent
  */
-function focus(box) {
+function focus(parent) {
+  const box = parent?.querySelector("input[type=search]");
   if (!(box instanceof HTMLInputElement) || !box.checkVisibility({ visibilityProperty: true })) return false;
   box.focus();
   box.select();

@@ -5,15 +5,20 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../lib/ui/icons.js";
-import { openPlugin } from "./host.js";
+import { openPlugin } from "./plugin-loader.js";
 import { ServerError } from "./state/server.js";
 import { PLUGINS_PAGE } from "./state/state.js";
 
 /**
+ * @typedef {import("./state/state.js").State} State
+ * @typedef {import("../host.js").Plugin} Plugin
+ */
+
+/**
  * A plugin's tab. After an error, a retry loads the module again.
  * @param {object} props
- * @param {import("./state/state.js").State} props.state
- * @param {import("./state/state.js").Plugin} props.plugin
+ * @param {State} props.state
+ * @param {Plugin} props.plugin
  * @param {(isOpening: boolean) => void} props.onOpening  called with true when the tab opens, and
  *   with false when it has been drawn or has failed
  */
@@ -44,22 +49,15 @@ export function PluginView({ state, plugin, onOpening }) {
       onPlugins=${onPlugins}
     />`;
   }
-  return html`<${Mount}
-    key=${attempt}
-    state=${state}
-    plugin=${plugin}
-    attempt=${attempt}
-    onError=${setError}
-    onRetry=${retry}
-    onOpening=${onOpening}
-  />`;
+  const callbacks = { onError: setError, onRetry: retry, onOpening };
+  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} ...${callbacks} />`;
 }
 
 /**
  * One attempt to open the tab. It is closed when the component is removed.
  * @param {object} props
- * @param {import("./state/state.js").State} props.state
- * @param {import("./state/state.js").Plugin} props.plugin
+ * @param {State} props.state
+ * @param {Plugin} props.plugin
  * @param {number} props.attempt  0 for the first attempt
  * @param {(error: unknown) => void} props.onError
  * @param {() => void} props.onRetry
@@ -118,14 +116,9 @@ export function Opening({ title }) {
 }
 
 /**
- * An error in place of a plugin.
- * @param {object} props
- * @param {string} props.title
- * @param {string} props.text
- * @param {string} [props.details]
- * @param {string} [props.traceback]  from the server, "" if it has none; undefined without `--dev`
- * @param {() => void} [props.onRetry]
- * @param {() => void} props.onPlugins  opens the plugins page
+ * An error in place of a plugin. `traceback` is from the server: "" if there is none, undefined
+ * without `--dev`.
+ * @param {{ title: string, text: string, details?: string, traceback?: string, onRetry?: () => void, onPlugins: () => void }} props
  */
 function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
   return html`<div class="notice failure" role="alert">
@@ -148,7 +141,7 @@ function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
 /**
  * Returns an error's message, with the name of the module if the error has no location.
  * @param {unknown} error
- * @param {import("./state/state.js").Plugin} plugin
+ * @param {Plugin} plugin
  */
 function messageOf(error, plugin) {
   if (!(error instanceof Error)) return String(error);
@@ -159,11 +152,7 @@ function messageOf(error, plugin) {
   return `${message} (in ${plugin.module} or a module that it imports; see the browser's console for the line)`;
 }
 
-/**
- * Returns an error's stack without the lines that repeat its message.
- * @param {unknown} error
- * @param {import("./state/state.js").Plugin} plugin
- */
+/** Returns an error's stack without the lines that repeat its message. @param {unknown} error @param {Plugin} plugin */
 function stackOf(error, plugin) {
   if (!(error instanceof Error)) return undefined;
   const message = messageOf(error, plugin);

@@ -1,7 +1,4 @@
-/**
- * The plugins page: each installed plugin with its state, timings, errors and options. Loaded when
- * it is first opened.
- */
+/** The plugins page: each installed plugin with its state. Loaded when it is first opened. */
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
@@ -69,21 +66,19 @@ export function PluginsPage() {
   }, []);
   useEffect(() => {
     const closed = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
     const refresh = async () => {
       try {
-        setPlugins(await getJSON(address("data/plugins"), { signal: closed.signal }));
-        setError(null);
+        if (document.visibilityState === "visible" || !timer) {
+          setPlugins(await getJSON(address("data/plugins"), { signal: closed.signal }));
+          setError(null);
+        }
       } catch (problem) {
         if (!closed.signal.aborted) setError(problem instanceof Error ? problem.message : String(problem));
       }
-      if (!closed.signal.aborted) timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
+      if (!closed.signal.aborted) timer = setTimeout(refresh, REFRESH_INTERVAL_MS);
     };
-    const refreshIfVisible = () => {
-      if (document.visibilityState === "visible") refresh();
-      else timer = setTimeout(refreshIfVisible, REFRESH_INTERVAL_MS);
-    };
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer;
     refresh();
     return () => {
       closed.abort();
@@ -103,15 +98,11 @@ export function PluginsPage() {
       html`<p class="bad-text" role="alert">Could not refresh this page, so it may be out of date: ${error}</p>`}
     </header>
     ${plugins?.plugins.length === 0 &&
-    html`<p>
-      No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that
-      come with tbcore.
-    </p>`}
+    html`<p>No plugins are installed. <code>pip install "tbcore-server[all]"</code> installs all plugins that come with tbcore.</p>`}
     ${plugins &&
-    sorted(plugins.plugins).map((plugin) => {
-      const key = `${plugin.name} ${plugin.state} ${plugin.distribution}`;
-      return html`<${PluginCard} key=${key} plugin=${plugin} />`;
-    })}
+    [...plugins.plugins]
+      .sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state))
+      .map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
   </div>`;
 }
 
@@ -122,7 +113,6 @@ function PluginCard({ plugin }) {
   const deprecated = [...plugin.deprecated, ...deprecationsOf(name)];
   const slow = running.filter(({ seconds }) => seconds > SLOW_CALL_SECONDS);
   const id = `plugin-${name}`;
-  const reasonText = state === "off" ? `Not imported: ${reason}` : reason;
   return html`<section class="plugin-state" aria-labelledby=${id} data-plugin=${name} data-state=${state}>
     <header>
       <h2 id=${id}>${title}</h2>
@@ -130,7 +120,7 @@ function PluginCard({ plugin }) {
       <span class="origin tb-dim"><code>${name}</code> ${distribution || "unknown distribution"} ${version}</span>
     </header>
     ${description && html`<p>${description}</p>`}
-    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${reasonText}</p>`}
+    ${reason && html`<p class=${state === "failed" ? "bad-text" : ""}>${state === "off" && "Not imported: "}${reason}</p>`}
     ${(state === "active" || state === "inactive") && html`<${KeyTimings} timings=${timings} />`}
     ${slow.length > 0 &&
     html`<h3>Running now</h3>
@@ -154,20 +144,13 @@ function PluginCard({ plugin }) {
       <div class="scroll">
         <table>
           <thead>
-            <tr>
-              <th scope="col">Operation</th>
-              <th scope="col">Calls</th>
-              <th scope="col">Median</th>
-              <th scope="col">Slowest</th>
-            </tr>
+            <tr>${["Operation", "Calls", "Median", "Slowest"].map((title) => html`<th scope="col">${title}</th>`)}</tr>
           </thead>
           <tbody>
             ${timings.map(
-              (timing) => html`<tr key=${timing.what}>
-                <th scope="row">${timing.what}</th>
-                <td>${formatValue(timing.count)}</td>
-                <td>${formatCallTime(timing.median)}</td>
-                <td>${formatCallTime(timing.slowest)}</td>
+              ({ what, count, median, slowest }) => html`<tr key=${what}>
+                <th scope="row">${what}</th>
+                ${[formatValue(count), formatCallTime(median), formatCallTime(slowest)].map((text) => html`<td>${text}</td>`)}
               </tr>`,
             )}
           </tbody>
@@ -177,33 +160,25 @@ function PluginCard({ plugin }) {
   </section>`;
 }
 
-/**
- * A plugin's most important timings: of the import, of `is_active`, and of all routes together.
- * @param {{ timings: Timing[] }} props
- */
+/** A plugin's most important timings. @param {{ timings: Timing[] }} props */
 function KeyTimings({ timings }) {
   const routes = timings.filter(({ what }) => what.startsWith("route "));
   const slowest = routes.reduce((a, b) => (b.slowest > a.slowest ? b : a), routes[0]);
   const numCalls = routes.reduce((sum, { count }) => sum + count, 0);
   const timingOf = (/** @type {string} */ name) => timings.find(({ what }) => what === name);
   const slowestText = slowest ? `${formatCallTime(slowest.slowest)}, ${slowest.what.replace("route ", "")}` : "–";
+  const figures = {
+    Import: formatCallTime(timingOf("import")?.slowest),
+    "is_active, median": formatCallTime(timingOf("is_active")?.median),
+    Requests: formatValue(numCalls),
+    "Slowest request": slowestText,
+  };
   return html`<dl>
-    <${Figure} label="Import" text=${formatCallTime(timingOf("import")?.slowest)} />
-    <${Figure} label="is_active, median" text=${formatCallTime(timingOf("is_active")?.median)} />
-    <${Figure} label="Requests" text=${formatValue(numCalls)} />
-    <${Figure} label="Slowest request" text=${slowestText} />
+    ${Object.entries(figures).map(([label, text]) => html`<div><dt>${label}</dt><dd>${text}</dd></div>`)}
   </dl>`;
 }
 
-/** A figure and its label. @param {{ label: string, text: string }} props */
-function Figure({ label, text }) {
-  return html`<div><dt>${label}</dt><dd>${text}</dd></div>`;
-}
-
-/**
- * A plugin's errors: the last one, and the others collapsed below it.
- * @param {{ faults: Fault[] }} props  the last one first
- */
+/** A plugin's errors, the last one first. The others are collapsed below it. @param {{ faults: Fault[] }} props */
 function Faults({ faults }) {
   const [last, ...earlier] = faults;
   return html`<h3>Last error</h3>
@@ -224,10 +199,7 @@ function FaultEntry({ fault }) {
   </div>`;
 }
 
-/**
- * A plugin's options, each as it is typed on the command line.
- * @param {{ plugin: string, options: Option[] }} props
- */
+/** A plugin's options, as they are typed on the command line. @param {{ plugin: string, options: Option[] }} props */
 function Options({ plugin, options }) {
   return html`<h3>Options</h3>
     <ul class="options">
@@ -242,23 +214,18 @@ function Options({ plugin, options }) {
     </ul>`;
 }
 
-/** Sorts plugins by state. @param {PluginState[]} plugins */
-function sorted(plugins) {
-  return [...plugins].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
-}
-
-/** Returns how many plugins are in each state, as text. @param {PluginState[]} plugins */
+/** The number of plugins in each state, as text. @param {PluginState[]} plugins */
 function summary(plugins) {
   const counts = STATES.map((state) => [plugins.filter((plugin) => plugin.state === state).length, state]);
   return `${counts.filter(([count]) => count).map(([count, state]) => `${count} ${state}`).join(", ")}.`;
 }
 
-/** Returns a number of occurrences as text. @param {number} count */
+/** @param {number} count */
 function times(count) {
   return count === 1 ? "once" : `${formatValue(count)} times`;
 }
 
-/** Returns how long a call took as text. @param {number | undefined} seconds */
+/** @param {number | undefined} seconds */
 function formatCallTime(seconds) {
   if (seconds === undefined) return "–";
   return seconds < 1 ? `${formatValue(seconds * 1000, 2)} ms` : formatDuration(seconds);

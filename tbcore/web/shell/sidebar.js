@@ -1,7 +1,4 @@
-/**
- * The sidebar with the run list. Its width can be changed. On a narrow page it slides in over the
- * content.
- */
+/** The sidebar with the run list. On a narrow page it slides in over the content. */
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -28,7 +25,7 @@ const WIDTH_STEP_PX = 16;
 export function Sidebar({ state, isOpen, onClose, onInfo }) {
   const [width, setWidth] = useState(storedWidth);
   const aside = useRef(/** @type {HTMLElement | null} */ (null));
-  const unshown = state.frontends.value?.unshown ?? [];
+  const numUnshown = state.frontends.value?.unshown.reduce((sum, { num_tags }) => sum + num_tags, 0) ?? 0;
 
   useEffect(() => {
     if (!isOpen) return undefined;
@@ -48,14 +45,11 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
     <aside id="runs" class=${isOpen ? "open" : ""} ref=${aside} style=${{ "--sidebar": `${width}px` }}>
       <${RunsPanel} state=${state} />
       <footer>
-        ${unshown.length > 0 &&
+        ${numUnshown > 0 &&
         html`<button type="button" class="unshown" onClick=${onInfo}>
           <${Icon} name="info" />
           <span>
-            ${plural(
-              unshown.reduce((sum, { num_tags }) => sum + num_tags, 0),
-              "tag",
-            )} that no installed plugin shows
+            ${plural(numUnshown, "tag")} that no installed plugin shows
           </span>
         </button>`}
         <button type="button" class="logdir" title=${state.frontends.value?.logdir} onClick=${onInfo}>
@@ -67,12 +61,7 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
   `;
 }
 
-/**
- * The edge that changes the width, by dragging or with arrow keys.
- * @param {object} props
- * @param {number} props.width
- * @param {(width: number) => void} props.onWidth
- */
+/** The edge that changes the width. @param {{ width: number, onWidth: (width: number) => void }} props */
 function Handle({ width, onWidth }) {
   /** @param {number} next */
   const change = (next) => {

@@ -23,22 +23,14 @@ export async function adoptStyles(node, url) {
   adopt(node, await loading);
 }
 
-/**
- * Adds a style sheet, given as text, to a root.
- * @param {Node} node  a document, a shadow root, or any node in one
- * @param {string} text
- */
+/** Adds a style sheet to the root of a node. @param {Node} node @param {string} text */
 export function adoptStyleText(node, text) {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(text);
   adopt(node, sheet);
 }
 
-/**
- * Adds a sheet to the root of a node, unless the root already has it.
- * @param {Node} node
- * @param {CSSStyleSheet} sheet
- */
+/** Adds a sheet to the root of a node, unless it has it. @param {Node} node @param {CSSStyleSheet} sheet */
 function adopt(node, sheet) {
   const root = node.getRootNode();
   if (!(root instanceof ShadowRoot || root instanceof Document)) return;

@@ -5,8 +5,13 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatBytes, plural } from "../format.js";
-import { Icon } from "../lib/ui/icons.js";
+import { Icon, IconButton } from "../lib/ui/icons.js";
 import { address } from "./state/server.js";
+
+/**
+ * @typedef {import("./state/state.js").State} State
+ * @typedef {import("./state/state.js").Status} Status
+ */
 
 /** How long the copy button confirms that the link was copied. */
 const COPIED_NOTICE_MS = 2000;
@@ -24,7 +29,7 @@ export function orderTabs(plugins) {
 /**
  * The bar.
  * @param {object} props
- * @param {import("./state/state.js").State} props.state
+ * @param {State} props.state
  * @param {boolean} props.showsRuns  whether a narrow page shows the run list
  * @param {() => void} props.onRuns  shows or hides the run list on a narrow page
  * @param {() => void} props.onInfo  opens the dialog about the log directory
@@ -34,18 +39,10 @@ export function orderTabs(plugins) {
  */
 export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onRetry }) {
   const isDark = state.theme.value === "dark";
+  const otherTheme = isDark ? "Light theme" : "Dark theme";
+  const runs = { label: "Runs", title: "Runs", "aria-expanded": showsRuns, "aria-controls": "runs" };
   return html`<header class="top-bar">
-    <button
-      type="button"
-      class="tb-icon-button runs-button"
-      aria-label="Runs"
-      title="Runs"
-      aria-expanded=${showsRuns}
-      aria-controls="runs"
-      onClick=${onRuns}
-    >
-      <${Icon} name="menu" />
-    </button>
+    <${IconButton} icon="menu" class="runs-button" ...${runs} onClick=${onRuns} />
     <a class="brand" href=${address("")} aria-label="tbcore">
       <img src=${address("static/tbcore/icon.svg")} alt="" width="20" height="20" />
       <span>tbcore</span>
@@ -53,24 +50,8 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
     <${Tabs} state=${state} />
     <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
     <${CopyLink} state=${state} />
-    <button
-      type="button"
-      class="tb-icon-button"
-      aria-label="Reload"
-      title="Reload all data from the server"
-      onClick=${onReload}
-    >
-      <${Icon} name="reload" />
-    </button>
-    <button
-      type="button"
-      class="tb-icon-button"
-      aria-label=${isDark ? "Light theme" : "Dark theme"}
-      title=${isDark ? "Light theme" : "Dark theme"}
-      onClick=${state.toggleTheme}
-    >
-      <${Icon} name=${isDark ? "sun" : "moon"} />
-    </button>
+    <${IconButton} icon="reload" label="Reload" title="Reload all data from the server" onClick=${onReload} />
+    <${IconButton} icon=${isDark ? "sun" : "moon"} label=${otherTheme} title=${otherTheme} onClick=${state.toggleTheme} />
     <button
       type="button"
       class="tb-icon-button help-button"
@@ -84,10 +65,7 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
   </header>`;
 }
 
-/**
- * The tabs. If there is too little space for all, they scroll sideways.
- * @param {{ state: import("./state/state.js").State }} props
- */
+/** The tabs. If there is too little space for all, they scroll sideways. @param {{ state: State }} props */
 function Tabs({ state }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const tabs = orderTabs(state.frontends.value?.plugins ?? []);
@@ -135,10 +113,7 @@ function Tabs({ state }) {
   </div>`;
 }
 
-/**
- * The button that copies a link to the current view.
- * @param {{ state: import("./state/state.js").State }} props
- */
+/** The button that copies a link to the current view. @param {{ state: State }} props */
 function CopyLink({ state }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -150,30 +125,24 @@ function CopyLink({ state }) {
     await copy(state.link());
     setCopied(true);
   };
-  return html`<button
-    type="button"
-    class="tb-icon-button link-button"
-    aria-label=${isCopied ? "Link copied" : "Copy link"}
+  return html`<${IconButton}
+    icon=${isCopied ? "check" : "link"}
+    label=${isCopied ? "Link copied" : "Copy link"}
+    class="link-button"
     aria-live="polite"
     title="Copy a link to this view, with its tab, runs, filters, groups and zoom"
     onClick=${onClick}
-  >
-    <${Icon} name=${isCopied ? "check" : "link"} />
-  </button>`;
+  />`;
 }
 
 /**
  * The server's status in a few words. A click opens the dialog about the log directory, or
  * reconnects if the connection is lost.
- * @param {object} props
- * @param {import("./state/state.js").State} props.state
- * @param {() => void} props.onInfo
- * @param {() => void} props.onRetry
+ * @param {{ state: State, onInfo: () => void, onRetry: () => void }} props
  */
 function StatusChip({ state, onInfo, onRetry }) {
-  const connection = state.connection.value;
   const status = state.status.value;
-  if (connection === "retrying") {
+  if (state.connection.value === "retrying") {
     return html`<button type="button" class="chip bad" role="status" title="Try again now" onClick=${onRetry}>
       <i></i><span>${state.serverError.value ?? "Disconnected, retrying"}</span>
     </button>`;
@@ -196,7 +165,7 @@ function StatusChip({ state, onInfo, onRetry }) {
   </button>`;
 }
 
-/** A progress bar during the first pass. @param {{ state: import("./state/state.js").State }} props */
+/** A progress bar during the first pass. @param {{ state: State }} props */
 function Progress({ state }) {
   const status = state.status.value;
   if (!status || !isFirstPass(status) || state.connection.value === "retrying") return null;
@@ -217,13 +186,13 @@ function Progress({ state }) {
 /**
  * Returns whether the server is in its first pass over the log directory. Lazy passes only read
  * what was added, so the page does not show their progress.
- * @param {import("./state/state.js").Status} status
+ * @param {Status} status
  */
 export function isFirstPass(status) {
   return status.loading && status.passes === 0;
 }
 
-/** Returns the progress of the first pass, as text. @param {import("./state/state.js").Status} status */
+/** Returns the progress of the first pass, as text. @param {Status} status */
 export function loadingText({ bytes_read, bytes_total, num_runs }) {
   if (bytes_total === 0) return "Looking for event files";
   return `Reading ${formatBytes(bytes_read)} of ${formatBytes(bytes_total)}, ${plural(num_runs, "run")}`;
