@@ -1,21 +1,7 @@
 /**
- * The contract between the shell and a plugin's module.
- *
- * A module has one default export:
- *
- *     export default {
- *       // @param {import("tbcore/host.js").Host} host
- *       async render(host) {
- *         host.element.textContent = JSON.stringify(await host.fetchJSON("tags"));
- *         return () => {}; // clean-up: undoes what render did
- *       },
- *     };
- *
- * `render` is called when the plugin's tab opens, and the function that it returns when the tab
- * closes. A plugin's errors are shown in its own tab; they do not affect the shell and other tabs.
- *
- * This file has only types, so browsers never load it. Modules refer to the types as
- * `import("tbcore/host.js").Host`.
+ * The types of the contract between the page and a plugin's module; docs/front_end.md describes it.
+ * The module has one default export, a PluginModule. Modules refer to the types as
+ * `import("tbcore/host.js").Host`, so browsers never load this file.
  */
 
 /**
@@ -29,57 +15,48 @@
 /**
  * @typedef {import("./lib/ui/filter.js").Filter} Filter
  * @typedef {Record<string, string | number | boolean | null | undefined>} Params
+ *
+ * @typedef {Readable<Readonly<Record<string, string>>> & { set(name: string, value: string | null): void }} Settings
+ *   short strings by name; null restores the default
  */
 
 /**
- * Short strings by name, kept in the address so that a link restores the view, or kept in the
- * browser as preferences.
- * @typedef {object} Settings
- * @property {Readonly<Record<string, string>>} value
- * @property {(callback: (value: Readonly<Record<string, string>>) => void) => () => void} subscribe
- * @property {(name: string, value: string | null) => void} set  null restores the default
- */
-
-/**
- * The object that `render` receives: everything that a plugin's module can use of the page.
+ * What a plugin's module can use of the page.
  * @typedef {object} Host
  * @property {string} name  the plugin's name
  * @property {HTMLElement} element  the element to draw in, inside the plugin's own shadow root,
  *   which has the shared styles of `components.css`
  * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  sends a request below
  *   `data/plugin/<name>/`, like the browser's `fetch`; aborted when the tab closes
- * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  sends a GET request below
- *   `data/plugin/<name>/`; rejects with a ServerError that has the server's message and `status`
- * @property {(path: string, params?: Params) => string} url  returns the URL of such a request, for
- *   images and downloads
- * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the plugin's
- *   shadow root: CSS text, or a URL relative to the module
- * @property {Readable<readonly Run[]>} runs  the runs to show, with their colours, in natural order
+ * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  sends a GET request there;
+ *   rejects with a ServerError that has the server's message and `status`
+ * @property {(path: string, params?: Params) => string} url  the URL of such a request, for images
+ *   and downloads
+ * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the shadow root:
+ *   CSS text, or a URL relative to the module
+ * @property {Readable<readonly Run[]>} runs  the runs to show, in natural order
  * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100,
  *   which applies until the user checks runs; for a tab that can show any number of runs
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
- *   run under the pointer, in the run list or in a chart; highlight it, and set it when the pointer
- *   is over a run in your tab
+ *   run under the pointer, in the run list or in a chart
  * @property {(name: string) => void} checkOnly  shows this run and hides all others
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `FilterBox` of `tbcore/ui.js`
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows
- * @property {Settings} preferences  the plugin's settings in the browser: the user's preferences
- *   for the tab, which apply to all log directories
- * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts, which the
- *   help dialog lists; a second call replaces the first
- * @property {Readable<Theme>} theme  "light" or "dark"
- * @property {Readable<Generations>} generations  the generations of the server's current data
+ * @property {Settings} preferences  the plugin's settings in the browser, for all log directories
+ * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts; a second call
+ *   replaces the first
+ * @property {Readable<Theme>} theme
+ * @property {Readable<Generations>} generations  of the server's current data
  * @property {(callback: (generations: Generations) => void) => () => void} onReload  calls back
  *   when the server has new data; data whose generation is unchanged need not be fetched again
  * @property {(error: unknown) => void} showError  shows an error in the tab instead of the plugin
  * @property {AbortSignal} signal  aborted when the tab closes
  *
- * @typedef {object} PluginModule  the default export of a plugin's module
- * @property {(host: Host) => Cleanup | Promise<Cleanup>} render
  * @typedef {void | (() => void)} Cleanup  called when the tab closes
+ * @typedef {{ render: (host: Host) => Cleanup | Promise<Cleanup> }} PluginModule
  */
 
 /**

@@ -9,7 +9,7 @@
  *     options.set(host, "x", "relative");
  */
 
-/** @typedef {Pick<import("tbcore/host.js").Host, "settings" | "preferences">} OptionsHost */
+/** @typedef {Pick<import("./host.js").Host, "settings" | "preferences">} OptionsHost */
 
 /** The options of one tab. @template {Record<string, string | number | boolean>} T */
 export class Options {
@@ -18,11 +18,10 @@ export class Options {
   #limits;
 
   /**
-   * @param {T} defaults  default values; their types are the types of the options
-   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  maps an option to its allowed
-   *   values, if not all values are allowed
-   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  maps a
-   *   numeric option to its limits; a value outside them becomes the nearest limit
+   * @param {T} defaults  their types are the types of the options
+   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values of some options
+   * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  limits of some
+   *   numeric options; a value outside them becomes the nearest limit
    */
   constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;

@@ -1,7 +1,4 @@
-/**
- * Names of runs and tags as text: their natural order, groups by first path segment, lists of names
- * in the address, and names that are shortened in the middle.
- */
+/** Names of runs and tags: their order, their groups, lists of them in the address, and elements. */
 
 import { html } from "htm/preact";
 import { escapeName, unescapeName } from "./lib/address.js";
@@ -18,7 +15,6 @@ import { escapeName, unescapeName } from "./lib/address.js";
  * A "-" is a dash, not a sign. The order is total: different names never compare as 0.
  * @param {string} a
  * @param {string} b
- * @returns {number} negative, zero or positive
  */
 export function compareNames(a, b) {
   const left = a.split("/");
@@ -100,43 +96,26 @@ function readNumber(text, index) {
   return { length: all.length, digits: significant.replace(/0+$/, ""), power };
 }
 
-/**
- * Matches a pattern at an index.
- * @param {RegExp} pattern  sticky; must match there
- * @param {string} text
- * @param {number} index
- */
+/** Matches a sticky pattern, which must match there. @param {RegExp} pattern @param {string} text @param {number} index */
 function match(pattern, text, index) {
   pattern.lastIndex = index;
   return /** @type {RegExpExecArray} */ (pattern.exec(text));
 }
 
-/**
- * Compares numbers by value.
- * @param {NumberInName} left
- * @param {NumberInName} right
- */
+/** @param {NumberInName} left @param {NumberInName} right */
 function compareNumbers(left, right) {
   if (left.digits === "" || right.digits === "") return left.digits.length - right.digits.length;
   if (left.power !== right.power) return left.power - right.power;
   return left.digits < right.digits ? -1 : left.digits > right.digits ? 1 : 0;
 }
 
-/**
- * Whether the character at an index is a digit from 0 to 9.
- * @param {string} text
- * @param {number} index
- */
+/** Whether a character is a digit from 0 to 9. @param {string} text @param {number} index */
 function isDigit(text, index) {
   const code = text.charCodeAt(index);
   return code >= 48 && code <= 57;
 }
 
-/**
- * @typedef {object} TagGroup
- * @property {string} name  first path segment; "" for the group of tags without one
- * @property {string[]} tags  in natural order
- */
+/** The tags with the same first path segment. @typedef {{ name: string, tags: string[] }} TagGroup */
 
 /**
  * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/`
@@ -149,7 +128,8 @@ export function groupTags(tags) {
   /** @type {Map<string, string[]>} */
   const groups = new Map();
   for (const tag of new Set(tags)) {
-    const segment = firstSegment(tag);
+    const slash = tag.indexOf("/", 1); // not a leading one: "/a/b" is in group "/a"
+    const segment = slash === -1 ? tag : tag.slice(0, slash);
     const members = groups.get(segment);
     if (members) members.push(tag);
     else groups.set(segment, [tag]);
@@ -166,17 +146,6 @@ export function groupTags(tags) {
   if (single.length > 0) result.unshift({ name: "", tags: single.sort(compareNames) });
   return result;
 }
-
-/**
- * The text before the first `/`, not counting a leading one: "/a/b" is in group "/a".
- * @param {string} tag
- */
-function firstSegment(tag) {
-  const slash = tag.indexOf("/", 1);
-  return slash === -1 ? tag : tag.slice(0, slash);
-}
-
-// --- lists of names in the address ---------------------------------------------------------------
 
 /**
  * Parses lists of names: `a,b;c` is [["a", "b"], ["c"]].
@@ -208,13 +177,7 @@ function decode(text) {
   }
 }
 
-// --- names as elements ---------------------------------------------------------------------------
-
-/**
- * A name that is truncated in the middle if there is too little space, because names mostly differ
- * at their ends.
- * @param {{ name: string }} props
- */
+/** A name that is truncated in the middle if there is too little space. @param {{ name: string }} props */
 export function Name({ name }) {
   const [head, tail] = cutLabel(name);
   return html`<span class="tb-name">
@@ -223,10 +186,7 @@ export function Name({ name }) {
   </span>`;
 }
 
-/**
- * The label of a run in a card: its colour, group and name.
- * @param {{ run: import("tbcore/host.js").Run }} props
- */
+/** The label of a run in a card: its colour, group and name. @param {{ run: import("./host.js").Run }} props */
 export function RunLabel({ run }) {
   return html`<i style=${{ background: run.color }}></i>
     ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${run.group}</span>`}

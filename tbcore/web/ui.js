@@ -1,7 +1,4 @@
-/**
- * Small components and functions that tabs of all kinds use: icons, menus, controls for settings,
- * filters, long lists, tooltips, downloads and colours.
- */
+/** Small components and functions that tabs of all kinds use. */
 
 import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -17,6 +14,7 @@ export { Tooltip, readOutNodes } from "./lib/ui/tooltip.js";
 export { VirtualList } from "./lib/ui/virtual-list.js";
 
 /** @typedef {import("./lib/ui/filter.js").Filter} Filter */
+/** The values to choose from. `why` is a tooltip. @typedef {readonly (readonly [value: unknown, title: string, why?: string])[]} Choices */
 
 /**
  * A button that opens a popover below it. The content is rendered only while it is open.
@@ -67,17 +65,10 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
     <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
 }
 
-// --- controls for settings -----------------------------------------------------------------------
-
 /**
- * A choice of one from a few options, which are side by side.
- * @param {object} props
- * @param {string} props.label  accessible name; not visible
- * @param {string} props.name  name of the radio buttons, unique in the tab
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
- *   `why` is a tooltip
- * @param {unknown} props.value
- * @param {(value: any) => void} props.onChange
+ * A choice of one from a few options, which are side by side. The label is not visible, and the
+ * name of the radio buttons must be unique in the tab.
+ * @param {{ label: string, name: string, choices: Choices, value: unknown, onChange: (value: any) => void }} props
  */
 export function Choice({ label, name, choices, value, onChange }) {
   return html`<fieldset class="tb-segments">
@@ -92,12 +83,7 @@ export function Choice({ label, name, choices, value, onChange }) {
 
 /**
  * A choice of one option from a drop-down list.
- * @param {object} props
- * @param {string} props.label
- * @param {readonly (readonly [value: unknown, title: string, why?: string])[]} props.choices
- *   `why` is a tooltip
- * @param {unknown} props.value
- * @param {(value: any) => void} props.onChange
+ * @param {{ label: string, choices: Choices, value: unknown, onChange: (value: any) => void }} props
  */
 export function Pick({ label, choices, value, onChange }) {
   const at = choices.findIndex(([choice]) => choice === value);
@@ -112,12 +98,8 @@ export function Pick({ label, choices, value, onChange }) {
 }
 
 /**
- * A check box with a label.
- * @param {object} props
- * @param {string} props.label
- * @param {string} [props.why]  tooltip
- * @param {boolean} props.checked
- * @param {(checked: boolean) => void} props.onChange
+ * A check box with a label. `why` is a tooltip.
+ * @param {{ label: string, why?: string, checked: boolean, onChange: (checked: boolean) => void }} props
  */
 export function Check({ label, why, checked, onChange }) {
   /** @param {Event} event */
@@ -144,8 +126,6 @@ export function Smoothing({ value, why, onChange }) {
   </div>`;
 }
 
-// --- downloads -----------------------------------------------------------------------------------
-
 /**
  * Downloads a file.
  * @param {string | Blob} content
@@ -169,8 +149,6 @@ export function toCSV(header, rows) {
   const quoted = (cell) => (/[",\r\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
   return [header, ...rows].map((row) => `${row.map(quoted).join(",")}\r\n`).join("");
 }
-
-// --- the clipboard -------------------------------------------------------------------------------
 
 /** Copies a text to the clipboard. @param {string} text */
 export async function copy(text) {

@@ -7,17 +7,9 @@
  * name. Pure functions, no DOM.
  */
 
-/**
- * @typedef {object} Address
- * @property {string} tab  plugin name; "" if the fragment names none
- * @property {Record<string, string>} values
- */
+/** The tab is a plugin's name, or "". @typedef {{ tab: string, values: Record<string, string> }} Address */
 
-/**
- * Parses a URL fragment.
- * @param {string} hash  with or without the leading `#`
- * @returns {Address}
- */
+/** Parses a URL fragment, with or without the leading `#`. @param {string} hash @returns {Address} */
 export function parseAddress(hash) {
   const [tab, ...pairs] = hash.replace(/^#/, "").split("&");
   /** @type {Record<string, string>} */
@@ -30,9 +22,9 @@ export function parseAddress(hash) {
 }
 
 /**
- * Formats a URL fragment; the inverse of `parseAddress`.
- * @param {Address} address  values are written in their given order, empty ones included
- * @returns {string} with the leading `#`; "" for an empty address
+ * Formats a URL fragment with the leading `#`, or "" for an empty address. Values are written in
+ * their given order, empty ones included.
+ * @param {Address} address
  */
 export function formatAddress({ tab, values }) {
   const pairs = Object.entries(values).map(([name, value]) => `${encode(name)}=${encode(value)}`);
@@ -47,10 +39,7 @@ export function formatAddress({ tab, values }) {
  */
 const ESCAPED_CHARS = "~,!;%";
 
-/**
- * Escapes a name for use in a list: `a,b` becomes `a~1b`. Slashes are not escaped.
- * @param {string} name
- */
+/** Escapes a name for use in a list: `a,b` becomes `a~1b`. Slashes are not escaped. @param {string} name */
 export function escapeName(name) {
   return name.replace(/[~,!;%]/g, (char) => `~${ESCAPED_CHARS.indexOf(char)}`);
 }

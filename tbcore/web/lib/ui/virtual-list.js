@@ -1,18 +1,11 @@
-/**
- * A long list of rows of equal height. Only the visible rows are rendered.
- */
-
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/**
- * Number of rows rendered above the visible ones, and below them, so that scrolling shows no gaps
- * and the Tab key reaches the next row.
- */
+/** Rows rendered above and below the visible ones, for scrolling and for the Tab key. */
 const NUM_SPARE_ROWS = 8;
 
 /**
- * The list.
+ * A long list of rows of equal height. Only the visible rows are rendered.
  * @template T
  * @param {object} props
  * @param {readonly T[]} props.items
@@ -29,7 +22,6 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
 
-  /** Updates the visible part. */
   const measure = () => {
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (scroller.current);
     setView((old) => (old.top === top && old.height === height ? old : { top, height }));
