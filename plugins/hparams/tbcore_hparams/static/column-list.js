@@ -46,13 +46,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
     <ul aria-label=${label}>
       ${matching.map((column) => {
         const isChosen = keys.includes(column.key);
-        return html`<li
-          key=${column.key}
-          draggable=${isChosen}
-          onDragStart=${(/** @type {DragEvent} */ event) => startDrag(event, column.key)}
-          onDragOver=${(/** @type {DragEvent} */ event) => isChosen && allowDrop(event)}
-          onDrop=${(/** @type {DragEvent} */ event) => onDropped(event, (key) => onChoose(moveKey(keys, key, column.key)))}
-        >
+        return html`<li key=${column.key} ...${dragColumn(column.key, (key) => onChoose(moveKey(keys, key, column.key)), isChosen)}>
           <label title=${column.description || column.label}>
             <input
               type="checkbox"
@@ -84,24 +78,28 @@ function remarkOf({ kind, differs, isUndeclared }) {
   return remarks.join(", ");
 }
 
-/** Starts dragging a column. @param {DragEvent} event @param {string} key */
-export function startDrag(event, key) {
-  event.dataTransfer?.setData(COLUMN_KEY_TYPE, key);
-}
-
-/** Accepts a dragged column. @param {DragEvent} event */
-export function allowDrop(event) {
-  if (event.dataTransfer?.types.includes(COLUMN_KEY_TYPE)) event.preventDefault();
-}
-
 /**
- * Handles the drop of a column.
- * @param {DragEvent} event
- * @param {(key: string) => void} onKey  called with the key of the dropped column
+ * The attributes of an element that stands for a column, to drag it onto such an element of another
+ * column.
+ * @param {string} key  of the column
+ * @param {(key: string) => void} onKey  called with the key of the column that is dropped here
+ * @param {boolean} [canMove]  false: the column cannot be dragged, and none can be dropped here
  */
-export function onDropped(event, onKey) {
-  const key = event.dataTransfer?.getData(COLUMN_KEY_TYPE);
-  if (!key) return;
-  event.preventDefault();
-  onKey(key);
+export function dragColumn(key, onKey, canMove = true) {
+  return {
+    draggable: canMove,
+    /** @param {DragEvent} event */
+    onDragStart: ({ dataTransfer }) => dataTransfer?.setData(COLUMN_KEY_TYPE, key),
+    /** @param {DragEvent} event */
+    onDragOver(event) {
+      if (canMove && event.dataTransfer?.types.includes(COLUMN_KEY_TYPE)) event.preventDefault();
+    },
+    /** @param {DragEvent} event */
+    onDrop(event) {
+      const dropped = event.dataTransfer?.getData(COLUMN_KEY_TYPE);
+      if (!dropped) return;
+      event.preventDefault();
+      onKey(dropped);
+    },
+  };
 }

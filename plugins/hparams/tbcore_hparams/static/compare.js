@@ -8,18 +8,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatValue } from "tbcore/format.js";
 import { Icon, colorsOf } from "tbcore/ui.js";
 import { exactText, shortText } from "./cell-text.js";
-import { MetricChart } from "./curves.js";
+import { MetricCharts } from "./curves.js";
 import { bestRow } from "./goals.js";
 import { orderedMetrics } from "./row-details.js";
 import { Cell } from "./trials-table.js";
 import { goalOf } from "./view.js";
 
-/**
- * @typedef {import("./types.js").Column} Column
- */
-
-/** Number of charts shown until “Show all” is clicked. */
-const INITIAL_CURVES = 6;
+/** @typedef {import("./types.js").Column} Column */
 
 /**
  * The dialog, which opens when it is first rendered.
@@ -31,7 +26,6 @@ export function Compare({ tab, onClose }) {
   const { sweep, view, picked } = tab;
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [isSameShown, setSameShown] = useState(false);
-  const [numCurves, setNumCurves] = useState(INITIAL_CURVES);
   useEffect(() => {
     if (dialog.current && !dialog.current.open) dialog.current.showModal();
   }, []);
@@ -90,10 +84,7 @@ export function Compare({ tab, onClose }) {
           </tbody>
         </table>
       </div>
-      <div class="tb-grid">
-        ${metrics.slice(0, numCurves).map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}
-      </div>
-      ${metrics.length > numCurves && html`<button type="button" class="tb-button" onClick=${() => setNumCurves(metrics.length)}>Show all ${metrics.length} curves</button>`}
+      <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} what="curve" />
     </div>
   </dialog>`;
 }

@@ -1,10 +1,10 @@
 /**
- * A chart of one metric with a curve for each session, fetched when the chart comes into view.
+ * Charts of metrics with a curve for each session, fetched when a chart comes into view.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, toNumber } from "tbcore/format.js";
+import { formatStep, plural, toNumber } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
@@ -14,7 +14,11 @@ import { runOf } from "./sweep.js";
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Session} Session
  * @typedef {{ step: Float64Array, wallTime: Float64Array, value: Float64Array }} Curve
+ * @typedef {{ session: Session, color: string, name: string }} Member  a session with a curve
  */
+
+/** Number of charts shown until “Show all” is clicked. */
+const INITIAL_CHARTS = 6;
 
 /**
  * Reads a response of the route `metric_evals` into columns.
@@ -41,13 +45,29 @@ function queryFor({ name }, { metric }) {
 }
 
 /**
- * A card with the chart. If no session has more than one point, the points are listed instead.
+ * A chart of each metric, the first few at first.
+ * @param {object} props
+ * @param {import("./tab.js").Tab} props.tab
+ * @param {readonly Column[]} props.metrics
+ * @param {readonly Member[]} props.members
+ * @param {string} props.what  what the charts show, in the singular
+ */
+export function MetricCharts({ tab, metrics, members, what }) {
+  const [areAllShown, setAllShown] = useState(false);
+  const shown = areAllShown ? metrics : metrics.slice(0, INITIAL_CHARTS);
+  return html`<div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
+    ${metrics.length > shown.length &&
+    html`<button type="button" class="tb-button" onClick=${() => setAllShown(true)}>Show all ${plural(metrics.length, what)}</button>`}`;
+}
+
+/**
+ * A card with a chart of one metric. If no session has more than one point, the points are listed instead.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
  * @param {Column} props.metric
- * @param {readonly { session: Session, color: string, name: string }[]} props.members
+ * @param {readonly Member[]} props.members
  */
-export function MetricChart({ tab, metric, members }) {
+function MetricChart({ tab, metric, members }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const chart = useRef(/** @type {import("tbcore/chart.js").LineChart | null} */ (null));
   const title = metric.title ?? metric.label;

@@ -7,7 +7,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
-import { allowDrop, onDropped, startDrag } from "./column-list.js";
+import { dragColumn } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
 import { contextOf, followDrag, readColors, renderPNG, useSize } from "./plot-canvas.js";
@@ -103,10 +103,7 @@ export function ParallelPlot({ tab }) {
             key=${column.key}
             class="axis-head"
             style=${{ left: `${geometry.xs[i]}px`, width: `${headWidth(geometry, i)}px` }}
-            draggable="true"
-            onDragStart=${(/** @type {DragEvent} */ event) => startDrag(event, column.key)}
-            onDragOver=${allowDrop}
-            onDrop=${(/** @type {DragEvent} */ event) => onDropped(event, (key) => tab.setAxes(moveKey(keys, key, column.key)))}
+            ...${dragColumn(column.key, (key) => tab.setAxes(moveKey(keys, key, column.key)))}
           >
             <${Menu}
               label="Axis ${column.label}"

@@ -3,10 +3,10 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
-import { formatDuration, formatStep, formatTime, plural } from "tbcore/format.js";
+import { useMemo } from "preact/hooks";
+import { formatDuration, formatStep, formatTime } from "tbcore/format.js";
 import { VALUE_NAMES, exactText, shortText } from "./cell-text.js";
-import { MetricChart } from "./curves.js";
+import { MetricCharts } from "./curves.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -14,8 +14,6 @@ import { MetricChart } from "./curves.js";
  * @typedef {import("./types.js").Session} Session
  */
 
-/** Number of charts shown until “Show all” is clicked. */
-const INITIAL_CURVES = 6;
 /** Most metrics that have a column in the table of sessions. */
 const MAX_METRIC_COLUMNS = 8;
 
@@ -26,10 +24,8 @@ const MAX_METRIC_COLUMNS = 8;
  * @param {Group} props.group
  */
 export function RowDetails({ tab, group }) {
-  const [areAllShown, setAllShown] = useState(false);
   const { sessions } = group;
   const metrics = orderedMetrics(tab).filter((metric) => sessions.some((session) => tab.hasMetric(metric, session)));
-  const shown = areAllShown ? metrics : metrics.slice(0, INITIAL_CURVES);
   const members = useMemo(
     () => sessions.map((session) => ({ session, name: session.name, color: tab.runColors.get(session.name) ?? "#888888" })),
     [sessions, tab.runColors],
@@ -37,9 +33,7 @@ export function RowDetails({ tab, group }) {
   return html`
     <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
     ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in ${sessions.length === 1 ? "this run" : "these runs"} or below.</p>`}
-    <div class="tb-grid">${shown.map((metric) => html`<${MetricChart} key=${metric.key} tab=${tab} metric=${metric} members=${members} />`)}</div>
-    ${metrics.length > shown.length &&
-    html`<button type="button" class="tb-button" onClick=${() => setAllShown(true)}>Show all ${plural(metrics.length, "metric")}</button>`}
+    <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} what="metric" />
   `;
 }
 

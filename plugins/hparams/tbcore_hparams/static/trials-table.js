@@ -11,7 +11,7 @@ import { cutLabel } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
 import { exactText, shortText, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";
-import { allowDrop, onDropped, startDrag } from "./column-list.js";
+import { dragColumn } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { RowDetails } from "./row-details.js";
@@ -214,10 +214,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
     aria-colindex=${keys.indexOf(key) + 2}
     class="${isFixed ? "name" : ""} ${isNumeric(column) ? "number" : ""} ${column === view.metric ? "metric" : ""}"
     aria-sort=${order ?? "none"}
-    draggable=${!isFixed}
-    onDragStart=${(/** @type {DragEvent} */ event) => startDrag(event, key)}
-    onDragOver=${(/** @type {DragEvent} */ event) => !isFixed && allowDrop(event)}
-    onDrop=${(/** @type {DragEvent} */ event) => onDropped(event, (dragged) => tab.setColumns(moveKey(keys, dragged, key)))}
+    ...${dragColumn(key, (dragged) => tab.setColumns(moveKey(keys, dragged, key)), !isFixed)}
   >
     <div class="heading">
       <button type="button" class="sort" title="${description ? `${label}: ${description}` : label}\n${sortHint}" onClick=${onSort} onKeyDown=${isFixed ? undefined : onKeyDown}>
