@@ -54,7 +54,9 @@ def write_run(
 
     Each call writes a new file, which is read after the run's earlier files. If a file `filename`
     exists, the call appends to this file instead. `restart_at` is the step of a START event that is
-    written before the points.
+    written before the points. `wall_time` is the time of the first event in seconds since the
+    epoch, by default 1,000 seconds later for each file of the run. `file_version` and `metadata`
+    are passed to EventFileWriter.
     """
     directory = Path(logdir) / run
     directory.mkdir(parents=True, exist_ok=True)
@@ -62,6 +64,7 @@ def write_run(
     if wall_time is None:
         wall_time = WALL_TIME + 1000.0 * file_index
     if filename is None:
+        # The same time in all names, so that the index decides the order.
         filename = f"events.out.tfevents.{int(WALL_TIME)}.testing.{file_index:06d}"
     if as_tensors and dtype is None:
         dtype = "float32"

@@ -4,6 +4,9 @@ The functions that take a tag return a `Summary.Value`; `tensor_proto`, `metadat
 return a part of one. Most data has two forms on disk: a field of its own (`simple_value`, `histo`,
 `image`, `audio`), and a tensor whose metadata names a plugin. The functions add this metadata to
 each tensor; an `EventFileWriter` may remove it from later values of a tag.
+
+The content of a plugin's metadata is a message of the plugin's own. The plugins need not be
+installed, so these messages are encoded here field by field; comments name the fields.
 """
 
 from __future__ import annotations
@@ -96,6 +99,7 @@ def histogram(
     data = np.asarray(samples, np.float64).ravel()
     counts, edges = np.histogram(data, num_buckets if data.size else 1)
     if data.size == 0:
+        # Drop the bucket that np.histogram always makes, and one of its two edges.
         counts, edges = counts[:0], edges[:1]
     if as_tensor:
         rows = np.stack([edges[:-1], edges[1:], counts.astype(np.float64)], axis=1)
@@ -189,11 +193,7 @@ def audio(
 
 def text(tag: str, texts: str | Sequence[str] | Sequence[Sequence[str]]) -> Summary.Value:
     """A text: one string, a list of strings, or a table as a list of rows."""
-    if isinstance(texts, str):
-        return string_tensor(
-            tag, [texts.encode()], shape=(), plugin_name="text", data_class="tensor"
-        )
-    array = np.array(texts, object)
+    array = np.array(texts, object)  # of shape () for one string
     strings = [str(element).encode() for element in array.ravel()]
     return string_tensor(tag, strings, shape=array.shape, plugin_name="text", data_class="tensor")
 
@@ -226,7 +226,7 @@ def pr_curve(
         tag,
         rows,
         plugin_name="pr_curves",
-        plugin_content=varint_field(2, num_thresholds),
+        plugin_content=varint_field(2, num_thresholds),  # PrCurvePluginData.num_thresholds
         data_class="tensor",
     )
 
@@ -244,20 +244,26 @@ def experiment(
     each hyperparameter to its valid values. `metrics` are tags of scalars. `created` is in seconds
     since the epoch.
     """
-    content = bytes_field(1, description) + double_field(3, created)
+    # The messages are those of api.proto and plugin_data.proto of TensorBoard's plugin `hparams`.
+    content = bytes_field(1, description)  # Experiment.description
+    content += double_field(3, created)  # Experiment.time_created_secs
     for name, domain in hparams.items():
         first = domain[0] if len(domain) else 0.0
+        # DATA_TYPE_STRING, DATA_TYPE_BOOL or DATA_TYPE_FLOAT64
         data_type = 1 if isinstance(first, str) else 2 if isinstance(first, bool) else 3
+        info = bytes_field(1, name) + varint_field(4, data_type)  # HParamInfo.name, .type
         if isinstance(domain, tuple):
+            # Interval.min_value, .max_value
             interval = double_field(1, float(domain[0])) + double_field(2, float(domain[1]))
-            allowed = bytes_field(6, interval)
+            info += bytes_field(6, interval)  # HParamInfo.domain_interval
         else:
-            values = [bytes_field(1, _hparam(value)) for value in domain]
-            allowed = bytes_field(5, b"".join(values))
-        info = bytes_field(1, name) + varint_field(4, data_type) + allowed
-        content += bytes_field(4, info)
+            values = [bytes_field(1, _hparam(value)) for value in domain]  # ListValue.values
+            info += bytes_field(5, b"".join(values))  # HParamInfo.domain_discrete
+        content += bytes_field(4, info)  # Experiment.hparam_infos
     for tag in metrics:
-        content += bytes_field(5, bytes_field(1, bytes_field(2, tag)))
+        metric_name = bytes_field(2, tag)  # MetricName.tag
+        content += bytes_field(5, bytes_field(1, metric_name))  # Experiment.metric_infos.name
+    # HParamsPluginData.experiment
     return metadata_only("_hparams_/experiment", "hparams", bytes_field(2, content))
 
 
@@ -269,17 +275,19 @@ def session_start(
     `group` is the name of a session group. `start` is in seconds since the epoch.
     """
     fields = [
+        # SessionStartInfo.hparams: one message with a key and a value for each entry of the map.
         bytes_field(1, bytes_field(1, name) + bytes_field(2, _hparam(value)))
         for name, value in hparams.items()
     ]
-    fields += [bytes_field(4, group), double_field(5, start)]
-    content = bytes_field(3, b"".join(fields))
+    fields += [bytes_field(4, group), double_field(5, start)]  # .group_name, .start_time_secs
+    content = bytes_field(3, b"".join(fields))  # HParamsPluginData.session_start_info
     return metadata_only("_hparams_/session_start_info", "hparams", content)
 
 
 def session_end(status: int = 1, end: float = 0.0) -> Summary.Value:
     """The end of a run: `status` is 1 for success, 2 for failure; `end` is in epoch seconds."""
-    content = bytes_field(4, bytes([1 << 3, status]) + double_field(2, end))
+    info = varint_field(1, status) + double_field(2, end)  # SessionEndInfo.status, .end_time_secs
+    content = bytes_field(4, info)  # HParamsPluginData.session_end_info
     return metadata_only("_hparams_/session_end_info", "hparams", content)
 
 
@@ -316,7 +324,8 @@ def string_tensor(
     """A tensor of byte strings in row-major order, one-dimensional if `shape` is None."""
     proto = TensorProto(dtype=7, string_val=strings)  # type: ignore[arg-type]
     proto.tensor_shape.SetInParent()
-    for size in (len(strings),) if shape is None else shape:
+    shape = (len(strings),) if shape is None else shape
+    for size in shape:
         proto.tensor_shape.dim.add(size=size)
     return _with_metadata(
         Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
@@ -329,17 +338,20 @@ def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summa
     {"Losses": {"train and eval": ["Multiline", ["loss/.*"]]},
      "Price": {"range": ["Margin", ["price", "price/low", "price/high"]]}}
     """
+    # The messages are those of layout.proto of TensorBoard's plugin `custom_scalars`.
     layout = b""
     for title, charts in categories.items():
-        category = bytes_field(1, title)
+        category = bytes_field(1, title)  # Category.title
         for name, (chart_type, tags) in charts.items():
             if chart_type == "Margin":
+                # Series.value, .lower, .upper
                 series = b"".join(bytes_field(number, tag) for number, tag in enumerate(tags, 1))
-                content = bytes_field(3, bytes_field(1, series))
+                content = bytes_field(3, bytes_field(1, series))  # Chart.margin.series
             else:
-                content = bytes_field(2, b"".join(bytes_field(1, tag) for tag in tags))
-            category += bytes_field(2, bytes_field(1, name) + content)
-        layout += bytes_field(2, category)
+                patterns = b"".join(bytes_field(1, tag) for tag in tags)
+                content = bytes_field(2, patterns)  # Chart.multiline.tag
+            category += bytes_field(2, bytes_field(1, name) + content)  # Category.chart.title
+        layout += bytes_field(2, category)  # Layout.category
     return string_tensor(
         "custom_scalars__config__", [layout], shape=(), plugin_name="custom_scalars"
     )
@@ -401,22 +413,16 @@ def png(width: int = 1, height: int = 1, rgb: tuple[int, int, int] = (255, 128, 
 def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
     """The content of a mono 16-bit WAV file; samples are in [-1, 1], `sample_rate` is in hertz."""
     data = (np.clip(np.asarray(samples, np.float64), -1, 1) * 32767).astype("<i2").tobytes()
-    fmt = struct.pack("<HHIIHH", 1, 1, sample_rate, sample_rate * 2, 2, 16)
-    body = (
-        b"WAVEfmt "
-        + struct.pack("<I", len(fmt))
-        + fmt
-        + b"data"
-        + struct.pack("<I", len(data))
-        + data
-    )
+    # Length of the chunk, PCM, one channel, rate, bytes per second, bytes per frame, bits.
+    fmt = struct.pack("<IHHIIHH", 16, 1, 1, sample_rate, sample_rate * 2, 2, 16)
+    body = b"WAVEfmt " + fmt + b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def _hparam(value: float | str | bool) -> bytes:
     """A serialized google.protobuf.Value: field 2 for a number, 3 for a string, 4 for a bool."""
     if isinstance(value, bool):
-        return bytes([4 << 3, value])
+        return varint_field(4, value)
     if isinstance(value, str):
         return bytes_field(3, value)
     return double_field(2, value)
@@ -435,7 +441,8 @@ def _as_stored(values: ArrayLike, dtype: str) -> NDArray[Any]:
     if dtype != "bfloat16":
         return np.asarray(values, dtype=DATA_TYPES[dtype].dtype)
     # bfloat16 is the upper half of a float32, rounded to nearest, ties to even. Rounding could make
-    # a NaN infinite, so the lower half of a NaN is cut off instead.
+    # a NaN infinite, so the lower half of a NaN is cut off instead. The quiet bit, 0x40, keeps it a
+    # NaN even if all other bits of its mantissa are cut off.
     bits = np.asarray(values, "<f4").view("<u4")
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(np.asarray(values, "<f4")), (bits >> 16) | 0x40, rounded).astype("<u2")
