@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 MASK_DELTA = 0xA282EAD8
-"""Added after rotating a CRC-32C by 15 bits, so that a checksum stored next to data does not look
-like data with its own checksum. Source: TFRecord framing, tensorflow/core/lib/hash/crc32c.h."""
+"""Added after rotating a CRC-32C by 15 bits. Files store this masked form, because a CRC over data
+that contains CRCs is a weak check. Source: TFRecord framing, tensorflow/core/lib/hash/crc32c.h."""
 
 _DELTA, _RIGHT_SHIFT, _LEFT_SHIFT = np.uint32(MASK_DELTA), np.uint32(17), np.uint32(15)
 """Operands of `unmask`, which rotates by 15 bits to the left."""
@@ -71,6 +71,7 @@ def masked_length_crc(length: int) -> int:
 @lru_cache(maxsize=1 << 16)
 def raw_length_crc(length: int) -> int:
     """Raw CRC of a record's eight length bytes."""
+    # `extend` inverts the CRC at its start and at its end, so all ones mean an initial value of 0.
     state: int = google_crc32c.extend(_ALL_ONES, length.to_bytes(8, "little"))
     return state ^ _ALL_ONES
 
@@ -86,6 +87,7 @@ def init_contribution(length: int) -> int:
 
 def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Applies one of the three functions above to each length."""
+    # Long lengths get the last value in the table, which is overwritten below.
     values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
     long = np.flatnonzero(lengths >= _TABLE_SIZE)
     if len(long):
@@ -102,8 +104,8 @@ _TABLE_SIZE = 1 << 12
 def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
     """Maps each of the three functions to an array of its values for all lengths below `size`.
 
-    Calling the functions for each of these lengths would delay a server's first row by some
-    milliseconds.
+    Calling the functions for each of these lengths would take some milliseconds, and delay the
+    first data that a server shows.
     """
     # 1. The raw CRC is linear: the raw CRC of a length is the XOR of the raw CRCs of its bits.
     # 2. XOR with the contribution of the initial value gives the CRC-32C of a length. Mask it.
@@ -132,7 +134,7 @@ class ChecksumFields(NamedTuple):
     payload_crcs: slice | NDArray[np.int64]
     """Offsets in the buffer of the checksums stored after the payloads."""
     masked_length: NDArray[np.uint32] | np.uint32
-    """`masked_length_crc` of each record, or one number if it is the same for all."""
+    """For `restore`: `masked_length_crc` of each record, or one number if it is the same for all."""
     raw_length: NDArray[np.uint32] | np.uint32
     """`raw_length_crc` of each record, or one number if it is the same for all."""
     payload_init: NDArray[np.uint32] | np.uint32
@@ -188,5 +190,5 @@ def words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uin
 
 def is_raw_zero(data: NDArray[np.uint8]) -> bool:
     """Whether the raw CRC of a contiguous array of bytes is 0."""
-    buffer: Any = data
+    buffer: Any = data  # For the inversions, see `raw_length_crc`.
     return bool(google_crc32c.extend(_ALL_ONES, buffer) == _ALL_ONES)
