@@ -134,7 +134,7 @@ class ChecksumFields(NamedTuple):
     payload_crcs: slice | NDArray[np.int64]
     """Offsets in the buffer of the checksums stored after the payloads."""
     masked_length: NDArray[np.uint32] | np.uint32
-    """For `restore`: `masked_length_crc` of each record, or one number if it is the same for all."""
+    """For `restore`: `masked_length_crc` of each record, or one number if all have the same."""
     raw_length: NDArray[np.uint32] | np.uint32
     """`raw_length_crc` of each record, or one number if it is the same for all."""
     payload_init: NDArray[np.uint32] | np.uint32
