@@ -12,19 +12,16 @@ import { formatStep } from "./format.js";
 import { IconButton } from "./lib/ui/icons.js";
 import { useRefetch } from "./requests.js";
 
-/** @typedef {import("./lib/steps/cell.js").SampleProps} SampleProps */
-
 /**
- * @typedef {object} Place
- * @property {number} step
- * @property {number} nth  index among the items that a series logged with this step, from 0
+ * @typedef {import("./host.js").Host} Host
+ * @typedef {import("./lib/steps/cell.js").SampleProps} SampleProps
  */
+/** `nth` is the index among the items of the step, from 0. @typedef {{ step: number, nth: number }} Place */
 
 /**
- * The index of the last place that is not after `place`.
+ * The index of the last place that is not after `place`; -1 if all places are after it.
  * @param {readonly Place[]} places  in order
  * @param {Place | null} place  null for the latest
- * @returns {number} -1 if all places are after `place`
  */
 export function findPlace(places, place) {
   if (!place) return places.length - 1;
@@ -43,20 +40,16 @@ export function comparePlaces(a, b) {
   return a.step - b.step || a.nth - b.nth;
 }
 
-/**
- * Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for the
- * latest (null).
- * @param {Place | null} place
- */
+/** Formats a place for the URL: `40`, `40~1` for the second item of step 40, or `last` for null. @param {Place | null} place */
 export function formatPlace(place) {
   if (!place) return "last";
   return place.nth > 0 ? `${place.step}~${place.nth}` : String(place.step);
 }
 
 /**
- * Parses a place from the URL; the inverse of `formatPlace`.
+ * Parses a place from the URL. Also returns null, which is the latest place, for an invalid text.
  * @param {string | undefined} text
- * @returns {Place | null} null for the latest; also if the text is not valid
+ * @returns {Place | null}
  */
 export function parsePlace(text) {
   const match = /^(-?\d+(?:e\+?\d+)?)(?:~(\d+))?$/.exec(text ?? "");
@@ -72,15 +65,9 @@ export function formatPlaces(places) {
   return [...places].map(([name, place]) => `${name.replace(/[%,:]/g, encodeURIComponent)}:${formatPlace(place)}`).join(",") || null;
 }
 
-/**
- * Parses a map of names to places from the URL; the inverse of `formatPlaces`. Invalid entries are
- * skipped.
- * @param {string | undefined} text
- * @returns {Map<string, Place | null>}
- */
+/** Parses a map of names to places from the URL. Invalid entries are skipped. @param {string | undefined} text */
 export function parsePlaces(text) {
-  /** @type {Map<string, Place | null>} */
-  const places = new Map();
+  const places = /** @type {Map<string, Place | null>} */ (new Map());
   for (const part of (text ?? "").split(",")) {
     const colon = part.lastIndexOf(":");
     if (colon < 0) continue;
@@ -94,12 +81,9 @@ export function parsePlaces(text) {
 }
 
 /**
- * The slider, with buttons for the previous and next step.
- * @param {object} props
- * @param {readonly Place[]} props.places  in order, as `usePlaces` returns them
- * @param {Place | null} props.value  null for the latest place, including ones logged later
- * @param {(value: Place | null) => void} props.onChange
- * @param {string} props.label  accessible name
+ * A slider over places, with buttons for the previous and next step. The value null is the latest
+ * place, including ones logged later. The label is the accessible name.
+ * @param {{ places: readonly Place[], value: Place | null, onChange: (value: Place | null) => void, label: string }} props
  */
 export function StepSlider({ places, value, onChange, label }) {
   const last = places.length - 1;
@@ -129,10 +113,10 @@ export function StepSlider({ places, value, onChange, label }) {
 }
 
 /**
- * The place at a position of the slider.
+ * The place at an index, which may be out of range. The last index and any after it are null: the
+ * latest place, including ones logged later.
  * @param {readonly Place[]} places
- * @param {number} index  position from 0; may be out of range
- * @returns {Place | null} null, which is the latest place, for the last position and any after it
+ * @param {number} index
  */
 export function stepTo(places, index) {
   return index >= places.length - 1 ? null : places[Math.max(0, index)];
@@ -146,8 +130,7 @@ export function describePlace({ step, nth }) {
 /**
  * Preact hook: the places, which are fetched at once, and again whenever one of the runs changes.
  * Errors are ignored, because the cards show them.
- * @param {import("tbcore/host.js").Host} host  its plugin must have the route `steps` of
- *   `tbcore.media`
+ * @param {Host} host  its plugin must have the route `steps` of `tbcore.media`
  * @param {readonly { name: string }[]} runs  the same array as long as the runs are the same
  * @param {readonly string[]} tags  the same array as long as the tags are the same
  * @param {boolean} isEnabled  whether to send requests; false for cards that are far out of view
@@ -174,12 +157,7 @@ export function usePlaces(host, runs, tags, isEnabled) {
   return places;
 }
 
-/**
- * Renders a complete tab for data that is viewed one step at a time: one card for each tag with the
- * samples of each run at one step, a slider for all cards, and one for each card.
- * @param {import("tbcore/host.js").Host} host
- * @param {import("./lib/steps/step-tab.js").MediaKind} kind
- */
+/** Renders a complete tab. @param {Host} host @param {import("./lib/steps/step-tab.js").MediaKind} kind */
 export async function renderStepTab(host, kind) {
   return (await import("./lib/steps/step-tab.js")).renderStepTab(host, kind);
 }

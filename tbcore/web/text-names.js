@@ -75,10 +75,9 @@ const WITHIN_NUMBER = /[\d.e+-]/i;
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
 /**
- * @typedef {object} NumberInName  the number `0.<digits> * 10 ** power`, with any number of digits
- * @property {number} length  number of characters in the name
- * @property {string} digits  without leading and trailing zeros; "" for zero
- * @property {number} power
+ * The number `0.<digits> * 10 ** power`, which has `length` characters in the name. `digits` are any
+ * number of digits without leading and trailing zeros; "" for zero.
+ * @typedef {{ length: number, digits: string, power: number }} NumberInName
  */
 
 /**
@@ -147,21 +146,13 @@ export function groupTags(tags) {
   return result;
 }
 
-/**
- * Parses lists of names: `a,b;c` is [["a", "b"], ["c"]].
- * @param {string | undefined} text
- * @returns {string[][]} without empty lists
- */
+/** Parses lists of names, without empty ones: `a,b;c` is [["a", "b"], ["c"]]. @param {string | undefined} text */
 export function parseLists(text) {
   const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(decode));
   return lists.filter((list) => list.length > 0);
 }
 
-/**
- * Formats lists of names; the inverse of `parseLists`.
- * @param {readonly (readonly string[])[]} lists
- * @returns {string | null} null if there are no names
- */
+/** Formats lists of names for `parseLists`; null if there are no names. @param {readonly (readonly string[])[]} lists */
 export function formatLists(lists) {
   const text = lists.map((list) => list.map(escapeName).join(",")).filter(Boolean).join(";");
   return text || null;

@@ -33,9 +33,8 @@ export function formatAddress({ tab, values }) {
 }
 
 /**
- * Characters that are escaped in lists of names: the one at index N is written `~N`. They are the
- * escape character itself, the separators and markers of lists, and `%`, which was the escape
- * character of older links.
+ * Characters that are escaped in lists of names: the one at index N is written `~N`. `%` was the
+ * escape character of older links.
  */
 const ESCAPED_CHARS = "~,!;%";
 

@@ -1,6 +1,4 @@
-/**
- * The open tab: a plugin's module in its own shadow root, or the error that stopped it.
- */
+/** The open tab: a plugin's module in its own shadow root, or the error that stopped it. */
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";

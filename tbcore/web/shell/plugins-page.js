@@ -16,34 +16,19 @@ const REFRESH_INTERVAL_MS = 3000;
 const SLOW_CALL_SECONDS = 1;
 
 /**
- * @typedef {object} Timing  how long calls of one kind took, in seconds
- * @property {string} what  such as "import" or "route /tags"
- * @property {number} count
- * @property {number} median
- * @property {number} slowest
+ * The response of `data/plugins`, which docs/http_api.md describes. All times are in seconds.
+ * @typedef {{ version: string, api: number, dev: boolean, plugins: PluginState[] }} Plugins
  *
- * @typedef {object} Fault  an error of a plugin, and how often it occurred
- * @property {string} what  the call that failed, such as "route /tags"
- * @property {string} message
- * @property {number} count
- * @property {number} last  when it last occurred, in seconds since the epoch
- * @property {string} [traceback]
+ * @typedef {{ what: string, count: number, median: number, slowest: number }} Timing
+ * @typedef {{ what: string, message: string, count: number, last: number, traceback?: string }} Fault
+ * @typedef {{ name: string, value: unknown, default: unknown, help: string, wanted: string }} Option
  *
- * @typedef {object} Option
- * @property {string} name
- * @property {string} type
- * @property {unknown} value
- * @property {unknown} default
- * @property {string} help
- * @property {string} wanted  the valid values in words, such as "an int, 1 or more"
- *
- * @typedef {object} PluginState  one entry of data/plugins
+ * @typedef {object} PluginState
  * @property {string} name
  * @property {string} title
  * @property {string} description
  * @property {string} distribution
  * @property {string} version
- * @property {number | null} api  the plugin API's version that the plugin needs; null if unknown
  * @property {"active" | "inactive" | "failed" | "off"} state
  * @property {string | null} reason  the reason for the state, if there is one to show
  * @property {Option[]} options
@@ -52,8 +37,6 @@ const SLOW_CALL_SECONDS = 1;
  * @property {Fault[]} faults
  * @property {import("./deprecated.js").Deprecation[]} deprecated
  * @property {number} log_lines_left_out
- *
- * @typedef {{ version: string, api: number, dev: boolean, plugins: PluginState[] }} Plugins
  */
 
 /** The plugins page. */

@@ -1,6 +1,4 @@
-/**
- * The bar at the top of the page: tabs, the server's status, and buttons such as reload and theme.
- */
+/** The bar at the top of the page: tabs, the server's status, and buttons. */
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -203,10 +203,7 @@ function nothingLoggedText(firstStep, place) {
   return `Nothing was logged up to step ${formatStep(place.step)}. The first step is ${formatStep(firstStep)}.`;
 }
 
-/**
- * The step whose samples are shown; emphasized if it is earlier than the selected one.
- * @param {{ found: StepResponse, place: Place | null }} props
- */
+/** The step of the samples, emphasized if it is before the selected one. @param {{ found: StepResponse, place: Place | null }} props */
 function ShownStep({ found, place }) {
   const isEarlier = place !== null && comparePlaces(found, place) !== 0;
   const why = isEarlier ? `\nNothing was logged at step ${formatStep(place.step)}. This is the last step before it.` : "";

@@ -58,12 +58,7 @@ import { Cell, isSamePlace } from "./cell.js";
 /** Number of runs that a card shows at first, and that each click adds. */
 const PAGE_SIZE = 24;
 
-/**
- * Renders the tab. A plugin's `render` returns the result of this function.
- * @param {Host} host
- * @param {MediaKind} kind
- * @returns {Promise<() => void>} resolves to a function that removes the tab
- */
+/** Renders the tab; resolves to a function that removes it. @param {Host} host @param {MediaKind} kind */
 export async function renderStepTab(host, kind) {
   for (const part of /** @type {const} */ (["noun", "Sample"])) {
     if (!kind[part]) throw new Error(`renderStepTab(host, kind): kind.${part} is missing`);
@@ -97,21 +92,14 @@ function Dashboard({ host, kind, tags, answers }) {
     host.settings.set("step", next && formatPlace(next));
     host.settings.set("at", null);
   };
-  const tab = {
-    host,
-    kind,
-    answers,
-    place,
-    ownPlaces,
-    /** @type {Tab["onMove"]} */
-    onMove(tag, next) {
-      ownPlaces.delete(tag);
-      // If all cards are at the latest place, a card that moves there does not need a place of its
-      // own.
-      if (next !== undefined && !(next === null && place === null)) ownPlaces.set(tag, next);
-      host.settings.set("at", formatPlaces(ownPlaces));
-    },
+  /** @type {Tab["onMove"]} */
+  const onMove = (tag, next) => {
+    ownPlaces.delete(tag);
+    // If all cards are at the latest place, a card that moves there needs no place of its own.
+    if (next !== undefined && !(next === null && place === null)) ownPlaces.set(tag, next);
+    host.settings.set("at", formatPlaces(ownPlaces));
   };
+  const tab = { host, kind, answers, place, ownPlaces, onMove };
 
   // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
@@ -127,10 +115,9 @@ function Dashboard({ host, kind, tags, answers }) {
   }, []);
 
   const nouns = kind.nouns ?? `${kind.noun}s`;
+  const hasSlider = shownTags.length > 0 && places.length > 1;
   const controls = html`
-    ${shownTags.length > 0 &&
-    places.length > 1 &&
-    html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
+    ${hasSlider && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   return html`<${TagTab}
@@ -204,10 +191,10 @@ function StepCard({ tab, tag, group, runs }) {
 }
 
 /**
- * Preact hook: the place after the current one, in the direction of the last move.
+ * Preact hook: the place after the current one, in the direction of the last move. It is undefined
+ * before the first move, and at either end.
  * @param {readonly Place[]} places
  * @param {Place | null} place
- * @returns {Place | undefined} undefined before the first move, and at either end
  */
 function useNextPlace(places, place) {
   const last = useRef({ place, next: /** @type {Place | undefined} */ (undefined) });

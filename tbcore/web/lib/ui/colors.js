@@ -30,10 +30,9 @@ const BASE = [
 ];
 
 /**
- * For each tier of colours, the offset of lightness and the factor of chroma. The tiers are the
- * base colours, then darker ones, then paler ones. The numbers maximize the smallest distance
- * between any two colours. Lighter tiers are excluded because they would look like text in the dark
- * theme.
+ * Offset of lightness and factor of chroma of the base colours, of darker and of paler ones. The
+ * numbers maximize the smallest distance between any two colours. Lighter colours are excluded
+ * because they would look like text in the dark theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
@@ -88,12 +87,7 @@ export function colorsOf(names, theme) {
   return colors;
 }
 
-/**
- * The colour of a slot in OKLCH.
- * @param {number} slot
- * @param {"light" | "dark"} theme
- * @returns {[l: number, c: number, h: number]}
- */
+/** The colour of a slot in OKLCH. @param {number} slot @param {"light" | "dark"} theme @returns {[l: number, c: number, h: number]} */
 function slotColor(slot, theme) {
   const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
   const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
@@ -130,10 +124,7 @@ function chooseSlot(preferred, numUses, neighbours) {
   return best;
 }
 
-/**
- * A 32-bit hash: FNV-1a with a final mix.
- * @param {string} text
- */
+/** A 32-bit hash: FNV-1a with a final mix. @param {string} text */
 function hashOf(text) {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
