@@ -2,7 +2,7 @@
  * The custom scalars tab: the charts of the layouts that runs have logged, by category.
  */
 
-import "@preact/signals";
+import "@preact/signals"; // Without it, components are not drawn again when a signal changes.
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
@@ -10,7 +10,7 @@ import { useMemo } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
-import { TagGroups, runsInGroupOrder as runsInGroupOrder } from "tbcore/tags.js";
+import { TagGroups, runsInGroupOrder } from "tbcore/tags.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Check, Choice, FilterBox, Menu, Smoothing } from "tbcore/ui.js";
 import { ChartCard } from "./chart-card.js";
@@ -37,6 +37,7 @@ export default {
   async render(host) {
     const [layout] = await Promise.all([watchLayout(host), host.css("./custom-scalars.css")]);
     OPTIONS.recall(host);
+    // Without a function, a key is only listed in the help. The cards handle it.
     host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} layout=${layout} />`, host.element);
     return () => render(null, host.element);
@@ -77,8 +78,9 @@ function Tab({ host, layout }) {
   const cursor = useMemo(makeCursor, [options.x]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
   const { folded, onToggle } = foldedCategories(host, foldedByDefault);
+  // The cards of `TagGroups` are charts here: the "tags" of a group are keys of `charts`.
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
-  const renderCard = (/** @type {string} */ key) =>
+  const drawChart = (/** @type {string} */ key) =>
     html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
@@ -95,7 +97,7 @@ function Tab({ host, layout }) {
         closed=${folded}
         onToggle=${onToggle}
         renderCard=${(/** @type {string} */ key) =>
-          html`<${LazyCard} key=${key} title=${titleOf(/** @type {import("./types.js").Chart} */ (charts.get(key)))} draw=${() => renderCard(key)} />`}
+          html`<${LazyCard} key=${key} title=${titleOf(/** @type {import("./types.js").Chart} */ (charts.get(key)))} draw=${() => drawChart(key)} />`}
       />
     </div>
   `;

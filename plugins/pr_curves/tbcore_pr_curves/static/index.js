@@ -11,7 +11,7 @@ import { render } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Answers } from "tbcore/requests.js";
 import { StepSlider, findPlace, formatPlace, parsePlace, stepTo, usePlaces } from "tbcore/steps.js";
-import { TagTab, indexTags, runsInGroupOrder as runsInGroupOrder, watchTags } from "tbcore/tags.js";
+import { TagTab, indexTags, runsInGroupOrder, watchTags } from "tbcore/tags.js";
 import { CurveCard } from "./curve-card.js";
 import { readFound } from "./curve.js";
 
