@@ -127,6 +127,9 @@ export function diffLists(a, b) {
  * @returns {["same" | "removed" | "added", string][]}
  */
 function edits(a, b) {
+  // A point (x, y) of Myers' algorithm stands for the first x elements of `a` and the first y of `b`;
+  // diagonal k has the points with x - y = k. Entry d of the trace has the furthest x on each diagonal
+  // before round d, at index k + d + 1. The path is followed backwards from its end.
   /** @type {["same" | "removed" | "added", string][]} */
   const path = [];
   const trace = traceOf(a, b);
@@ -143,7 +146,7 @@ function edits(a, b) {
     const k = x - y;
     const isDown = k === -d || (k !== d && reached[k - 1 + d + 1] < reached[k + 1 + d + 1]);
     const from = isDown ? k + 1 : k - 1;
-    const fromX = d === 0 ? 0 : reached[from + d + 1];
+    const fromX = d === 0 ? 0 : reached[from + d + 1]; // Round 0 starts at (0, 0), without a change.
     const fromY = fromX - from;
     while (x > Math.max(0, fromX) && y > Math.max(0, fromY)) {
       path.push(["same", a[--x]]);
