@@ -139,10 +139,10 @@ def collect(
     shape = (len(names), len(sessions))
     metrics = Metrics(
         names,
-        np.zeros(shape, bool),
-        np.full(shape, np.nan),
-        np.zeros(shape, np.int64),
-        np.full(shape, np.nan),
+        present=np.zeros(shape, bool),
+        value=np.full(shape, np.nan),
+        step=np.zeros(shape, np.int64),
+        wall_time=np.full(shape, np.nan),
     )
     session_index = {name: i for i, name in enumerate(sessions)}
     # Maps a group, and then a tag, to indices in `names`. Groups may be equal once normalized.
@@ -172,7 +172,7 @@ def collect(
 def _pairs(
     indices_by_tag: Mapping[str, list[int]], tags: Iterable[str]
 ) -> tuple[list[int], list[int]]:
-    """Two lists of equal length: indices of metrics, and the indices in `tags` of their tags."""
+    """A list of indices of metrics, and a list with the index in `tags` of each metric's tag."""
     pairs = [
         (metric_index, tag_index)
         for tag_index, tag in enumerate(tags)

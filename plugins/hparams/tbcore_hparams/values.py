@@ -95,7 +95,8 @@ class Values(NamedTuple):
         NaN and infinity have the kind NUMBER here: the API does report them for metrics.
         """
         kind = np.where(present, np.uint8(NUMBER), np.uint8(MISSING))
-        return cls(kind, number, np.full(len(number), -1, np.int32), (), None)
+        code = np.full(len(number), -1, np.int32)
+        return cls(kind, number, code, strings=(), others=None)
 
     @classmethod
     def all_missing(cls, length: int) -> Values:
