@@ -1,4 +1,9 @@
-"""Log directories that the suite writes, each with one difficulty of real logs."""
+"""Log directories that the suite writes, each with one difficulty of real logs.
+
+Most types of data have two *forms* on disk: a field of its own, such as `histo`, and a tensor.
+Functions that write several values get a *tag format*, a format string with `{}` for the tag that
+the suite gives to each value, such as `loss/simple`. So "{}" leaves the tags as they are.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ KNOWN_PLUGIN_NAMES = {
 }
 """Plugin names in metadata for which the suite writes valid values."""
 
-GUESSED_TAG_ENDS = ("number", "vector", "texts", "nothing", "NaN", "one NaN")
+GUESSED_TAG_ENDS = ("number", "vector", "texts", "no tensor", "NaN", "one NaN")
 """Ends of the tags of guessed values.
 
 A value is guessed if the suite does not know the data format of the plugin that its metadata names.
@@ -62,7 +67,7 @@ ODD_TAGS = [
     "toString",
     "名前 ñ é عربى 🙂",
     "\u202eright to left",
-    "é is not é",
+    "\u00e9 is not e\u0301",  # They look the same.
     " ",
     "long " + 2000 * "x",
 ]
@@ -105,6 +110,7 @@ class Logs:
 
     def add_step(self) -> None:
         """Writes one more value, as a running program does, and reads it."""
+        # The writer appends to the file that `_plain` wrote, where the last step is 5.
         with EventFileWriter(self.logdir / "train" / "events.out.tfevents.1") as writer:
             self._num_added += 1
             writer.add_scalar("accuracy", 0.5, 5 + self._num_added)
@@ -133,7 +139,7 @@ class ExtraData:
     """Data to write in addition to the usual types, for plugins with formats of their own."""
 
     claims: Claims = (Claim(),)
-    """The claims of all plugins under test."""
+    """The claims of all plugins under test. The default, an empty claim, matches everything."""
     logdir: Path | None = None
     """Folder with event files of the plugin's author, or None."""
 
@@ -174,7 +180,7 @@ def _no_data(logdir: Path, extra: ExtraData) -> None:
 
 
 def _plain(logdir: Path, extra: ExtraData) -> None:
-    """Two sessions and their experiment, with every type of data at six steps in both forms."""
+    """Two sessions and their experiment, with every type of data at six steps, in both forms."""
     own_values = extra.values()
     with EventFileWriter(logdir / "events.out.tfevents.1") as writer:
         domains: dict[str, summaries.Domain] = {
@@ -185,7 +191,7 @@ def _plain(logdir: Path, extra: ExtraData) -> None:
         writer.add_summary(0, summaries.experiment(domains, ["loss/simple", "accuracy"]))
     for index, run in enumerate(("train", "deep/eval")):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
-            _write_session(writer, index, writer.path.parent.name)
+            _write_session(writer, index, Path(run).name)
             for step in range(6):
                 values = [*_every_type("{}", step), *_guessed_values(extra.plugin_names, "{}")]
                 writer.add_summary(step, *values, *own_values)
@@ -210,26 +216,25 @@ def _numbers(logdir: Path, extra: ExtraData) -> None:
                 writer.add_image("extreme image", summaries.png(), step, wall_time=wall_time)
                 writer.add_audio("extreme audio", summaries.wav(), step, wall_time=wall_time)
                 writer.add_text("extreme text", "text", step, wall_time=wall_time)
-            values = [float("nan") for _ in range(3)]
             for name in extra.plugin_names:
-                writer.add_tensor(f"{name}/NaN", values, index, plugin_name=name)
+                writer.add_tensor(f"{name}/NaN", 3 * [math.nan], index, plugin_name=name)
                 writer.add_tensor(f"{name}/one NaN", math.nan, index, plugin_name=name)
 
 
-def _write_numbers(writer: EventFileWriter, tag: str, value: float, step: int) -> None:
-    name = tag.format
-    writer.add_scalar(name("scalar"), value, step)
-    writer.add_scalar(name("tensor"), value, step, dtype="float64")
-    histogram = Summary.Value(tag=name("histogram"))
+def _write_numbers(writer: EventFileWriter, tag_format: str, value: float, step: int) -> None:
+    tag = tag_format.format
+    writer.add_scalar(tag("scalar"), value, step)
+    writer.add_scalar(tag("tensor"), value, step, dtype="float64")
+    histogram = Summary.Value(tag=tag("histogram"))
     histo = histogram.histo
     histo.min, histo.max, histo.num, histo.sum, histo.sum_squares = 5 * (value,)
     histo.bucket_limit.extend([0.0, 1.0, value])
     histo.bucket.extend([1.0, value, 2.0])
     rows = [[0.0, 1.0, 1.0], [1.0, value, value]]
     table = summaries.tensor(
-        name("histogram tensor"), rows, dtype="float64", plugin_name="histograms"
+        tag("histogram tensor"), rows, dtype="float64", plugin_name="histograms"
     )
-    curve = summaries.tensor(name("curve"), np.full((6, 3), value), plugin_name="pr_curves")
+    curve = summaries.tensor(tag("curve"), np.full((6, 3), value), plugin_name="pr_curves")
     writer.add_summary(step, histogram, table, curve)
 
 
@@ -243,11 +248,11 @@ def _names(logdir: Path, extra: ExtraData) -> None:
             for tag_index, tag in enumerate(ODD_TAGS):
                 if run_index and tag_index % (len(ODD_RUNS) - 1) != run_index - 1:
                     continue
-                escaped = tag.replace("{", "{{").replace("}", "}}")
                 # One value has exactly this tag. All others have the tag with a suffix, such as
-                # `loss/simple`.
-                values = [summaries.scalar(tag, 0.5), *_every_type(f"{escaped}{{}}", 0)]
-                values += _guessed_values(extra.plugin_names, f"{escaped}{{}}")
+                # `loss/simple`. Braces in the tag are doubled, as in any format string.
+                tag_format = tag.replace("{", "{{").replace("}", "}}") + "{}"
+                values = [summaries.scalar(tag, 0.5), *_every_type(tag_format, 0)]
+                values += _guessed_values(extra.plugin_names, tag_format)
                 values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
                 for step in range(2):
                     writer.add_summary(step, *values)
@@ -273,6 +278,7 @@ def _many(logdir: Path, extra: ExtraData) -> None:
 def _odd(logdir: Path, extra: ExtraData) -> None:
     """Values that do not match the plugin that their metadata names, empty values, and damage."""
     names = sorted({*KNOWN_PLUGIN_NAMES, *extra.plugin_names} - {""})
+    # Some writers log metadata with every value. In the other logs, only the first value has it.
     with EventFileWriter(logdir / "train" / "events.out.tfevents.1", metadata="every") as writer:
         for step in range(2):
             for name in names:
@@ -280,12 +286,14 @@ def _odd(logdir: Path, extra: ExtraData) -> None:
                 for description, value in {
                     "number": summaries.tensor("", 1.0, plugin_name=name),
                     "cube": summaries.tensor("", np.ones((2, 2, 2)), plugin_name=name),
-                    "none": summaries.tensor("", empty, plugin_name=name, plugin_content=b"\xff"),
+                    "no rows": summaries.tensor(
+                        "", empty, plugin_name=name, plugin_content=b"\xff"
+                    ),
                     "complex": summaries.tensor("", [1j], dtype="complex64", plugin_name=name),
                     "quantized": summaries.tensor("", [1], dtype="qint8", plugin_name=name),
                     "texts": summaries.string_tensor("", [b"a", b"\xff"], plugin_name=name),
                     "no text": summaries.string_tensor("", [], plugin_name=name),
-                    "nothing": summaries.metadata_only("", name, b"\x12\xff"),
+                    "no tensor": summaries.metadata_only("", name, b"\x12\xff"),
                 }.items():
                     value.tag = f"{name}/{description}"
                     writer.add_summary(step, value)
@@ -305,7 +313,8 @@ def _odd(logdir: Path, extra: ExtraData) -> None:
 def _write_session(writer: EventFileWriter, index: int, name: str) -> None:
     """Writes hyperparameters, a graph, run metadata and a Keras model, which are logged once."""
     hparams = {"lr": 0.1**index, "optimizer": ("adam", "sgd")[index % 2], "nesterov": True}
-    writer.add_summary(0, summaries.session_start({**hparams, name[:50]: 1.0}))
+    hparams[name[:50]] = 1.0  # One more hyperparameter, named after the run.
+    writer.add_summary(0, summaries.session_start(hparams))
     nodes = [
         graphs.Node("input", "Placeholder", shape=(-1, 4)),
         graphs.Node("layer/weights", "VariableV2", shape=(4, 2)),
@@ -325,43 +334,42 @@ def _write_session(writer: EventFileWriter, index: int, name: str) -> None:
         writer.add_summary(0, value)
 
 
-def _every_type(tag: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
+def _every_type(tag_format: str, step: int, *, form: int | None = None) -> Iterator[Summary.Value]:
     """Yields one value of each type of data, in the selected form.
 
-    `tag` is a format string for the tags. `form` 0: fields such as `histo`; 1: tensors; None: both.
-    Types with only one form are always included.
+    `form` 0: fields such as `histo`; 1: tensors; None: both. Types with only one form are always
+    included.
     """
-    name = tag.format
+    tag = tag_format.format
     samples = np.linspace(-1, 1 + step, 20)
     if form in (0, None):
-        yield summaries.scalar(name("loss/simple"), 1 / (step + 1))
-        yield summaries.histogram(name("weights/histogram"), samples)
-        yield summaries.image(name("picture/image"), summaries.png(4 + step, 3))
-        yield summaries.audio(name("sound/audio"), summaries.wav(samples))
+        yield summaries.scalar(tag("loss/simple"), 1 / (step + 1))
+        yield summaries.histogram(tag("weights/histogram"), samples)
+        yield summaries.image(tag("picture/image"), summaries.png(4 + step, 3))
+        yield summaries.audio(tag("sound/audio"), summaries.wav(samples))
     if form in (1, None):
-        yield summaries.scalar(name("loss/tensor"), 1 / (step + 1), dtype="float64")
-        yield summaries.histogram(name("weights/tensor"), samples, as_tensor=True)
+        yield summaries.scalar(tag("loss/tensor"), 1 / (step + 1), dtype="float64")
+        yield summaries.histogram(tag("weights/tensor"), samples, as_tensor=True)
         pictures = [summaries.png(5, 4), summaries.png(5, 4, (0, 128, 255))]
-        yield summaries.image(name("picture/tensor"), pictures, as_tensor=True)
+        yield summaries.image(tag("picture/tensor"), pictures, as_tensor=True)
         clips = [summaries.wav(samples), summaries.wav(-samples)]
-        yield summaries.audio(name("sound/tensor"), clips, labels=["one"], as_tensor=True)
-    yield summaries.text(name("note/text"), [["*markdown*", "b"], ["<i>c</i>", "d"]])
-    yield summaries.pr_curve(name("curve/pr"), [True, False, True], [0.9, 0.4, 0.3])
-    yield summaries.tensor(name("values/tensor"), [[1.0, 2.0], [3.0, 4.0]])
+        yield summaries.audio(tag("sound/tensor"), clips, labels=["one"], as_tensor=True)
+    yield summaries.text(tag("note/text"), [["*markdown*", "b"], ["<i>c</i>", "d"]])
+    yield summaries.pr_curve(tag("curve/pr"), [True, False, True], [0.9, 0.4, 0.3])
+    yield summaries.tensor(tag("values/tensor"), [[1.0, 2.0], [3.0, 4.0]])
 
 
-def _guessed_values(names: Sequence[str], tag: str) -> list[Summary.Value]:
-    """Guessed values for these plugin names. `tag` is a format string for their tags."""
+def _guessed_values(names: Sequence[str], tag_format: str) -> list[Summary.Value]:
+    """Guessed values for these plugin names."""
+    tag = tag_format.format
     return [
         value
         for name in names
         for value in (
-            summaries.tensor(tag.format(f"{name}/number"), 0.5, plugin_name=name),
-            summaries.tensor(tag.format(f"{name}/vector"), [0.5, 1.5], plugin_name=name),
-            summaries.string_tensor(
-                tag.format(f"{name}/texts"), [b"{}", b"text"], plugin_name=name
-            ),
-            summaries.metadata_only(tag.format(f"{name}/nothing"), name),
+            summaries.tensor(tag(f"{name}/number"), 0.5, plugin_name=name),
+            summaries.tensor(tag(f"{name}/vector"), [0.5, 1.5], plugin_name=name),
+            summaries.string_tensor(tag(f"{name}/texts"), [b"{}", b"text"], plugin_name=name),
+            summaries.metadata_only(tag(f"{name}/no tensor"), name),
         )
     ]
 
@@ -374,7 +382,7 @@ def _renamed(value: Summary.Value, tag: str) -> Summary.Value:
 
 
 def _is_claimed(value: Summary.Value, claims: Claims) -> bool:
-    """Whether any claim could match the value, whether or not it is a scalar."""
+    """Whether a claim matches the value as a scalar or as another value: both are tried."""
     field, plugin_name = value.WhichOneof("value") or "", value.metadata.plugin_data.plugin_name
     return any(matches(claims, Kind(field, plugin_name, is_scalar)) for is_scalar in (False, True))
 
