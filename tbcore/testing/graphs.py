@@ -1,4 +1,7 @@
-"""Serialized graphs and run metadata, in the form that TensorFlow logs."""
+"""Serialized graphs and run metadata, in the form that TensorFlow logs.
+
+The messages are TensorFlow's GraphDef and RunMetadata; comments name their fields.
+"""
 
 from __future__ import annotations
 
@@ -35,33 +38,37 @@ class NodeStats(NamedTuple):
 
 def graph_def(nodes: Iterable[Node]) -> bytes:
     """A serialized GraphDef, for `EventFileWriter.add_graph`."""
-    return b"".join(bytes_field(1, _node(node)) for node in nodes)
+    return b"".join(bytes_field(1, _node(node)) for node in nodes)  # GraphDef.node
 
 
 def run_metadata(stats: Iterable[NodeStats], *, device: str = "/device:CPU:0") -> bytes:
     """A serialized RunMetadata, for `EventFileWriter.add_run_metadata`."""
     encoded = b"".join(
         bytes_field(
-            2,
-            bytes_field(1, one.name)
-            + varint_field(2, one.start)
+            2,  # DeviceStepStats.node_stats
+            bytes_field(1, one.name)  # node_name
+            + varint_field(2, one.start)  # all_start_micros
             + varint_field(4, one.duration)  # op_end_rel_micros
             + varint_field(5, one.duration)  # all_end_rel_micros
+            # memory, an AllocatorMemoryUsed with allocator_name and total_bytes
             + bytes_field(6, bytes_field(1, "cpu") + varint_field(2, one.num_bytes)),
         )
         for one in stats
     )
-    return bytes_field(1, bytes_field(1, bytes_field(1, device) + encoded))
+    device_stats = bytes_field(1, device) + encoded  # DeviceStepStats.device
+    return bytes_field(1, bytes_field(1, device_stats))  # RunMetadata.step_stats.dev_stats
 
 
 def _node(node: Node) -> bytes:
-    parts = [bytes_field(1, node.name), bytes_field(2, node.op)]
-    parts += [bytes_field(3, name) for name in node.inputs]
+    parts = [bytes_field(1, node.name), bytes_field(2, node.op)]  # NodeDef.name, .op
+    parts += [bytes_field(3, name) for name in node.inputs]  # .input
     if node.device:
-        parts.append(bytes_field(4, node.device))
+        parts.append(bytes_field(4, node.device))  # .device
     if node.shape is not None:
-        # The attribute is a list with a shape for each output.
+        # TensorShapeProto.dim.size; -1 is encoded as an unsigned number of 64 bits.
         dims = [bytes_field(2, varint_field(1, size % (1 << 64))) for size in node.shape]
+        # AttrValue.list.shape: a shape for each output.
         shapes = bytes_field(1, bytes_field(7, b"".join(dims)))
+        # NodeDef.attr: a message with the key and the value of one entry of the map.
         parts.append(bytes_field(5, bytes_field(1, "_output_shapes") + bytes_field(2, shapes)))
     return b"".join(parts)
