@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compileProgram } from "../../tbcore/web/lib/ui/pattern.js";
-import { compileRule, groupsOf, matchGroups, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
-import { cpuTime, generator } from "./tools.mjs";
+import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
+import { compileRule, groupRuns, groupsOf, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
+import { provideWorkers, until } from "./tools.mjs";
+
+provideWorkers();
 
 /**
  * Asserts which groups a rule makes.
@@ -32,13 +34,42 @@ test("an invalid path pattern is rejected with a reason", () => {
   }
 });
 
-test("the capture groups of a regular expression name the group", () => {
-  check("re:lr=([^_]+)", { "a_lr=0.1_s1": "0.1", "b_lr=0.1_s2": "0.1", none: "none" });
-  check("re:^(.*?)_s\\d+/(.*)$", { "ppo_s1/train": "ppo train", "ppo_s2/eval": "ppo eval" });
-  check("re:(?:a|b)\\d", { xa1y: "a1", b2: "b2" });
-  check("re:x*", { abc: "abc" });
-  assert.throws(() => compileRule("re:("), { name: "SyntaxError", message: /unclosed/ });
-  assert.throws(() => compileRule("re:"), SyntaxError);
+test("the capture groups of a regular expression name the group", async () => {
+  /** @type {[string, Record<string, string>][]} */
+  const table = [
+    ["re:lr=([^_]+)", { "a_lr=0.1_s1": "0.1", "b_lr=0.1_s2": "0.1", none: "none" }],
+    ["re:^(.*?)_s\\d+/(.*)$", { "ppo_s1/train": "ppo train", "ppo_s2/eval": "ppo eval" }],
+    ["re:(?:a|b)\\d", { xa1y: "a1", b2: "b2" }],
+    ["re:x*", { abc: "abc" }],
+    ["re:(a)|(b)", { xb: "b", c: "c" }],
+  ];
+  for (const [rule, expected] of table) {
+    /** @type {ReturnType<typeof groupRuns>} */
+    let groups = null;
+    assert.equal(groupRuns(rule, Object.keys(expected), expressionOf), null, "it is not known yet");
+    await until(() => (groups = groupRuns(rule, Object.keys(expected), expressionOf)) !== null);
+    assert.deepEqual(Object.fromEntries(groups ?? []), expected, rule);
+  }
+});
+
+test("an invalid regular expression is rejected with a reason", async () => {
+  /** @type {unknown} */
+  let error = null;
+  await until(() => {
+    try {
+      groupRuns("re:(", ["a"], expressionOf);
+    } catch (caught) {
+      error = caught;
+    }
+    return error !== null;
+  });
+  assert.equal(String(error), "SyntaxError: unclosed (");
+  assert.throws(() => groupRuns("re:", [], expressionOf), SyntaxError);
+});
+
+test("other rules group at once", () => {
+  assert.deepEqual(groupRuns("exp/{seed}", ["exp/1", "exp/2", "x"], expressionOf), new Map([["exp/1", "exp/{seed}"], ["exp/2", "exp/{seed}"], ["x", "x"]]));
+  assert.throws(() => groupRuns("exp", [], expressionOf), SyntaxError);
 });
 
 test("seeds are removed wherever they are", () => {
@@ -67,34 +98,4 @@ test("suggested rules make groups", () => {
   for (const rule of rules) assert.ok(groupsOf(runs, compileRule(rule)).size < runs.length, rule);
   assert.deepEqual(suggestRules(["train", "eval"]), []);
   assert.deepEqual(suggestRules([]), []);
-});
-
-test("capture groups match as with RegExp", () => {
-  const random = generator(3);
-  /** @param {readonly string[]} list */
-  const pick = (list) => list[Math.floor(random() * list.length)];
-  /** @param {number} depth @returns {string} */
-  const pattern = (depth) => {
-    const atom = depth > 0 && random() < 0.5 ? `(${pattern(depth - 1)})` : pick(["a", "b", ".", "[ab]", "\\d", "\\b"]);
-    const repeated = atom + (atom.length > 1 && atom[0] === "\\" && atom[1] === "b" ? "" : pick(["", "", "", "*", "+", "?", "*?", "+?", "{1,2}"]));
-    return repeated + (random() < 0.6 ? pattern(depth) : "") + (random() < 0.15 ? "|b" : "");
-  };
-  let numCompared = 0;
-  for (let i = 0; i < 20000; i++) {
-    const text = pattern(1);
-    if (/\)[*+?{]/.test(text)) continue; // RegExp handles empty repetitions differently
-    const subject = Array.from({ length: Math.floor(random() * 7) }, () => pick(["a", "b", "1", "/"])).join("");
-    const native = new RegExp(`(${text})`, "i").exec(subject);
-    const ours = matchGroups(compileProgram(`(${text})`), subject);
-    assert.deepEqual(ours, native && native.slice(1).map((part) => part ?? ""), `${text} in ${subject}`);
-    numCompared++;
-  }
-  assert.ok(numCompared > 5000);
-});
-
-test("an expression that makes RegExp hang takes linear time", () => {
-  const group = compileRule("re:(\\w+\\s?)+$");
-  const start = cpuTime();
-  group(`${"a".repeat(2000)}!`);
-  assert.ok(cpuTime() - start < 2000);
 });

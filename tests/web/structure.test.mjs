@@ -21,8 +21,6 @@ const STILL_ABOVE = new Map([
   ["tbcore/web/lib/chart/gestures.js addGestures", 155],
   ["tbcore/web/lib/chart/line-chart.js", 1158],
   ["tbcore/web/lib/steps/step-tab.js", 465],
-  ["tbcore/web/lib/ui/pattern.js", 568],
-  ["tbcore/web/lib/ui/pattern.js parse", 189],
   ["tbcore/web/shell/runs/panel.js", 408],
   ["tbcore/web/shell/state/state.js createState", 321],
   ["plugins/histograms/tbcore_histograms/static/ridge-chart.js", 567],

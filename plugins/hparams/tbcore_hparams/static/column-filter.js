@@ -4,7 +4,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { formatValue } from "tbcore/format.js";
 import { FilterBox, makeFilter } from "tbcore/ui.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
@@ -127,11 +127,24 @@ function ValueList({ column, values, filter, onFilter }) {
   </fieldset>`;
 }
 
+/**
+ * Preact hook: the regular expressions among some filters.
+ * @param {readonly ColumnFilter[]} filters
+ * @returns {ReadonlyMap<string, import("tbcore/ui.js").Filter>} by the keys of columns; the same map
+ *   until any expression matches other texts
+ */
+export function usePatterns(filters) {
+  const last = useRef(/** @type {ReadonlyMap<string, import("tbcore/ui.js").Filter>} */ (new Map()));
+  const old = last.current;
+  const patterns = new Map(filters.flatMap((filter) => ("text" in filter ? [[filter.key, makeFilter(filter.text, old.get(filter.key))]] : [])));
+  const isSame = patterns.size === old.size && [...patterns].every(([key, pattern]) => old.get(key) === pattern);
+  if (!isSame) last.current = patterns;
+  return last.current;
+}
+
 /** A box for a regular expression. @param {Parameters<typeof ColumnFilterForm>[0]} props */
 function Pattern({ column, filter, onFilter }) {
-  // The first expression loads the compiler, so compile one before the user types.
-  useEffect(() => void makeFilter("."), []);
-  const pattern = makeFilter(filter && "text" in filter ? filter.text : "");
+  const pattern = usePatterns([filter && "text" in filter ? filter : { key: column.key, text: "" }]).get(column.key);
   /** @param {string} next */
   const onInput = (next) => onFilter(next === "" ? null : { key: column.key, text: next });
   return html`<div onKeyDown=${onEscape}><${FilterBox} filter=${pattern} onInput=${onInput} label="Matches (regular expression)" /></div>`;

@@ -12,6 +12,8 @@ import { formatLists, parseLists } from "tbcore/text-names.js";
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").ColumnFilter} ColumnFilter
+ * @typedef {ReadonlyMap<string, { matches: (name: string) => boolean }>} Patterns  the regular
+ *   expressions among the filters, by the keys of their columns
  */
 
 /** Stands for a missing bound, since lists in the address cannot have empty names. */
@@ -21,18 +23,17 @@ const UNBOUND = "*";
  * The test that cells must pass. A missing cell passes only if it is among the values of the
  * filter.
  * @param {ColumnFilter} filter
- * @param {(text: string) => { matches: (name: string) => boolean }} compile  compiles a regular
- *   expression
+ * @param {Patterns} patterns
  * @returns {(cell: Cell) => boolean}
  */
-function testOf(filter, compile) {
+function testOf(filter, patterns) {
   if ("values" in filter) {
     const values = new Set(filter.values);
     return (cell) => values.has(cell);
   }
   if ("text" in filter) {
-    const { matches } = compile(filter.text);
-    return (cell) => cell !== null && matches(textOf(cell));
+    const pattern = patterns.get(filter.key);
+    return (cell) => cell !== null && pattern?.matches(textOf(cell)) === true;
   }
   const { min, max } = filter;
   return (cell) => typeof cell === "number" && (min === null || cell >= min) && (max === null || cell <= max) && !Number.isNaN(cell);
@@ -43,14 +44,14 @@ function testOf(filter, compile) {
  * @param {readonly number[]} rows
  * @param {readonly ColumnFilter[]} filters
  * @param {ReadonlyMap<string, Column>} byKey
- * @param {Parameters<typeof testOf>[1]} compile
+ * @param {Patterns} patterns
  */
-export function filterRows(rows, filters, byKey, compile) {
+export function filterRows(rows, filters, byKey, patterns) {
   const tests = filters.flatMap((filter) => {
     const column = byKey.get(filter.key);
     if (!column) return [];
     const cells = "text" in filter ? (column.texts ?? column.cells) : column.cells;
-    return [{ cells, test: testOf(filter, compile) }];
+    return [{ cells, test: testOf(filter, patterns) }];
   });
   return tests.length === 0 ? rows : rows.filter((row) => tests.every(({ cells, test }) => test(cells[row])));
 }

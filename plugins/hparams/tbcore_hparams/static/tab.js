@@ -7,9 +7,9 @@ import { computed, signal } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { formatLists } from "tbcore/text-names.js";
-import { makeFilter } from "tbcore/ui.js";
 import { VALUE_NAMES } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
+import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow } from "./goals.js";
 import { importanceOf } from "./importance.js";
@@ -130,10 +130,8 @@ function useRows(sweep, { filters, sorts, metric, goal, picked: pickedNames }, r
     () => sweep.groups.flatMap(({ sessions }, row) => (sessions.some(({ name }) => runColors.has(name)) ? [row] : [])),
     [sweep, runColors],
   );
-  // Regular expressions match nothing until their compiler is loaded; this value changes when the
-  // compiler is loaded.
-  const canMatchPatterns = filters.some((filter) => "text" in filter) && makeFilter(".").matches("a");
-  const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, makeFilter), [candidates, filters, canMatchPatterns]);
+  const patterns = usePatterns(filters);
+  const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, patterns), [candidates, filters, patterns]);
   const rows = useMemo(() => sortRows(passingRows, sorts, sweep.byKey), [passingRows, sorts]);
   const filteredOut = useMemo(() => {
     const shown = new Set(passingRows);

@@ -16,8 +16,8 @@ const column = (key, cells, kind = key[0] === "m" ? "metric" : "hparam", type = 
 
 /** @param {readonly Column[]} columns */
 const byKey = (...columns) => new Map(columns.map((one) => [one.key, one]));
-/** A filter that knows texts only. @param {string} text */
-const compile = (text) => ({ matches: (/** @type {string} */ name) => name.includes(text) });
+/** The expressions of a filter of the column `h.b`. */
+const patterns = new Map([["h.b", { matches: (/** @type {string} */ name) => name.includes("adam") }]]);
 
 test("NaN and then missing cells come last, in ascending and descending order", () => {
   const columns = byKey(column("m.a", [NaN, 2, null, 1, Infinity]));
@@ -54,20 +54,20 @@ test("a column is moved to the position of another one", () => {
 
 test("an interval is closed, and only numbers pass", () => {
   const columns = byKey(column("h.a", [1, 2, 3, NaN, null, "2", true]));
-  assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: 1, max: 2 }], columns, compile), [0, 1]);
-  assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: null, max: 1 }], columns, compile), [0]);
+  assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: 1, max: 2 }], columns, patterns), [0, 1]);
+  assert.deepEqual(filterRows([0, 1, 2, 3, 4, 5, 6], [{ key: "h.a", min: null, max: 1 }], columns, patterns), [0]);
 });
 
 test("only listed values of the same type pass, and missing cells only if listed", () => {
   const columns = byKey(column("h.a", [1, "1", true, null]));
-  assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: [1] }], columns, compile), [0]);
-  assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: ["1", null] }], columns, compile), [1, 3]);
+  assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: [1] }], columns, patterns), [0]);
+  assert.deepEqual(filterRows([0, 1, 2, 3], [{ key: "h.a", values: ["1", null] }], columns, patterns), [1, 3]);
 });
 
 test("rows must pass all filters", () => {
   const columns = byKey(column("h.a", [1, 2, 3]), column("h.b", ["adam", "sgd", "adamw"]));
   const filters = [{ key: "h.a", min: 2, max: null }, { key: "h.b", text: "adam" }];
-  assert.deepEqual(filterRows([0, 1, 2], filters, columns, compile), [2]);
+  assert.deepEqual(filterRows([0, 1, 2], filters, columns, patterns), [2]);
 });
 
 test("filters with any values survive a round trip through the address", () => {

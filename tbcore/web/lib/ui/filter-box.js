@@ -1,9 +1,10 @@
 /**
- * A text box for a regular expression that filters names. A syntax error is shown below it.
+ * A text box for a regular expression that filters names. What is wrong with it is shown below.
  */
 
 import { html } from "htm/preact";
 import { useId } from "preact/hooks";
+import { TOO_LONG } from "./expressions.js";
 import { MAX_PATTERN_LENGTH } from "./filter.js";
 import { Icon } from "./icons.js";
 
@@ -17,6 +18,7 @@ import { Icon } from "./icons.js";
 export function FilterBox({ filter, onInput, label }) {
   const errorId = useId();
   const { text, error } = filter;
+  const introduction = error === TOO_LONG ? "The regular expression" : "Not a valid regular expression:";
   return html`<div class="tb-filter">
     <${Icon} name="search" />
     <input
@@ -32,6 +34,6 @@ export function FilterBox({ filter, onInput, label }) {
       value=${text}
       onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
-    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">Not a valid regular expression: ${error}</p>`}
+    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">${introduction} ${error}</p>`}
   </div>`;
 }

@@ -2,23 +2,20 @@
  * Filters for names, made from what a user types into a filter box.
  */
 
-import { signal } from "@preact/signals-core";
+import { expressionOf } from "./expressions.js";
 
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
 
 /**
- * The module for regular expressions. Most filters are plain words, so it is loaded only when
- * needed.
- */
-const patternModule = signal(/** @type {typeof import("./pattern.js") | null} */ (null));
-
-/**
  * @typedef {object} Filter
  * @property {string} text  as typed
- * @property {string | null} error  why the text is not a valid regular expression; null if it is
- *   valid
+ * @property {string | null} error  why the text is not a valid regular expression, or cannot be
+ *   used; null if there is nothing wrong
  * @property {(name: string) => boolean} matches  whether a name passes the filter
+ * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on
+ * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last filter
+ *   that could be used, if this one cannot
  */
 
 const matchAll = () => true;
@@ -29,36 +26,28 @@ const matchNone = () => false;
  * case. An empty text matches everything. If the text is invalid, the new filter matches the same
  * names as `last`, so that the page does not change while the user is still typing.
  *
- * The first regular expression starts loading a module. Until it is loaded, the filter matches the
- * same names as `last`, or nothing without `last`. Call this function inside a computed signal,
- * which is then computed again.
+ * Expressions that are more than plain words are matched by a worker, and `matches` collects the
+ * names for it. Until its first answer, the filter matches the same names as `last`, or nothing
+ * without `last`; and later no name that is new to it. Call this function inside a component or a
+ * computed signal, which is updated when there are answers, and pass the filter that it returned
+ * before.
  * @param {string} text
  * @param {Filter} [last]  the filter that this one replaces; without it, an invalid text matches
  *   everything
- * @returns {Filter}
+ * @returns {Filter} `last` if nothing has changed
  */
 export function makeFilter(text, last) {
-  const matchesLast = last && last.matches !== matchNone ? last.matches : matchAll;
-  if (text === "") return { text, error: null, matches: matchAll };
-  if (text.length > MAX_PATTERN_LENGTH) {
-    return { text, error: `longer than ${MAX_PATTERN_LENGTH} characters`, matches: matchesLast };
+  const isTooLong = text.length > MAX_PATTERN_LENGTH;
+  const expression = !isTooLong && /[\\^$.*+?()[\]{}|]/.test(text) ? expressionOf(text) : null;
+  const numAnswers = expression?.numAnswers.value ?? 0;
+  if (last?.text === text && last.numAnswers === numAnswers) return last;
+  const before = last ? (last.before ?? last.matches) : matchNone;
+  const error = isTooLong ? `longer than ${MAX_PATTERN_LENGTH} characters` : (expression?.error ?? null);
+  if (error !== null) return { text, error, numAnswers, before, matches: before === matchNone ? matchAll : before };
+  if (!expression) {
+    const word = new RegExp(text, "iu");
+    return { text, error, numAnswers, matches: text === "" ? matchAll : (name) => word.test(name) };
   }
-  if (!/[\\^$.*+?()[\]{}|]/.test(text)) {
-    const needle = text.toLowerCase();
-    return { text, error: null, matches: (name) => name.toLowerCase().includes(needle) };
-  }
-  if (!patternModule.value) {
-    loadPatterns();
-    return { text, error: null, matches: last?.matches ?? matchNone };
-  }
-  try {
-    return { text, error: null, matches: patternModule.value.compilePattern(text) };
-  } catch (error) {
-    return { text, error: error instanceof Error ? error.message : String(error), matches: matchesLast };
-  }
-}
-
-/** Loads the module for regular expressions. Filters that are made afterwards can use it. */
-export async function loadPatterns() {
-  patternModule.value = await import("./pattern.js");
+  if (numAnswers > 0) return { text, error, numAnswers, matches: (name) => expression.of(name) === true };
+  return { text, error, numAnswers, before, matches: (name) => Boolean(expression.of(name) ?? before(name)) };
 }

@@ -3,10 +3,12 @@
  * Loaded when it is first opened.
  */
 
+import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
-import { useId, useMemo, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../../format.js";
-import { WORDS, compileRule, groupsOf, suggestRules } from "./groups.js";
+import { expressionOf } from "../../lib/ui/expressions.js";
+import { WORDS, compileRule, groupRuns, groupsOf, suggestRules } from "./groups.js";
 
 /** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;
@@ -20,6 +22,9 @@ const MAX_LISTED_GROUPS = 4;
  * @property {number} numAlone  number of groups of one run
  */
 
+/** @type {Preview} */
+const NO_PREVIEW = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
+
 /**
  * The form.
  * @param {object} props
@@ -31,7 +36,9 @@ export function GroupEditor({ state, onClose }) {
   const runs = state.sortedRuns.value;
   const [rule, setRule] = useState(state.groupRule.value);
   const suggested = useMemo(() => suggestRules(runs), [runs]);
-  const preview = useMemo(() => previewOf(rule, runs), [rule, runs]);
+  const last = useRef(NO_PREVIEW);
+  const preview = useMemo(() => computed(() => previewOf(rule, runs)), [rule, runs]).value ?? last.current;
+  last.current = preview;
   /** @param {string} next */
   const apply = (next) => {
     state.setGroupRule(next);
@@ -111,22 +118,22 @@ function titleOf(rule, runs) {
 }
 
 /**
- * A preview of the groups that a rule makes.
+ * A preview of the groups that a rule makes; null while nothing is known of a regular expression.
  * @param {string} rule
  * @param {readonly string[]} runs
- * @returns {Preview}
+ * @returns {Preview | null}
  */
 function previewOf(rule, runs) {
-  /** @type {Preview} */
-  const nothing = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
-  if (rule === "") return nothing;
+  if (rule === "") return NO_PREVIEW;
   try {
-    const all = [...groupsOf(runs, compileRule(rule))];
+    const groupOf = groupRuns(rule, runs, expressionOf);
+    if (!groupOf) return null;
+    const all = [...groupsOf(runs, (run) => groupOf.get(run) ?? run)];
     const groups = all.filter(([, members]) => members.length > 1).sort((a, b) => b[1].length - a[1].length);
-    if (groups.length === 0) return { ...nothing, error: "No two runs are in the same group." };
+    if (groups.length === 0) return { ...NO_PREVIEW, error: "No two runs are in the same group." };
     const shown = groups.slice(0, MAX_LISTED_GROUPS);
     return { error: null, groups: shown, numMore: groups.length - shown.length, numGroups: all.length, numAlone: all.length - groups.length };
   } catch (error) {
-    return { ...nothing, error: error instanceof Error ? error.message : String(error) };
+    return { ...NO_PREVIEW, error: error instanceof Error ? error.message : String(error) };
   }
 }

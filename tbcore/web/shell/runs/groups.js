@@ -14,12 +14,7 @@
  * grouped.
  */
 
-import { assertionHolds, compileProgram } from "../../lib/ui/pattern.js";
-
-/**
- * @typedef {(run: string) => string} Grouper  run to name of its group
- * @typedef {import("../../lib/ui/pattern.js").Instruction} Instruction
- */
+/** @typedef {(run: string) => string} Grouper  run to name of its group */
 
 /** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
@@ -36,15 +31,34 @@ export const WORDS = {
 };
 
 /**
- * Compiles a rule.
+ * The group of each run.
  * @param {string} rule  not empty
+ * @param {readonly string[]} runs
+ * @param {typeof import("../../lib/ui/expressions.js").expressionOf} expressionOf
+ * @returns {Map<string, string> | null} null while nothing is known of a regular expression
+ * @throws {SyntaxError} with a message for the user
+ */
+export function groupRuns(rule, runs, expressionOf) {
+  if (!rule.startsWith("re:")) {
+    const group = compileRule(rule);
+    return new Map(runs.map((run) => [run, group(run)]));
+  }
+  if (rule === "re:") throw new SyntaxError("a regular expression must follow re:");
+  const expression = expressionOf(rule.slice(3), true);
+  const isKnown = expression.numAnswers.value > 0;
+  if (expression.error !== null) throw new SyntaxError(expression.error);
+  const groups = new Map(runs.map((run) => [run, String(expression.of(run) || run)]));
+  return isKnown ? groups : null;
+}
+
+/**
+ * Compiles a rule that is not a regular expression.
+ * @param {string} rule
  * @returns {Grouper}
  * @throws {SyntaxError} with a message for the user
  */
 export function compileRule(rule) {
-  if (Object.hasOwn(WORDS, rule)) return WORDS[rule].group;
-  if (rule.startsWith("re:")) return byExpression(rule.slice(3));
-  return byPattern(rule);
+  return Object.hasOwn(WORDS, rule) ? WORDS[rule].group : byPattern(rule);
 }
 
 /**
@@ -169,91 +183,4 @@ function matchSegment(parts, subject) {
     at = end;
   }
   return at === subject.length ? name : null;
-}
-
-// --- regular expressions ------------------------------------------------------------------------
-
-/** Compiles a regular expression. @param {string} text  without `re:` @returns {Grouper} */
-function byExpression(text) {
-  if (text === "") throw new SyntaxError("a regular expression must follow re:");
-  const program = compileProgram(`(${text})`);
-  return (run) => {
-    const texts = matchGroups(program, run);
-    if (!texts || texts[0] === "") return run;
-    const [whole, ...captured] = texts;
-    return captured.length === 0 ? whole : captured.filter((part) => part !== "").join(" ") || run;
-  };
-}
-
-/**
- * The texts of the capture groups in the first match; null if there is no match. Like the
- * function `run` of pattern.js, this function follows all alternatives at once, but it keeps the
- * alternatives in order of priority, each with the positions of its capture groups (Pike's
- * construction).
- * @param {Instruction[]} program
- * @param {string} subject
- * @returns {string[] | null}
- */
-export function matchGroups(program, subject) {
-  const chars = Array.from(subject);
-  const codes = chars.map((char) => /** @type {number} */ (char.codePointAt(0)));
-  const numSlots = program.reduce((max, { op, ...rest }) => Math.max(max, "slot" in rest ? rest.slot + 1 : 0), 0);
-  const seen = new Int32Array(program.length).fill(-1);
-  /**
-   * An alternative that is being followed: its position in the program, and where its capture
-   * groups begin and end; -1 for a beginning or end that was not reached yet.
-   * @typedef {{ position: number, saves: readonly number[] }} Thread
-   */
-  /** @type {Thread[]} */
-  let threads = [];
-  /** @type {readonly number[] | null} the positions of capture groups in the best match so far */
-  let best = null;
-  for (let at = 0; at <= codes.length; at++) {
-    /** @type {Thread[]} */
-    const ready = [];
-    for (const thread of threads) follow(thread, at, ready);
-    // A match may begin at any character.
-    if (!best) follow({ position: 0, saves: Array(numSlots).fill(-1) }, at, ready);
-    threads = [];
-    for (const { position, saves } of ready) {
-      const instruction = program[position];
-      if (instruction.op === "match") {
-        best = saves; // the remaining threads have lower priority
-        break;
-      }
-      if (instruction.op === "char" && at < codes.length && instruction.test(codes[at])) {
-        threads.push({ position: position + 1, saves });
-      }
-    }
-    if (best && threads.length === 0) break;
-  }
-  if (!best) return null;
-  const positions = best;
-  return Array.from({ length: numSlots / 2 }, (_, i) => {
-    const [from, to] = [positions[2 * i], positions[2 * i + 1]];
-    return from < 0 || to < 0 ? "" : chars.slice(from, to).join("");
-  });
-
-  /**
-   * Adds to `ready` all threads that `start` leads to without consuming a character, in order of
-   * priority.
-   * @param {Thread} start
-   * @param {number} at
-   * @param {Thread[]} ready
-   */
-  function follow(start, at, ready) {
-    const pending = [start];
-    for (let thread = pending.pop(); thread; thread = pending.pop()) {
-      const { position, saves } = thread;
-      if (seen[position] === at) continue;
-      seen[position] = at;
-      const instruction = program[position];
-      if (instruction.op === "jump") pending.push({ position: instruction.a, saves });
-      else if (instruction.op === "split") {
-        pending.push({ position: instruction.b, saves }, { position: instruction.a, saves });
-      } else if (instruction.op === "save") pending.push({ position: position + 1, saves: saves.with(instruction.slot, at) });
-      else if (instruction.op !== "assert") ready.push(thread);
-      else if (assertionHolds(instruction.kind, codes, at)) pending.push({ position: position + 1, saves });
-    }
-  }
 }

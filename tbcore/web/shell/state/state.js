@@ -8,6 +8,7 @@
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { colorsOf } from "../../lib/ui/colors.js";
+import { expressionOf } from "../../lib/ui/expressions.js";
 import { makeFilter } from "../../lib/ui/filter.js";
 import { compareNames } from "../../text-names.js";
 import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "../runs/selection.js";
@@ -125,26 +126,23 @@ export function createState() {
   const colorOverrides = openPreferences("#colors");
   const runColors = computed(() => assignColors(runs.value));
   /**
-   * The compiled rule, or why it is invalid. An invalid rule can come from a link.
-   * @type {ReadonlySignal<{ group?: (run: string) => string, error?: string }>}
+   * Group of each run, null if runs are not grouped; and why the rule is invalid, as it can be in a
+   * link. While nothing is known of a regular expression, the groups stay.
+   * @type {{ groupOf: ReadonlyMap<string, string> | null, error: string | null }}
    */
-  const compiledRule = computed(() => {
-    if (groupRule.value === "" || !runGroupsModule.value) return {};
+  let lastGrouping = { groupOf: null, error: null };
+  const grouping = computed(() => {
+    const [rule, module] = [groupRule.value, runGroupsModule.value];
     try {
-      return { group: runGroupsModule.value.compileRule(groupRule.value) };
+      const groupOf = rule === "" || !module ? null : (module.groupRuns(rule, runs.value, expressionOf) ?? lastGrouping.groupOf);
+      lastGrouping = { groupOf, error: null };
     } catch (error) {
-      return { error: error instanceof Error ? error.message : String(error) };
+      lastGrouping = { groupOf: null, error: error instanceof Error ? error.message : String(error) };
     }
+    return lastGrouping;
   });
-  const groupError = computed(() => compiledRule.value.error ?? null);
-  /**
-   * Group of each run; null if runs are not grouped.
-   * @type {ReadonlySignal<ReadonlyMap<string, string> | null>}
-   */
-  const groupOf = computed(() => {
-    const { group } = compiledRule.value;
-    return group ? new Map(runs.value.map((run) => [run, group(run)])) : null;
-  });
+  const groupError = computed(() => grouping.value.error);
+  const groupOf = computed(() => grouping.value.groupOf);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   const colors = computed(() => {
     if (!groupOf.value) return runColors.value;
