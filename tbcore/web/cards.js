@@ -1,12 +1,12 @@
 /**
- * Cards, and what a card with a chart of your own is made of: axes, gestures, columns of numbers,
- * and drawing in step with the page's frames. `chart.js` has line charts.
+ * Cards, and what a chart of your own is made of: its frame with axes and gestures, ticks, and
+ * columns of numbers. `chart.js` has line charts.
  */
 
-export { FONT, FONT_SIZE, drawAxes, shareOf } from "./lib/chart/axes.js";
-export { cancelDraw, scheduleDraw } from "./lib/chart/frames.js";
-export { addGestures, at, limited } from "./lib/chart/gestures.js";
-export { extent, padded, rowAt, xColumn } from "./lib/chart/series.js";
+export { ChartFrame } from "./lib/chart/chart-frame.js";
+export { addGestures } from "./lib/chart/gestures.js";
+export { extent, rowAt, xColumn } from "./lib/chart/series.js";
+export { axisTicks } from "./lib/chart/ticks.js";
 export { Card, PictureButtons, ShowAll } from "./lib/cards/card.js";
 export { LazyCard } from "./lib/cards/lazy-card.js";
 export { SAMPLES, SeriesCard, seriesOf } from "./lib/cards/series-card.js";
@@ -15,6 +15,7 @@ export { SAMPLES, SeriesCard, seriesOf } from "./lib/cards/series-card.js";
  * @typedef {import("./lib/cards/card.js").Exportable} Exportable
  * @typedef {import("./lib/chart/types.js").GestureTarget} GestureTarget
  * @typedef {import("./lib/chart/types.js").Layout} Layout
+ * @typedef {import("./lib/chart/types.js").Place} Place
  * @typedef {import("./lib/chart/types.js").PointerPosition} PointerPosition
  * @typedef {import("./lib/chart/types.js").Range} Range
  * @typedef {import("./lib/chart/types.js").Tick} Tick

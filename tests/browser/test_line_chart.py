@@ -816,6 +816,7 @@ def test_the_legend_sorts_and_selects_one_run(page: Any) -> None:
 def test_a_long_legend_renders_only_visible_rows(page: Any) -> None:
     page.evaluate("(lines) => lab.legend(lines)", [line(f"run {i}", [i]) for i in range(1000)])
     count = "() => tb.all('.tb-legend tbody th').length"
+    page.wait_for_function(f"() => ({count})() > 10")  # its module is loaded when it is first shown
     assert page.evaluate(count) < 60
     page.evaluate("() => { tb.all('.tb-legend')[0].scrollTop = 1e6; }")
     page.wait_for_function(

@@ -2,18 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  formatBytes,
-  formatDuration,
-  formatDurationTicks,
-  formatStep,
-  formatTicks,
-  formatTime,
-  formatTimeTicks,
-  formatValue,
-  plural,
-  toNumber,
-} from "../../tbcore/web/format.js";
+import { formatBytes, formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "../../tbcore/web/format.js";
 
 /**
  * Asserts that a function formats inputs as expected.
@@ -62,37 +51,6 @@ test("counts agree with their nouns", () => {
   assert.equal(plural(2000, "directory", "directories"), "2,000 directories");
 });
 
-test("ticks of one axis have the same decimals and unit", () => {
-  assert.deepEqual(formatTicks([0, 0.5, 1], 0.5), ["0", "0.5", "1.0"]);
-  assert.deepEqual(formatTicks([0, 0.25, 0.5], 0.25), ["0", "0.25", "0.50"]);
-  assert.deepEqual(formatTicks([0, 5000, 10000], 5000), ["0", "5k", "10k"]);
-  assert.deepEqual(formatTicks([500, 1000, 1500], 500), ["500", "1000", "1500"]);
-  assert.deepEqual(formatTicks([500000, 1000000, 1500000], 500000), ["0.5M", "1.0M", "1.5M"]);
-  assert.deepEqual(formatTicks([950e9, 1000e9, 1050e9], 50e9), ["0.95T", "1.00T", "1.05T"]);
-  assert.deepEqual(formatTicks([0, 500e9, 1000e9], 500e9), ["0", "0.5T", "1.0T"]);
-  assert.deepEqual(formatTicks([999e9, 1000e9], 1e9), ["0.999T", "1.000T"]);
-  assert.deepEqual(formatTicks([2e6, 4e6], 2e6), ["2M", "4M"]);
-  assert.deepEqual(formatTicks([-2e-7, 0, 2e-7], 2e-7), ["-2e-7", "0", "2e-7"]);
-});
-
-test("neighbouring ticks never have the same label, however far from zero", () => {
-  for (const [start, spacing] of [
-    [1000200, 1],
-    [123456, 0.1],
-    [1e9, 2],
-    [0.123456, 1e-6],
-    [1e16, 4],
-    [1e-9, 1e-13],
-  ]) {
-    const labels = formatTicks([start, start + spacing, start + 2 * spacing], spacing);
-    assert.equal(new Set(labels).size, 3, labels.join(" "));
-  }
-});
-
-test("ticks of a logarithmic axis are short", () => {
-  assert.deepEqual(formatTicks([1e-6, 0.001, 1, 1000, 1e6], 0), ["1e-6", "0.001", "1", "1k", "1M"]);
-});
-
 test("durations have their two largest units", () => {
   assertFormats(formatDuration, [
     [0, "0 s"],
@@ -107,26 +65,10 @@ test("durations have their two largest units", () => {
   ]);
 });
 
-test("duration ticks have the units that are not zero", () => {
-  assert.deepEqual(formatDurationTicks([0, 30, 60, 90], 30), ["0", "30s", "1m", "1m30s"]);
-  assert.deepEqual(formatDurationTicks([0, 3600, 86400, 90000], 3600), ["0", "1h", "1d", "1d1h"]);
-  assert.deepEqual(formatDurationTicks([0, 0.5], 0.5), ["0", "0.5s"]);
-});
-
 test("times are in the browser's time zone", () => {
   const date = new Date(2020, 2, 1, 11, 6, 2);
   assert.equal(formatTime(date.getTime() / 1000), "2020-03-01 11:06:02");
   assert.equal(formatTime(1e300), "1e300");
-});
-
-test("only the first time tick of a day has the date", () => {
-  const midnight = new Date(2020, 2, 1).getTime() / 1000;
-  assert.deepEqual(formatTimeTicks([midnight, midnight + 3600, midnight + 86400], 3600), [
-    "00:00\n2020-03-01",
-    "01:00",
-    "00:00\n2020-03-02",
-  ]);
-  assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["2020-03-01", "2020-03-02"]);
 });
 
 test("sizes have two or three digits", () => {

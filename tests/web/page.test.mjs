@@ -74,7 +74,8 @@ test("no page or module uses inline code that the Content-Security-Policy blocks
 });
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
-  const chart = ["axes", "cursor", "gestures", "legend-rows", "marks", "raster", "series", "smoothing"];
+  const drawing = ["axes", "draw", "gestures", "hover", "keyboard", "marks", "raster"];
+  const chart = [...drawing, "cursor", "legend-rows", "model", "ranges", "series", "smoothing", "ticks", "words"];
   const runs = ["groups", "order", "selection", "tree"];
   const pure = [
     ...["format.js", "lib/address.js", "lib/ui/colors.js", "lib/ui/expression-syntax.js"],

@@ -9,7 +9,6 @@ import {
   isRising,
   nearestIndex,
   nonFinitePoints,
-  padded,
   risingStretches,
   segmentsOf,
   traceBand,
@@ -18,6 +17,7 @@ import {
   windowOf,
   xColumn,
 } from "../../tbcore/web/lib/chart/series.js";
+import { padded } from "../../tbcore/web/lib/chart/ranges.js";
 
 /** A path that records its calls. */
 class Path {

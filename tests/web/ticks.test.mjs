@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durationTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/format.js";
+import { axisTicks, durationTicks, formatDurationTicks, formatTicks, formatTimeTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/lib/chart/ticks.js";
 
 test("the spacing of numbers is 1, 2 or 5 times a power of ten", () => {
   assert.deepEqual(numberTicks(0, 10, 5), { at: [0, 2, 4, 6, 8, 10], spacing: 2 });
@@ -47,4 +47,58 @@ test("logarithmic ticks are powers of ten, fewer of them or with 2 and 5 in betw
   assert.deepEqual(logTicks(1, 100, 12).at.map((tick) => +tick.toPrecision(3)), [1, 2, 5, 10, 20, 50, 100]);
   assert.ok(logTicks(1e-300, 1e300, 5).at.length <= 6);
   assert.deepEqual(logTicks(5, 5, 4).at, [5]);
+});
+
+test("ticks of one axis have the same decimals and unit", () => {
+  assert.deepEqual(formatTicks([0, 0.5, 1], 0.5), ["0", "0.5", "1.0"]);
+  assert.deepEqual(formatTicks([0, 0.25, 0.5], 0.25), ["0", "0.25", "0.50"]);
+  assert.deepEqual(formatTicks([0, 5000, 10000], 5000), ["0", "5k", "10k"]);
+  assert.deepEqual(formatTicks([500, 1000, 1500], 500), ["500", "1000", "1500"]);
+  assert.deepEqual(formatTicks([500000, 1000000, 1500000], 500000), ["0.5M", "1.0M", "1.5M"]);
+  assert.deepEqual(formatTicks([950e9, 1000e9, 1050e9], 50e9), ["0.95T", "1.00T", "1.05T"]);
+  assert.deepEqual(formatTicks([0, 500e9, 1000e9], 500e9), ["0", "0.5T", "1.0T"]);
+  assert.deepEqual(formatTicks([999e9, 1000e9], 1e9), ["0.999T", "1.000T"]);
+  assert.deepEqual(formatTicks([2e6, 4e6], 2e6), ["2M", "4M"]);
+  assert.deepEqual(formatTicks([-2e-7, 0, 2e-7], 2e-7), ["-2e-7", "0", "2e-7"]);
+});
+
+test("neighbouring ticks never have the same label, however far from zero", () => {
+  for (const [start, spacing] of [
+    [1000200, 1],
+    [123456, 0.1],
+    [1e9, 2],
+    [0.123456, 1e-6],
+    [1e16, 4],
+    [1e-9, 1e-13],
+  ]) {
+    const labels = formatTicks([start, start + spacing, start + 2 * spacing], spacing);
+    assert.equal(new Set(labels).size, 3, labels.join(" "));
+  }
+});
+
+test("ticks of a logarithmic axis are short", () => {
+  assert.deepEqual(formatTicks([1e-6, 0.001, 1, 1000, 1e6], 0), ["1e-6", "0.001", "1", "1k", "1M"]);
+});
+
+test("duration ticks have the units that are not zero", () => {
+  assert.deepEqual(formatDurationTicks([0, 30, 60, 90], 30), ["0", "30s", "1m", "1m30s"]);
+  assert.deepEqual(formatDurationTicks([0, 3600, 86400, 90000], 3600), ["0", "1h", "1d", "1d1h"]);
+  assert.deepEqual(formatDurationTicks([0, 0.5], 0.5), ["0", "0.5s"]);
+});
+
+test("only the first time tick of a day has the date", () => {
+  const midnight = new Date(2020, 2, 1).getTime() / 1000;
+  assert.deepEqual(formatTimeTicks([midnight, midnight + 3600, midnight + 86400], 3600), [
+    "00:00\n2020-03-01",
+    "01:00",
+    "00:00\n2020-03-02",
+  ]);
+  assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["2020-03-01", "2020-03-02"]);
+});
+
+test("ticks of logarithmic axes are at round numbers, with the right positions", () => {
+  const axis = (/** @type {"step" | "relative"} */ kind, /** @type {[number, number]} */ range) => axisTicks({ kind, log: true, range }, 400 / { step: 52, relative: 58 }[kind]);
+  assert.deepEqual(axis("step", [0, 4]).map(({ label, share }) => [label, share]), [["1", 0], ["10", 0.25], ["100", 0.5], ["1k", 0.75], ["10k", 1]]);
+  assert.deepEqual(axis("relative", [0, 5]).map(({ label }) => label), ["1s", "10s", "1m", "10m", "1h", "10h"]);
+  assert.deepEqual(axis("step", [3, Math.log10(1004)]).map(({ label }) => label), ["1000", "1001", "1002", "1003", "1004"]);
 });

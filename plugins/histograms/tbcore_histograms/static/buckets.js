@@ -2,7 +2,6 @@
  * Pure functions on histograms: reading the server's rows, quantiles, densities and table rows.
  */
 
-import { shareOf } from "tbcore/cards.js";
 import { toNumber } from "tbcore/format.js";
 
 /**
@@ -182,4 +181,14 @@ export function* bucketRows(histograms) {
   for (const { wallTime, step, buckets: { left, right, count } } of histograms) {
     for (let i = 0; i < left.length; i++) yield [wallTime, step, left[i], right[i], count[i]];
   }
+}
+
+/**
+ * The position of a value within a range: 0 at the start, 1 at the end.
+ * @param {Range} range
+ * @param {number} value
+ */
+export function shareOf([min, max], value) {
+  // Halves, because the difference of two large doubles may overflow to infinity.
+  return (value / 2 - min / 2) / (max / 2 - min / 2);
 }

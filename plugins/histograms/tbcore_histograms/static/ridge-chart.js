@@ -7,10 +7,10 @@
  * histograms.
  */
 
-import { FONT, FONT_SIZE, addGestures, at, cancelDraw, drawAxes, limited, padded, pictureTools, scheduleDraw, shareOf, xColumn } from "tbcore/cards.js";
-import { formatDuration, formatStep, formatTicks, formatTime, formatValue, numberTicks, plural } from "tbcore/format.js";
+import { ChartFrame, axisTicks, pictureTools, xColumn } from "tbcore/cards.js";
 import { Tooltip, readOutNodes } from "tbcore/ui.js";
-import { bucketAt, columnsOf, densityOf, rangeOf } from "./buckets.js";
+import { bucketAt, columnsOf, rangeOf, shareOf } from "./buckets.js";
+import { labelOf, notesOf, readOutOf } from "./descriptions.js";
 import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, ridgeAt, traceRidge } from "./ridges.js";
 
 /**
@@ -22,15 +22,13 @@ import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, ridgeAt, 
  * @typedef {CanvasRenderingContext2D} Context
  */
 
-/** Height of a line of a label. */
-const LINE_HEIGHT_PX = 13;
-/** Width reserved for one label of the axis of values. */
-const LABEL_WIDTH_PX = 58;
+/** Space for one label of the axis of values, and of the axis of densities. */
+const LABEL_SIZE_PX = { width: 58, height: 30 };
 /** Maximum distance between the pointer and the bucket that the tooltip describes. */
 const HOVER_REACH_PX = 3;
 
 export class RidgeChart {
-  /** @type {HTMLElement} */ #element;
+  #frame;
   #label;
   #run = { name: "", color: "#888888" };
   /** @type {Pick<Options, "mode" | "y" | "trim" | "root">} */ #options = { mode: "offset", y: "step", trim: 0, root: false };
@@ -41,20 +39,12 @@ export class RidgeChart {
   /** @type {Range | null} of all values, after trimming */ #fullRange = null;
   /** @type {Range | null} zoomed to; null for everything */ #view = null;
   /** @type {Range} of values that is drawn */ #x = [0, 1];
-  /** @type {Layout | null} */ #layout = null;
   /** @type {Float64Array[]} of each histogram's columns, CSS pixels; a column is one device pixel wide */ #heights = [];
   /** @type {number[]} */ #baselines = [];
-  #canvas = make("canvas", "tb-chart-canvas");
-  #plot = make("div", "tb-chart-plot");
-  #overlay = make("canvas", "tb-chart-overlay");
-  #note = make("p", "tb-chart-note");
   #tooltip;
-  #closed = new AbortController();
-  /** @type {ResizeObserver} */ #resizes;
   /** @type {{ left: number, top: number } | null} CSS pixels inside the plot */ #pointer = null;
   /** @type {Reading | null} the bucket selected by the arrow keys */ #reading = null;
   #wasHovered = false;
-  #colors = { text: "", grid: "", surface: "", ink: "" };
 
   /**
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
@@ -63,36 +53,27 @@ export class RidgeChart {
    * @param {(isZoomed: boolean) => void} onZoom
    */
   constructor(element, label, onHover, onZoom) {
-    this.#element = element;
     this.#label = label;
     this.#onHover = onHover;
     this.#onZoom = onZoom;
     this.#tooltip = new Tooltip(element);
-    element.classList.add("tb-chart");
-    element.tabIndex = 0;
-    element.setAttribute("role", "group");
-    element.setAttribute("aria-roledescription", "chart of histograms");
-    this.#plot.append(this.#overlay, this.#note);
-    element.append(this.#canvas, this.#plot);
-    const { signal } = this.#closed;
-    addGestures(
-      element,
-      this.#plot,
-      {
-        range: () => this.#layout && this.#x,
-        show: (range) => this.#show(range),
-        point: (point) => {
-          this.#pointer = point;
-          this.#reading = null;
-          this.#update();
-        },
-        key: (event) => this.#onKey(event),
+    this.#frame = new ChartFrame(element, "chart of histograms", {
+      isEmpty: () => this.#histograms.length === 0,
+      layOut: (place) => this.#layOut(place),
+      draw: (context, layout) => this.#draw(context, layout),
+      update: () => this.#update(),
+      hideTooltip: () => this.#tooltip.hide(),
+      range: () => this.#frame.layout && this.#x,
+      full: () => this.#everything(),
+      show: (range) => this.#show(range),
+      point: (point) => {
+        this.#pointer = point;
+        this.#reading = null;
+        this.#update();
       },
-      signal,
-    );
-    window.addEventListener("scroll", () => this.#tooltip.hide(), { signal, passive: true, capture: true });
-    this.#resizes = new ResizeObserver(() => scheduleDraw(this.#draw, true));
-    this.#resizes.observe(element);
+      key: (event) => this.#onKey(event.key),
+    });
+    this.#frame.plot.append(this.#frame.note);
   }
 
   /**
@@ -113,14 +94,13 @@ export class RidgeChart {
     this.#options = options;
     this.#fullRange = rangeOf(histograms, options.trim);
     this.#reading = this.#reading && this.#reading.ridge < histograms.length ? this.#reading : null;
-    scheduleDraw(this.#draw);
-    this.#updateLabel();
+    this.#frame.scheduleDraw();
+    this.#frame.element.setAttribute("aria-label", labelOf(this.#label, this.#histograms, this.#fullRange));
   }
 
   /** Redraws with the theme's current colours. Call it when the theme has changed. */
   restyle() {
-    this.#colors.text = "";
-    scheduleDraw(this.#draw);
+    this.#frame.restyle();
   }
 
   /** Shows the full range of values. */
@@ -131,8 +111,9 @@ export class RidgeChart {
   /** The chart as an SVG document. @returns {Promise<string>} */
   async toSVG() {
     const { frameSVG, PathData } = await pictureTools();
-    const layout = this.#layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
-    const { clientWidth: width, clientHeight: height } = this.#element;
+    const { colors } = this.#frame;
+    const layout = this.#frame.layout ?? { left: 40, top: 10, width: 100, height: 100, xTicks: [], yTicks: [] };
+    const { clientWidth: width, clientHeight: height } = this.#frame.element;
     const ridges = this.#histograms.map((_, ridge) => {
       const path = new PathData();
       traceRidge(path, this.#heights[ridge], 1 / devicePixelRatio, this.#baselines[ridge]);
@@ -143,7 +124,7 @@ export class RidgeChart {
     const yTitle = this.#options.mode === "overlay" ? "density" : { step: "step", relative: "relative time", wall_time: "wall time" }[this.#options.y];
     /** @type {[string, string]} */
     const titles = ["value", yTitle];
-    const frame = { label: this.#label, width, height, layout, titles, note: this.#notes(), colors: this.#colors };
+    const frame = { label: this.#label, width, height, layout, titles, note: notesOf(this.#histograms, this.#options.trim), colors };
     return frameSVG(frame, ridges, [this.#run]);
   }
 
@@ -155,94 +136,45 @@ export class RidgeChart {
 
   /** Removes the chart from its element. */
   destroy() {
-    this.#closed.abort();
-    this.#resizes.disconnect();
+    this.#frame.destroy();
     this.#tooltip.destroy();
     if (this.#wasHovered) this.#onHover(false);
-    cancelDraw(this.#draw);
-    this.#canvas.remove();
-    this.#plot.remove();
   }
 
-  // --- drawing -----------------------------------------------------------------------------------------------------
+  // --- drawing -----------------------------------------------------------------------------------
 
-  /** The range of all values, with padding. */
+  /** The range of all values, with a margin. @returns {Range} */
   #everything() {
-    return padded(this.#fullRange, 0.02);
+    return ChartFrame.withMargin(this.#fullRange);
   }
-
-  /** The visible range of values. @returns {Range} */
-  #xRange() {
-    return this.#view ?? this.#everything();
-  }
-
-  #draw = () => {
-    const { clientWidth: width, clientHeight: height } = this.#element;
-    const context = this.#canvas.getContext("2d");
-    if (width < 60 || height < 60 || !context) return; // not laid out yet
-    if (this.#colors.text === "") this.#readColors();
-    const ratio = devicePixelRatio;
-    resize(this.#canvas, width * ratio, height * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    this.#plot.hidden = this.#histograms.length === 0;
-    if (this.#plot.hidden) {
-      this.#layout = null;
-      this.#tooltip.hide();
-      return;
-    }
-    this.#x = this.#xRange();
-    context.font = `${FONT_SIZE}px ${FONT}`;
-    const layout = this.#computeLayout(context, width, height, ratio);
-    this.#layout = layout;
-    drawAxes(context, { ...layout, yTicks: layout.yTicks.map(({ share }) => ({ share, label: "" })) }, this.#colors, ratio);
-    this.#drawPositionLabels(context, layout);
-    Object.assign(this.#plot.style, {
-      left: `${layout.left}px`,
-      top: `${layout.top}px`,
-      width: `${layout.width}px`,
-      height: `${layout.height}px`,
-    });
-    resize(this.#overlay, layout.width * ratio, layout.height * ratio);
-
-    context.save();
-    context.beginPath();
-    context.rect(layout.left, layout.top, layout.width, layout.height + 1);
-    context.clip();
-    context.translate(layout.left, layout.top);
-    this.#histograms.forEach((_, ridge) => this.#drawRidge(context, ridge, ratio));
-    context.restore();
-    this.#note.textContent = this.#notes();
-    this.#update();
-  };
 
   /**
-   * Computes the layout of the chart, and all heights: in overlay mode the labels depend on the
-   * heights, and the heights depend on the width that the labels leave.
-   * @param {Context} context @param {number} width @param {number} height @param {number} ratio
+   * Places the axes, and computes all heights.
+   * @param {import("tbcore/cards.js").Place} place
    * @returns {Layout}
    */
-  #computeLayout(context, width, height, ratio) {
-    const top = 10;
-    const plotHeight = height - top - 9 - LINE_HEIGHT_PX;
+  #layOut(place) {
+    this.#frame.note.textContent = notesOf(this.#histograms, this.#options.trim);
+    this.#x = this.#view ?? this.#everything();
     const isOverlay = this.#options.mode === "overlay";
-    const measure = (/** @type {{ label: string }} */ { label }) =>
-      label.split("\n").reduce((widest, line) => Math.max(widest, Math.ceil(context.measureText(line).width)), 0);
-    let left = 40;
-    let yTicks = isOverlay ? [] : positionTicks(this.#options.y, this.#positions, plotHeight);
-    // At most two passes: the labels of densities are known after the heights.
-    for (let pass = 0; pass < 2; pass++) {
-      left = Math.max(left, ...yTicks.map((tick) => measure(tick) + 12));
-      this.#computeHeights(Math.max(1, Math.round((width - left - 12) * ratio)), plotHeight);
-      if (!isOverlay) break;
-      yTicks = this.#densityTicks(width - left - 12, plotHeight);
-    }
-    const plotWidth = width - left - 12;
-    if (!this.#fullRange) return { left, top, width: plotWidth, height: plotHeight, xTicks: [], yTicks };
-    const { at: values, spacing } = numberTicks(this.#x[0], this.#x[1], Math.max(2, Math.floor(plotWidth / LABEL_WIDTH_PX)));
-    const labels = formatTicks(values, spacing);
-    const xTicks = values.map((value, i) => ({ share: shareOf(this.#x, value), label: labels[i] }));
-    return { left, top, width: plotWidth, height: plotHeight, xTicks, yTicks };
+    /** @param {number} width @param {number} height  of the plot */
+    const computeHeights = (width, height) => this.#computeHeights(Math.max(1, Math.round(width * devicePixelRatio)), height);
+    let plotHeight = 0;
+    const layout = place(
+      (height) => {
+        plotHeight = height;
+        if (!isOverlay) return positionTicks(this.#options.y, this.#positions, height);
+        // The labels of densities depend on the heights, and these on the width that labels leave.
+        // They are made first for labels of the usual width, and again when the width is known.
+        computeHeights(this.#frame.element.clientWidth - 52, height);
+        return this.#densityTicks(height);
+      },
+      (width) => {
+        computeHeights(width, plotHeight);
+        return this.#fullRange ? axisTicks({ kind: "value", log: false, range: this.#x }, width / LABEL_SIZE_PX.width) : [];
+      },
+    );
+    return isOverlay ? { ...layout, yTicks: this.#densityTicks(plotHeight) } : layout;
   }
 
   /** `count`: number of samples in the highest column; `height`: its height in CSS pixels. */
@@ -264,51 +196,34 @@ export class RidgeChart {
     this.#heights = columns.map((column) => column.map((part) => (root ? Math.sqrt(part) : part) * scale));
   }
 
-  /**
-   * Ticks of the axis of densities, in overlay mode.
-   * @param {number} width
-   * @param {number} height
-   */
-  #densityTicks(width, height) {
+  /** Ticks of the axis of densities, in overlay mode. @param {number} height  of the plot */
+  #densityTicks(height) {
     const { count, height: peakHeight } = this.#peak;
-    const extent = this.#x[1] - this.#x[0];
-    const peak = (count * this.#heights[0].length) / extent; // the highest density
+    const peak = (count * this.#heights[0].length) / (this.#x[1] - this.#x[0]); // the highest density
     if (!(peak > 0) || !Number.isFinite(peak)) return [];
-    const { at: values, spacing } = numberTicks(0, peak, Math.max(2, Math.floor(height / 30)));
-    const labels = formatTicks(values, spacing);
-    return values.map((value, i) => {
-      const share = this.#options.root ? Math.sqrt(value / peak) : value / peak;
-      return { share: (share * peakHeight) / height, label: labels[i] };
-    });
+    const ticks = axisTicks({ kind: "value", log: false, range: [0, peak] }, height / LABEL_SIZE_PX.height);
+    return ticks.map((tick) => ({ ...tick, share: ((this.#options.root ? Math.sqrt(tick.share) : tick.share) * peakHeight) / height }));
   }
 
-  /**
-   * Draws the labels of the vertical axis; those with a date have two lines.
-   * @param {Context} context
-   * @param {Layout} layout
-   */
-  #drawPositionLabels(context, { left, top, height, yTicks }) {
-    context.fillStyle = this.#colors.text;
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const { share, label } of yTicks) {
-      const lines = label.split("\n").reverse(); // the date above the time of day
-      lines.forEach((line, i) => {
-        context.fillText(line, left - 6, top + (1 - share) * height + (i - lines.length + 1) * LINE_HEIGHT_PX);
-      });
-    }
+  /** Draws all histograms. @param {Context} context @param {Layout} layout */
+  #draw(context, { width, height }) {
+    context.beginPath();
+    context.rect(0, 0, width, height + 1);
+    context.clip();
+    this.#histograms.forEach((_, ridge) => this.#drawRidge(context, ridge));
+    return 0;
   }
 
   /** The colour of a histogram. @param {number} ridge */
   #color(ridge) {
     const last = this.#histograms.length - 1;
-    return fadedColor(this.#run.color, this.#colors.surface, last > 0 ? 1 - ridge / last : 0);
+    return fadedColor(this.#run.color, this.#frame.colors.surface, last > 0 ? 1 - ridge / last : 0);
   }
 
-  /** Draws a histogram. @param {Context} context @param {number} ridge @param {number} ratio */
-  #drawRidge(context, ridge, ratio) {
+  /** Draws a histogram. @param {Context} context @param {number} ridge */
+  #drawRidge(context, ridge) {
     const path = new Path2D();
-    traceRidge(path, this.#heights[ridge], 1 / ratio, this.#baselines[ridge]);
+    traceRidge(path, this.#heights[ridge], 1 / devicePixelRatio, this.#baselines[ridge]);
     context.lineJoin = "round";
     const [first, ...others] = this.#strokesOf(ridge);
     stroke(first);
@@ -334,50 +249,17 @@ export class RidgeChart {
     // are one pixel wide.
     const spacing = (this.#baselines[this.#baselines.length - 1] - this.#baselines[0]) / this.#baselines.length;
     return [
-      { color: this.#colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, spacing / 4)) },
+      { color: this.#frame.colors.surface, width: 0.8 + Math.min(1.8, Math.max(0.6, spacing / 4)) },
       { color, width: 0.8 },
     ];
   }
 
-  /** Notes on what the chart does not show. */
-  #notes() {
-    const { trim } = this.#options;
-    const notes = trim > 0 ? [`${formatValue(trim)} % of the samples left out at each end`] : [];
-    const numUnplaced = this.#histograms.reduce((sum, { buckets }) => sum + buckets.numUnplaced, 0);
-    if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} in buckets with infinite edges`);
-    const numEmpty = this.#histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
-    if (numEmpty === this.#histograms.length) notes.push("no samples");
-    else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
-    return notes.join(", ");
-  }
-
-  /** Reads the theme's colours from the style sheets. */
-  #readColors() {
-    const style = getComputedStyle(this.#element);
-    const color = (/** @type {string} */ name, /** @type {string} */ other) => style.getPropertyValue(name).trim() || other;
-    this.#colors = {
-      text: color("--tb-ink-3", "gray"),
-      grid: color("--tb-grid", "#dddddd"),
-      surface: color("--tb-surface", "#ffffff"),
-      ink: color("--tb-ink", "#000000"),
-    };
-  }
-
-  /** Describes the contents to screen readers. */
-  #updateLabel() {
-    const first = this.#histograms[0];
-    const last = this.#histograms[this.#histograms.length - 1];
-    const values = this.#fullRange ? `, values from ${formatValue(this.#fullRange[0])} to ${formatValue(this.#fullRange[1])}` : "";
-    const steps = first ? `${plural(this.#histograms.length, "histogram")} from step ${formatStep(first.step)} to ${formatStep(last.step)}` : "no histograms";
-    this.#element.setAttribute("aria-label", `${this.#label}: ${steps}${values}`);
-  }
-
-  // --- hover, zoom, keys -------------------------------------------------------------------------------------------
+  // --- hover, zoom, keys -------------------------------------------------------------------------
 
   /** Zooms to a range of values; null shows everything. @param {Range | null} range */
   #show(range) {
-    this.#setView(range && limited(range, this.#everything()));
-    scheduleDraw(this.#draw, true);
+    this.#setView(range);
+    this.#frame.scheduleDraw(true);
   }
 
   /** Sets the visible range, without drawing. @param {Range | null} view */
@@ -387,8 +269,8 @@ export class RidgeChart {
     if (wasZoomed !== (view !== null)) this.#onZoom(view !== null);
   }
 
-  /** Returns whether the key had an effect. @param {KeyboardEvent} event */
-  #onKey({ key }) {
+  /** Returns whether the key had an effect. @param {string} key */
+  #onKey(key) {
     const hasReading = this.#reading !== null;
     const last = this.#histograms.length - 1;
     const ridge = this.#reading?.ridge ?? last;
@@ -436,7 +318,7 @@ export class RidgeChart {
    */
   #current() {
     const pointer = this.#pointer;
-    const layout = this.#layout;
+    const { layout } = this.#frame;
     if (!layout || !pointer) return this.#reading;
     const numColumns = this.#heights[0].length;
     const column = Math.max(0, Math.min(numColumns - 1, Math.floor((pointer.left / layout.width) * numColumns)));
@@ -444,8 +326,9 @@ export class RidgeChart {
       this.#options.mode === "overlay"
         ? curveAt(this.#heights, column, layout.height - pointer.top)
         : ridgeAt(this.#heights, this.#baselines, column, pointer.top);
-    const value = at(this.#x, pointer.left / layout.width);
-    const reach = (HOVER_REACH_PX / layout.width) * (this.#x[1] - this.#x[0]);
+    const [from, to] = this.#x;
+    const value = from + (pointer.left / layout.width) * (to - from);
+    const reach = (HOVER_REACH_PX / layout.width) * (to - from);
     return ridge < 0 ? null : { ridge, bucket: bucketAt(this.#histograms[ridge].buckets, value, reach), value };
   }
 
@@ -455,66 +338,38 @@ export class RidgeChart {
     this.#drawOverlay(reading);
     if ((reading !== null) !== this.#wasHovered) this.#onHover(reading !== null);
     this.#wasHovered = reading !== null;
-    if (!reading || !this.#layout) return this.#tooltip.hide();
-    const plot = this.#plot.getBoundingClientRect();
+    const { layout } = this.#frame;
+    if (!reading || !layout) return this.#tooltip.hide();
+    const plot = this.#frame.plot.getBoundingClientRect();
     const { left, top } = this.#pointer ?? {
-      left: Math.max(0, Math.min(1, shareOf(this.#x, reading.value))) * this.#layout.width,
+      left: Math.max(0, Math.min(1, shareOf(this.#x, reading.value))) * layout.width,
       top: this.#baselines[reading.ridge],
     };
-    const readOut = this.#readOut(reading);
+    const readOut = readOutOf(reading, this.#histograms, { name: this.#run.name, color: this.#color(reading.ridge) });
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
-  }
-
-  /** The text about a bucket. @param {Reading} reading @returns {import("tbcore/chart.js").ReadOut} */
-  #readOut({ ridge, bucket, value }) {
-    const histogram = this.#histograms[ridge];
-    const { step, wallTime, min, max, num, buckets } = histogram;
-    const start = this.#histograms.reduce((first, other) => Math.min(first, other.wallTime), wallTime);
-    const isBucket = bucket >= 0;
-    const edges = isBucket ? `${formatValue(buckets.left[bucket])} to ${formatValue(buckets.right[bucket])}` : `none at ${formatValue(value, 4)}`;
-    const count = isBucket ? buckets.count[bucket] : 0;
-    const share = buckets.total > 0 ? ` (${formatValue((100 * count) / buckets.total, 3)} %)` : "";
-    const density = isBucket ? densityOf(buckets, bucket) : 0;
-    return {
-      name: this.#run.name,
-      color: this.#color(ridge),
-      rows: [
-        ["Step", formatStep(step)],
-        ["Bucket", edges],
-        ["Count", `${formatStep(count)}${share}`],
-        ["Density", formatValue(density, 4)],
-        ["Samples", `${formatStep(num)} from ${formatValue(min)} to ${formatValue(max)}`],
-        ["Relative", formatDuration(wallTime - start)],
-      ],
-      note: formatTime(wallTime),
-      spoken: `step ${formatStep(step)}, ${isBucket ? `${edges}: ${plural(count, "sample")}` : "no bucket"}`,
-    };
   }
 
   /** Highlights a bucket and its histogram. @param {Reading | null} reading */
   #drawOverlay(reading) {
-    const context = this.#overlay.getContext("2d");
-    const layout = this.#layout;
-    if (!layout || !context) return;
+    const context = this.#frame.clearOverlay();
+    const { layout, colors } = this.#frame;
+    if (!layout || !context || !reading || reading.ridge >= this.#histograms.length) return;
     const ratio = devicePixelRatio;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, layout.width, layout.height);
-    if (!reading || reading.ridge >= this.#histograms.length) return;
     const { ridge, bucket } = reading;
     const heights = this.#heights[ridge];
     const baseline = this.#baselines[ridge];
     const { left: lowerEdges, right: upperEdges } = this.#histograms[ridge].buckets;
-    context.fillStyle = this.#colors.text;
+    context.fillStyle = colors.text;
     context.globalAlpha = 0.5;
     if (this.#options.mode === "offset") context.fillRect(0, Math.min(baseline, layout.height - 1), layout.width, 1);
     context.globalAlpha = 1;
     const path = new Path2D();
     traceRidge(path, heights, 1 / ratio, baseline);
     context.lineJoin = "round";
-    context.strokeStyle = this.#colors.surface;
+    context.strokeStyle = colors.surface;
     context.lineWidth = 4;
     context.stroke(path);
-    context.strokeStyle = this.#colors.ink;
+    context.strokeStyle = colors.ink;
     context.lineWidth = 1.4;
     context.stroke(path);
     if (bucket < 0) return;
@@ -523,7 +378,7 @@ export class RidgeChart {
     const to = Math.max(from + 1, Math.min(heights.length, Math.ceil(shareOf(this.#x, upperEdges[bucket]) * heights.length)));
     const area = new Path2D();
     traceRidge(area, heights, 1 / ratio, baseline, from, to);
-    context.fillStyle = this.#colors.ink;
+    context.fillStyle = colors.ink;
     context.globalAlpha = 0.65;
     context.fill(area);
     context.fillRect(from / ratio, Math.min(baseline, layout.height - 2), (to - from) / ratio, 2);
@@ -541,27 +396,4 @@ function positionsOf(histograms, kind, start) {
   const step = Float64Array.from(histograms, (one) => one.step);
   const wallTime = Float64Array.from(histograms, (one) => one.wallTime);
   return xColumn({ step, wallTime, value: step }, kind, start);
-}
-
-/**
- * Resizes a canvas, which also clears it; does nothing if the size is the same.
- * @param {HTMLCanvasElement} canvas
- * @param {number} width  device pixels
- * @param {number} height
- */
-function resize(canvas, width, height) {
-  if (canvas.width !== Math.round(width)) canvas.width = Math.round(width);
-  if (canvas.height !== Math.round(height)) canvas.height = Math.round(height);
-}
-
-/**
- * Creates an element with a CSS class.
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} kind
- * @param {string} className
- */
-function make(kind, className) {
-  const element = document.createElement(kind);
-  element.className = className;
-  return element;
 }

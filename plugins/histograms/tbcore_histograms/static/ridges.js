@@ -3,7 +3,7 @@
  * and colours.
  */
 
-import { durationTicks, formatDurationTicks, formatStep, formatTicks, formatTimeTicks, numberTicks, timeTicks } from "tbcore/format.js";
+import { axisTicks } from "tbcore/cards.js";
 
 /**
  * @typedef {import("./types.js").Range} Range
@@ -61,20 +61,8 @@ export function positionTicks(kind, positions, height) {
   const [min, max] = extentOf(positions);
   if (!(max >= min)) return [];
   const amplitude = amplitudeOf(height, max > min);
-  const maxTicks = Math.max(2, Math.floor((height - amplitude) / TICK_HEIGHT_PX));
-  const { at, spacing } = { step: numberTicks, relative: durationTicks, wall_time: timeTicks }[kind](min, max, maxTicks, kind === "step" ? 1 : 0);
-  const labels =
-    kind === "relative"
-      ? at.flatMap((tick) => formatDurationTicks([tick], spacing || tick))
-      : kind === "wall_time"
-        ? formatTimeTicks(at, spacing || 1)
-        : max > min
-          ? formatTicks(at, spacing)
-          : at.map(formatStep);
-  return at.map((tick, i) => ({
-    share: max > min ? ((1 - (tick - min) / (max - min)) * (height - amplitude)) / height : 0,
-    label: labels[i],
-  }));
+  const ticks = axisTicks({ kind, log: false, range: [min, max] }, (height - amplitude) / TICK_HEIGHT_PX);
+  return ticks.map((tick) => ({ ...tick, share: max > min ? ((1 - tick.share) * (height - amplitude)) / height : 0 }));
 }
 
 /**

@@ -15,7 +15,7 @@ test("labels are at the baselines of their positions", () => {
   const ticks = positionTicks("step", [0, 50, 100], 100);
   assert.deepEqual(ticks.map(({ label }) => label), ["0", "50", "100"]);
   assert.deepEqual(ticks.map(({ share }) => Math.round((1 - share) * 100)), [42, 71, 100]);
-  assert.deepEqual(positionTicks("step", [235166], 100), [{ share: 0, label: "235,166" }]);
+  assert.deepEqual(positionTicks("step", [235166], 100), [{ value: 235166, share: 0, label: "235,166" }]);
   assert.deepEqual(positionTicks("relative", [0, 120], 100).map(({ label }) => label), ["0", "1m", "2m"]);
   assert.deepEqual(positionTicks("step", [], 100), []);
 });

@@ -3,7 +3,7 @@
  * so that hit tests can use the same arithmetic.
  */
 
-import { FONT, FONT_SIZE } from "tbcore/cards.js";
+import { LABEL_FONT, TITLE_FONT } from "./plot-canvas.js";
 
 /**
  * @typedef {import("./types.js").Scale} Scale
@@ -129,7 +129,7 @@ export function paintAll(context, { geometry, scales, positions, rows, filteredO
  */
 export function paintNames(context, { xs, width }, names, y, color) {
   const space = xs.length > 1 ? xs[1] - xs[0] - 6 : width;
-  context.font = `600 ${FONT_SIZE + 1}px ${FONT}`;
+  context.font = TITLE_FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = color;
@@ -148,7 +148,7 @@ export function paintNames(context, { xs, width }, names, y, color) {
 function paintAxis(context, geometry, scale, x, isLast, colors) {
   context.fillStyle = colors.line;
   context.fillRect(x - 0.5, geometry.top, 1, geometry.bottom - geometry.top);
-  context.font = `${FONT_SIZE}px ${FONT}`;
+  context.font = LABEL_FONT;
   context.textAlign = isLast ? "left" : "right";
   context.textBaseline = "middle";
   const space = geometry.xs.length > 1 ? Math.min(geometry.xs[1] - geometry.xs[0] - 14, 140) : 140;

@@ -5,6 +5,11 @@
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
+const FONT_FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+/** The font of ticks' labels. */
+export const LABEL_FONT = `11px ${FONT_FAMILY}`;
+/** The font of axes' names in downloaded images. */
+export const TITLE_FONT = `600 12px ${FONT_FAMILY}`;
 /** Pixels of a downloaded image per CSS pixel. */
 const SCALE = 2;
 

@@ -3,18 +3,8 @@
  * functions.
  */
 
-import {
-  durationTicks,
-  formatDuration,
-  formatDurationTicks,
-  formatTicks,
-  formatTime,
-  formatTimeTicks,
-  formatValue,
-  logTicks,
-  numberTicks,
-  timeTicks,
-} from "tbcore/format.js";
+import { axisTicks } from "tbcore/cards.js";
+import { formatDuration, formatTime, formatValue } from "tbcore/format.js";
 import { textOf } from "./filters.js";
 import { countCells } from "./sorting.js";
 
@@ -41,6 +31,11 @@ const CROWDED_SHARE = 0.2;
  * than 20, 40, 60. Metrics have round ticks.
  */
 const MAX_EXACT_TICKS = 8;
+/**
+ * Kinds of ticks by type of column; others are plain numbers.
+ * @type {Partial<Record<Column["type"], "wall_time" | "relative">>}
+ */
+const TICK_KINDS = { time: "wall_time", duration: "relative" };
 /** Significant digits of a bound that was set by dragging. */
 const BOUND_DIGITS = 4;
 
@@ -94,7 +89,8 @@ export function makeScale(column, log) {
     },
     ticks: (maxTicks) => {
       if (distinct.length <= (column.kind === "metric" ? 1 : MAX_EXACT_TICKS)) return thinTicks(distinct.map((value) => ({ share: shareOf(value), label: labelOf(column, value) })), maxTicks);
-      return ticksOf(column, isLog, low, high, maxTicks).map(([value, label]) => ({ share: shareOf(value), label }));
+      const kind = TICK_KINDS[column.type] ?? "value";
+      return axisTicks({ kind, log: isLog, range: [from, to] }, maxTicks).map(({ value, label }) => ({ share: shareOf(value), label: label.replace("\n", " ") }));
     },
     filterBetween: (a, b) => {
       const [first, last] = a < b ? [a, b] : [b, a];
@@ -178,38 +174,6 @@ function unplacedLabelOf(cells, isLog) {
   if (cells.includes(Infinity) || cells.includes(-Infinity)) labels.push("∞");
   if (isLog && cells.some((cell) => typeof cell === "number" && cell <= 0 && cell !== -Infinity)) labels.push("≤ 0");
   return labels.join(" ");
-}
-
-/**
- * Round ticks of a numeric axis.
- * @param {Column} column
- * @param {boolean} isLog
- * @param {number} low
- * @param {number} high
- * @param {number} maxTicks
- * @returns {[value: number, label: string][]}
- */
-function ticksOf({ type }, isLog, low, high, maxTicks) {
-  const { at, spacing } =
-    type === "time"
-      ? timeTicks(low, high, maxTicks)
-      : type === "duration"
-        ? durationTicks(low, high, maxTicks)
-        : isLog
-          ? logTicks(low, high, maxTicks)
-          : numberTicks(low, high, maxTicks);
-  if (type === "time") return pair(at, formatTimeTicks(at, spacing).map((label) => label.replace("\n", " ")));
-  return pair(at, type === "duration" ? formatDurationTicks(at, spacing) : formatTicks(at, spacing));
-}
-
-/**
- * Each value with its label.
- * @param {number[]} values
- * @param {string[]} labels
- * @returns {[number, string][]}
- */
-function pair(values, labels) {
-  return values.map((value, i) => [value, labels[i]]);
 }
 
 /**

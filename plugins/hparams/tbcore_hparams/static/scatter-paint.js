@@ -2,7 +2,7 @@
  * Draws a scatter plot of two columns, with a dot for each row.
  */
 
-import { FONT, FONT_SIZE } from "tbcore/cards.js";
+import { LABEL_FONT, TITLE_FONT } from "./plot-canvas.js";
 
 /**
  * @typedef {import("./types.js").Scale} Scale
@@ -93,7 +93,7 @@ function pointOf({ left, top, width, height }, x, y) {
  */
 export function paintScatter(context, { frame, scales: [xScale, yScale], positions: [xs, ys], rows, filteredOut, colorOf, colors, grid }) {
   const { left, top, width, height } = frame;
-  context.font = `${FONT_SIZE}px ${FONT}`;
+  context.font = LABEL_FONT;
   context.fillStyle = grid;
   const xTicks = xScale.ticks(Math.max(2, Math.floor(width / 70)));
   const yTicks = yScale.ticks(Math.max(2, Math.floor(height / 28)));
@@ -121,7 +121,7 @@ export function paintScatter(context, { frame, scales: [xScale, yScale], positio
  * @param {string} color
  */
 export function paintTitles(context, { left, top, width, height }, x, y, color) {
-  context.font = `600 ${FONT_SIZE + 1}px ${FONT}`;
+  context.font = TITLE_FONT;
   context.fillStyle = color;
   context.textBaseline = "alphabetic";
   context.textAlign = "left";

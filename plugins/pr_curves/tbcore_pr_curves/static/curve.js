@@ -3,7 +3,6 @@
  * tests.
  */
 
-import { padded } from "tbcore/cards.js";
 import { toNumber } from "tbcore/format.js";
 
 /**
@@ -37,8 +36,8 @@ import { toNumber } from "tbcore/format.js";
  * @property {Range} precision
  */
 
-/** @type {Range} */
-const FULL_RANGE = [0, 1];
+/** The full range of both axes. @type {Range} */
+export const FULL_RANGE = [0, 1];
 /** Space above and below the visible part of the curves, as a share of its height. */
 const PADDING = 0.06;
 /** Maximum distance outside the plot at which a point can be hit. */
@@ -97,8 +96,10 @@ export function rangesOf(curves, view) {
       }
     }
   }
-  const [low, high] = padded(lowest <= highest ? [lowest, highest] : null, PADDING);
-  return { recall: view, precision: [Math.max(0, low), Math.min(1, high)] };
+  if (lowest > highest) return { recall: view, precision: FULL_RANGE };
+  // A single precision has as much space around it as fits, but at least something.
+  const padding = lowest < highest ? (highest - lowest) * PADDING : highest * 0.1 || 1;
+  return { recall: view, precision: [Math.max(0, lowest - padding), Math.min(1, highest + padding)] };
 }
 
 /** The horizontal position of a recall. @param {Box} box @param {number} recall */

@@ -6,9 +6,9 @@
 
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { addGestures, limited, pictureTools } from "tbcore/cards.js";
-import { formatStep, formatTicks, formatValue, numberTicks } from "tbcore/format.js";
-import { nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
+import { addGestures, axisTicks, pictureTools } from "tbcore/cards.js";
+import { formatStep, formatValue } from "tbcore/format.js";
+import { FULL_RANGE, nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
 
 /**
  * @typedef {import("./curve-card.js").Line} Line
@@ -54,10 +54,11 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
   /** What gestures act on; updated at each render. */
-  const target = useRef(/** @type {import("tbcore/cards.js").GestureTarget} */ ({ range: () => null, show() {}, point() {}, key: () => false }));
+  const target = useRef(/** @type {import("tbcore/cards.js").GestureTarget} */ ({ range: () => null, full: () => null, show() {}, point() {}, key: () => false }));
   target.current = {
     range: () => box.recall,
-    show: (range) => onView(range && limited(range, [0, 1])),
+    full: () => FULL_RANGE,
+    show: onView,
     point(place) {
       const found = place && nearest(curves, box, box.left + place.left, box.top + place.top);
       onRead(found ? readingOf(lines[found.curve], found.index) : null);
@@ -73,6 +74,7 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
     const controller = new AbortController();
     const latest = {
       range: () => target.current.range(),
+      full: () => FULL_RANGE,
       show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
       point: (/** @type {import("tbcore/cards.js").PointerPosition | null} */ place) => target.current.point(place),
       key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
@@ -135,10 +137,8 @@ function boxOf(curves, width, height, view) {
  * @param {number} length  of the axis
  * @param {number} spacing  for one label
  */
-function ticksOf([from, to], length, spacing) {
-  const { at, spacing: step } = numberTicks(from, to, Math.max(1, Math.floor(length / spacing)));
-  const labels = formatTicks(at, step);
-  return at.map((value, i) => ({ value, share: (value - from) / (to - from), label: labels[i] }));
+function ticksOf(range, length, spacing) {
+  return axisTicks({ kind: "value", log: false, range }, length / spacing);
 }
 
 /**

@@ -2,8 +2,9 @@
  * Exports charts as SVG and PNG. Loaded on the first export.
  */
 
-import { FONT, shareOf } from "./axes.js";
+import { FONT } from "./axes.js";
 import { strokesOf } from "./marks.js";
+import { pixelScales } from "./ranges.js";
 import { traceBand, tracePath, windowOf } from "./series.js";
 import { PathData, escapeXML, svgToPNG, tenth } from "./svg.js";
 
@@ -40,8 +41,7 @@ const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall 
  */
 export function chartSVG({ x, y, items, marks, ...frame }) {
   const { layout } = frame;
-  const toX = (/** @type {number} */ coordinate) => shareOf(x.range, coordinate) * layout.width;
-  const toY = (/** @type {number} */ coordinate) => (1 - shareOf(y.range, coordinate)) * layout.height;
+  const { toX, toY } = pixelScales({ x, y, width: layout.width, height: layout.height });
   /** @param {import("./types.js").Item} item @param {Float64Array} column */
   const trace = ({ xs, segments }, column) => {
     const path = new PathData();

@@ -7,7 +7,7 @@ import { formatDuration, formatStep, formatTime, formatValue } from "../../forma
 import { Tooltip, cell, readOutNodes, span } from "../ui/tooltip.js";
 import { countText, lineSample } from "./marks.js";
 
-/** @typedef {import("./line-chart.js").Hit} Hit */
+/** @typedef {import("./types.js").Hit} Hit */
 
 /** Maximum number of points listed, of lines and bands together. */
 const MAX_ROWS = 8;

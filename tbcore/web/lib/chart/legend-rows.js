@@ -34,10 +34,10 @@ const extents = new WeakMap();
 /**
  * A row for each line, with the line's point at the cursor, or its last point if nothing is
  * hovered.
- * @param {readonly import("./line-chart.js").Line[]} lines
- * @param {readonly import("./line-chart.js").Hit[] | null} hits  from the chart's `onHover`; null
+ * @param {readonly import("./types.js").Line[]} lines
+ * @param {readonly import("./types.js").Hit[] | null} hits  from the chart's `onHover`; null
  *   or empty if nothing is hovered
- * @param {import("./series.js").XAxis} [xAxis]  the axis that decides which point is the last
+ * @param {import("./types.js").XAxis} [xAxis]  the axis that decides which point is the last
  * @returns {LegendRow[]} in the order of the lines
  */
 export function legendRows(lines, hits, xAxis = "step") {

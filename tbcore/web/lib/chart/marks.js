@@ -3,16 +3,13 @@
  * DOM.
  */
 
-import { shareOf, toAxis } from "./axes.js";
+import { pixelScales, toAxis } from "./ranges.js";
 import { countFinite, windowOf } from "./series.js";
 
 /** Minimum distance between marks of one shape: closer marks would look like a bar. */
 const MIN_MARK_DISTANCE_PX = 12;
 /** Points are marked with dots if they are at least this far apart on average. */
 const MIN_DOT_DISTANCE_PX = 10;
-
-/** @typedef {import("./types.js").Axis} Axis */
-/** @typedef {{ x: Axis, y: Axis, width: number, height: number }} Plot  size in CSS pixels */
 
 /**
  * The marks of a line or band:
@@ -23,15 +20,15 @@ const MIN_DOT_DISTANCE_PX = 10;
  *     arrow      an outlier above or below the plot
  *
  * @param {import("./types.js").Item} item
- * @param {Plot} plot
+ * @param {Pick<import("./types.js").Scene, "x" | "y" | "width" | "height">} plot
  * @param {boolean} showsPoints  whether to mark points that are far apart
  * @param {boolean} showsOutliers  whether to mark outliers
  * @returns {{ fill: string, stroke: string }} path data to fill, and path data to stroke
  */
-export function marksOf({ line, xs, ys, raw, segments, nonFinite }, { x, y, width, height }, showsPoints, showsOutliers) {
+export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsPoints, showsOutliers) {
   const marks = { fill: "", stroke: "" };
-  const toX = (/** @type {number} */ coordinate) => shareOf(x.range, coordinate) * width;
-  const toY = (/** @type {number} */ coordinate) => (1 - shareOf(y.range, coordinate)) * height;
+  const { x, y, width, height } = plot;
+  const { toX, toY } = pixelScales(plot);
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;

@@ -189,26 +189,6 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /**
- * A range with a margin on both sides; [0, 1] for null. If both ends of the range are equal, the
- * margin is 10 % of their absolute value.
- * @param {[min: number, max: number] | null} range
- * @param {number} share  margin, as a fraction of the range's length
- * @param {number} [fallback]  margin around the range [0, 0]
- * @returns {[min: number, max: number]}
- */
-export function padded(range, share, fallback = 1) {
-  if (!range) return [0, 1];
-  const [min, max] = range;
-  if (min === max) {
-    const half = min === 0 ? fallback : Math.max(Math.abs(min) * 0.1, Number.MIN_VALUE);
-    return [min - half, max + half];
-  }
-  // Multiply before subtracting: the length of [-1.7e308, 1.7e308] is not finite.
-  const margin = max * share - min * share;
-  return [Math.max(min - margin, -Number.MAX_VALUE), Math.min(max + margin, Number.MAX_VALUE)];
-}
-
-/**
  * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
  * on both sides by half of its length, but not past the smallest and largest value. It is
  * computed from about 500 evenly spaced values.

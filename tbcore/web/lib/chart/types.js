@@ -117,7 +117,8 @@ export {};
  * @property {boolean} log
  * @property {Range} range  the visible range, in axis coordinates (log10 of values if `log`)
  *
- * @typedef {{ share: number, label: string }} Tick  `share`: position on the axis, from 0 to 1
+ * @typedef {{ value: number, share: number, label: string }} Tick  `share`: position on the axis,
+ *   from 0 to 1
  *
  * @typedef {object} Layout  the plot's position in the chart, CSS pixels
  * @property {number} left
@@ -135,6 +136,8 @@ export {};
  * @typedef {object} GestureTarget  what gestures control
  * @property {() => Range | null} range  returns the visible range of the x axis; null if there is
  *   none
+ * @property {() => Range | null} full  returns the full range, which gestures do not leave; null if
+ *   it is not known
  * @property {(range: Range | null, settled: boolean) => void} show  sets the visible range, null
  *   for the full range; `settled` is true at the end of a gesture
  * @property {(point: PointerPosition | null) => void} point  called when the pointer moves; null
@@ -143,6 +146,35 @@ export {};
  *   with CSS pixels inside the plot
  * @property {(event: KeyboardEvent) => boolean} key  called for any other key; returns whether it
  *   handled the key
+ *
+ * @typedef {(yTicks: (height: number) => Tick[], xTicks: (width: number) => Tick[], extra?: { hasNote?: boolean, hasDates?: boolean }) => Layout} Place
+ *   places the plot and its ticks, which depend on the plot's size. `hasNote` reserves space for a
+ *   line of text at the top, `hasDates` for a second line of the x axis' labels
+ *
+ * @typedef {object} Drawn  what a `ChartFrame` calls to draw a chart
+ * @property {() => boolean} isEmpty  whether there is nothing to draw
+ * @property {(place: Place, isResized: boolean) => Layout} layOut  makes the ticks, and places them
+ * @property {(context: CanvasRenderingContext2D, layout: Layout) => number} draw  draws what is
+ *   inside the axes, not clipped, in CSS pixels of the plot. Returns how many milliseconds the
+ *   browser will need afterwards to paint it
+ * @property {() => void} update  updates what depends on the pointer, after each drawing
+ * @property {() => void} hideTooltip
+ * @typedef {GestureTarget & Drawn} Framed
+ *
+ * @typedef {object} Scene  a chart as it was last drawn; the functions that draw it and that find
+ *   its points depend on nothing else
+ * @property {readonly Item[]} items  in drawing order
+ * @property {readonly Item[]} axisItems  those that determine the ranges of the axes
+ * @property {Axis} x
+ * @property {Axis} y
+ * @property {number} width  of the plot, CSS pixels
+ * @property {number} height
+ * @property {boolean} clip  whether outliers are clipped
+ * @property {boolean} isMoving  whether a zoom or pan gesture is in progress
+ * @property {{ text: string, surface: string }} colors
+ *
+ * @typedef {{ key: string, index: number }} Selection  the point selected with the keys: the key of
+ *   its item, and its row
  *
  * @typedef {object} Picture  everything that an exported picture shows
  * @property {string} label  the title

@@ -1,0 +1,66 @@
+/**
+ * What the chart of histograms says in words. Pure functions.
+ */
+
+import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/format.js";
+import { densityOf } from "./buckets.js";
+
+/** @typedef {import("./types.js").Histogram} Histogram */
+
+/**
+ * Notes on what the chart does not show.
+ * @param {readonly Histogram[]} histograms
+ * @param {number} trim  percent of the samples left out at each end
+ */
+export function notesOf(histograms, trim) {
+  const notes = trim > 0 ? [`${formatValue(trim)} % of the samples left out at each end`] : [];
+  const numUnplaced = histograms.reduce((sum, { buckets }) => sum + buckets.numUnplaced, 0);
+  if (numUnplaced > 0) notes.push(`${plural(numUnplaced, "sample")} in buckets with infinite edges`);
+  const numEmpty = histograms.filter(({ buckets }) => !(buckets.total > 0)).length;
+  if (numEmpty === histograms.length) notes.push("no samples");
+  else if (numEmpty > 0) notes.push(`${plural(numEmpty, "step")} without samples`);
+  return notes.join(", ");
+}
+
+/**
+ * The chart's contents, for screen readers.
+ * @param {string} label  what the chart shows
+ * @param {readonly Histogram[]} histograms
+ * @param {import("./types.js").Range | null} range  of all values
+ */
+export function labelOf(label, histograms, range) {
+  const first = histograms[0];
+  const last = histograms[histograms.length - 1];
+  const values = range ? `, values from ${formatValue(range[0])} to ${formatValue(range[1])}` : "";
+  const steps = first ? `${plural(histograms.length, "histogram")} from step ${formatStep(first.step)} to ${formatStep(last.step)}` : "no histograms";
+  return `${label}: ${steps}${values}`;
+}
+
+/**
+ * The tooltip about a bucket.
+ * @param {import("./types.js").Reading} reading
+ * @param {readonly Histogram[]} histograms
+ * @param {{ name: string, color: string }} run
+ * @returns {import("tbcore/chart.js").ReadOut}
+ */
+export function readOutOf({ ridge, bucket, value }, histograms, run) {
+  const { step, wallTime, min, max, num, buckets } = histograms[ridge];
+  const start = histograms.reduce((first, other) => Math.min(first, other.wallTime), wallTime);
+  const isBucket = bucket >= 0;
+  const edges = isBucket ? `${formatValue(buckets.left[bucket])} to ${formatValue(buckets.right[bucket])}` : `none at ${formatValue(value, 4)}`;
+  const count = isBucket ? buckets.count[bucket] : 0;
+  const share = buckets.total > 0 ? ` (${formatValue((100 * count) / buckets.total, 3)} %)` : "";
+  return {
+    ...run,
+    rows: [
+      ["Step", formatStep(step)],
+      ["Bucket", edges],
+      ["Count", `${formatStep(count)}${share}`],
+      ["Density", formatValue(isBucket ? densityOf(buckets, bucket) : 0, 4)],
+      ["Samples", `${formatStep(num)} from ${formatValue(min)} to ${formatValue(max)}`],
+      ["Relative", formatDuration(wallTime - start)],
+    ],
+    note: formatTime(wallTime),
+    spoken: `step ${formatStep(step)}, ${isBucket ? `${edges}: ${plural(count, "sample")}` : "no bucket"}`,
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM.
+ */
+
+import { LINE_WIDTH, MAX_DETAILED_LINES, drawDot, drawMarks, linePath } from "./draw.js";
+import { at, pixelScales, toAxis } from "./ranges.js";
+import { nearestIndex } from "./series.js";
+
+/**
+ * @typedef {import("./types.js").Hit} Hit
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").Scene} Scene
+ *
+ * @typedef {object} Overlay  what is drawn over a chart
+ * @property {readonly Hit[]} hits  the points under the pointer, nearest first, or the selected point
+ * @property {import("./types.js").PointerPosition | null} pointer
+ * @property {{ x: number, run: string | null } | null} remote  the pointer, if it is in another chart
+ * @property {number | null} pinned  the pinned x, in units of the x axis
+ * @property {string | null} highlighted  name of a run
+ */
+
+/**
+ * The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels.
+ */
+const MAX_POINT_DISTANCE_PX = 60;
+/** The same for a cursor before the line's first point or after its last point. */
+const MAX_DISTANCE_PAST_END_PX = 2;
+/** Number of points that are marked at the cursor. */
+const MAX_MARKED_POINTS = 8;
+
+/** Whether an x is between the ends of an item. @param {Item} item @param {number} x */
+function isInside({ ends }, x) {
+  return ends !== null && x >= ends[0] && x <= ends[1];
+}
+
+/**
+ * The x of the point nearest to a position. Lines that extend over the position are preferred:
+ * other lines' ends count only if no line extends over it.
+ * @param {Scene} scene
+ * @param {number} left  CSS pixels inside the plot
+ * @returns {number | null} in axis coordinates; null if no point is near
+ */
+export function snap(scene, left) {
+  const { toX } = pixelScales(scene);
+  const x = at(scene.x.range, left / scene.width);
+  /** @type {number | null} */
+  let best = null;
+  let bestDistance = MAX_POINT_DISTANCE_PX;
+  let isBestInside = false;
+  for (const item of scene.items) {
+    const nearest = item.xs[nearestIndex(item.xs, x, item.segments)];
+    const inside = isInside(item, x);
+    const distance = Math.abs(toX(nearest) - left);
+    if (!(distance <= MAX_POINT_DISTANCE_PX) || (isBestInside && !inside)) continue;
+    if (distance > bestDistance && isBestInside === inside) continue;
+    [best, bestDistance, isBestInside] = [nearest, distance, inside];
+  }
+  return best;
+}
+
+/**
+ * The points of all lines near an x, nearest to the pointer first. Lines that end before x or begin
+ * after it have none.
+ * @param {Scene} scene
+ * @param {number} x  in axis coordinates
+ * @param {number} pointerTop  CSS pixels inside the plot
+ * @returns {Hit[]}
+ */
+export function hitsAt(scene, x, pointerTop) {
+  const { toX, toY } = pixelScales(scene);
+  const pointerLeft = toX(x);
+  /** @type {{ hit: Hit, distance: number }[]} */
+  const hits = [];
+  for (const item of scene.items) {
+    const index = nearestIndex(item.xs, x, item.segments);
+    if (index === -1) continue;
+    const left = toX(item.xs[index]);
+    const limit = isInside(item, x) ? MAX_POINT_DISTANCE_PX : MAX_DISTANCE_PAST_END_PX;
+    if (!(Math.abs(left - pointerLeft) <= limit) || left < -1 || left > scene.width + 1) continue;
+    const top = toY(item.ys[index]);
+    const isDrawn = Number.isFinite(top);
+    // A point that cannot be drawn is as far away as its mark. Horizontal distance counts only a
+    // quarter, because the points of different lines differ in height.
+    const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.markAt ?? NaN);
+    const distance = Number.isFinite(markTop) ? Math.hypot((left - pointerLeft) / 4, markTop - pointerTop) : scene.height;
+    hits.push({ hit: hitOf(item, index, left, isDrawn ? top : NaN), distance });
+  }
+  return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
+}
+
+/**
+ * The points under the pointer, nearest first.
+ * @param {Scene} scene
+ * @param {import("./types.js").PointerPosition} pointer
+ */
+export function hitsUnder(scene, { left, top }) {
+  const x = snap(scene, left);
+  return x === null ? [] : hitsAt(scene, x, top);
+}
+
+/**
+ * A point of an item, even if it is not visible. One that cannot be drawn is at the bottom.
+ * @param {Scene} scene
+ * @param {Item} item
+ * @param {number} index
+ */
+export function hitAt(scene, item, index) {
+  const { toX, toY } = pixelScales(scene);
+  const top = toY(item.ys[index]);
+  return hitOf(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : scene.height);
+}
+
+/**
+ * @param {Item} item
+ * @param {number} index
+ * @param {number} left
+ * @param {number} top
+ * @returns {Hit}
+ */
+function hitOf({ line, band, name, run, color }, index, left, top) {
+  return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };
+}
+
+/** Whether a point belongs to an item. @param {Hit} hit @param {Item} item */
+export function isHitOf(hit, { line, band }) {
+  return (hit.line ?? hit.band) === (line ?? band);
+}
+
+/**
+ * Draws what changes with the pointer: the cursor, its points and highlighted lines.
+ * @param {CanvasRenderingContext2D} context  of an empty canvas
+ * @param {Scene} scene
+ * @param {Overlay} overlay
+ */
+export function drawOverlay(context, scene, overlay) {
+  const { items, x: axis, colors } = scene;
+  const { hits, pinned } = overlay;
+  context.lineJoin = "round";
+  const emphasized = items.filter((item) => (hits.length > 0 ? isHitOf(hits[0], item) : item.run === overlay.highlighted));
+  if (emphasized.length > 0 && items.length > emphasized.length) emphasize(context, scene, emphasized, hits.length > 0);
+  if (pinned !== null && items.length <= MAX_DETAILED_LINES) {
+    for (const { left, top, color } of hitsAt(scene, toAxis(axis, pinned), 0)) {
+      context.fillStyle = color;
+      if (!Number.isNaN(top)) drawDot(context, left, top, 3);
+    }
+  }
+  const { left, points } = cursorOf(scene, overlay);
+  if (!(left >= 0 && left <= scene.width)) return;
+  context.fillStyle = colors.text;
+  context.globalAlpha = 0.6;
+  context.fillRect(Math.round(left), 0, 1, scene.height);
+  context.globalAlpha = 1;
+  // The nearest point is drawn last, on top.
+  points.reverse().forEach((hit, i) => {
+    if (Number.isNaN(hit.top)) return;
+    const isNearest = i === points.length - 1;
+    context.fillStyle = colors.surface;
+    drawDot(context, hit.left, hit.top, isNearest ? 5.5 : 4);
+    context.fillStyle = hit.color;
+    drawDot(context, hit.left, hit.top, isNearest ? 4 : 2.5);
+  });
+}
+
+/**
+ * Draws lines thicker: the hovered one, or those of the highlighted run, above a veil.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene
+ * @param {readonly Item[]} items
+ * @param {boolean} isHovered
+ */
+function emphasize(context, scene, items, isHovered) {
+  const { surface } = scene.colors;
+  if (!isHovered) {
+    context.fillStyle = surface;
+    context.globalAlpha = 0.75;
+    context.fillRect(0, 0, scene.width, scene.height);
+    context.globalAlpha = 1;
+  }
+  for (const item of items) {
+    const path = linePath(scene, item, item.ys);
+    context.strokeStyle = surface;
+    context.lineWidth = LINE_WIDTH + 4;
+    if (isHovered) context.stroke(path);
+    context.strokeStyle = item.color;
+    context.lineWidth = LINE_WIDTH + 1.1;
+    context.stroke(path);
+  }
+  drawMarks(context, scene, items);
+}
+
+/**
+ * The cursor's position and points, nearest first: at the pointer in this chart, or else at the x of
+ * the pointer in another chart.
+ * @param {Scene} scene
+ * @param {Overlay} overlay
+ * @returns {{ left: number, points: Hit[] }} `left` is NaN if there is no cursor
+ */
+function cursorOf(scene, { hits, pointer, remote }) {
+  const { toX } = pixelScales(scene);
+  if (hits.length > 0) {
+    const snapped = pointer && snap(scene, pointer.left);
+    return { left: snapped === null ? hits[0].left : toX(snapped), points: hits.slice(0, MAX_MARKED_POINTS) };
+  }
+  if (!remote) return { left: NaN, points: [] };
+  const x = toAxis(scene.x, remote.x);
+  const points = hitsAt(scene, x, 0).filter(({ run }) => run === remote.run || scene.items.length <= MAX_DETAILED_LINES);
+  points.sort((a, b) => Number(b.run === remote.run) - Number(a.run === remote.run));
+  return { left: toX(x), points };
+}

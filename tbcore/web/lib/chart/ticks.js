@@ -1,0 +1,274 @@
+/**
+ * Ticks of an axis at round numbers or times, with labels. Pure functions, no DOM.
+ */
+
+import { formatStep, formatTime } from "../../format.js";
+import { fromAxis, shareOf, toAxis } from "./ranges.js";
+
+/**
+ * @typedef {object} Ticks
+ * @property {number[]} at  ascending, inside the range
+ * @property {number} spacing  distance between ticks; 0 if it is not constant
+ */
+
+/** Units of labels, largest first. @type {[divisor: number, unit: string][]} */
+const UNITS = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+/**
+ * Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day.
+ */
+const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+/**
+ * Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before.
+ */
+const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
+
+/**
+ * The ticks of an axis, with labels. A label of wall time may have a second line, with the date.
+ * @param {import("./types.js").Axis} axis  of one value, if its range has no length
+ * @param {number} maxTicks  number of labels that there is space for; at least 2 are made
+ * @returns {import("./types.js").Tick[]} ascending
+ */
+export function axisTicks({ kind, log, range }, maxTicks) {
+  const [min, max] = range.map((coordinate) => fromAxis({ log }, coordinate));
+  const count = Math.max(2, Math.floor(maxTicks));
+  const minSpacing = kind === "step" ? 1 : 0;
+  /** @type {Ticks} */
+  let ticks;
+  /** @type {string[]} */
+  let labels;
+  if (kind === "relative") {
+    ticks = log ? logDurationTicks(min, max, count) : durationTicks(min, max, count);
+    labels = ticks.at.flatMap((tick) => formatDurationTicks([tick], ticks.spacing || tick));
+  } else if (kind === "wall_time") {
+    ticks = timeTicks(min, max, count);
+    labels = formatTimeTicks(ticks.at, ticks.spacing);
+  } else {
+    ticks = log ? logTicks(min, max, count, minSpacing) : numberTicks(min, max, count, minSpacing);
+    labels = kind === "step" && min === max ? ticks.at.map(formatStep) : formatTicks(ticks.at, ticks.spacing);
+  }
+  return ticks.at.map((value, i) => ({ value, share: shareOf(range, toAxis({ log }, value)), label: labels[i] }));
+}
+
+// --- positions -----------------------------------------------------------------------------------
+
+/**
+ * Ticks at round numbers, with a spacing of 1, 2 or 5 times a power of ten.
+ * @param {number} min
+ * @param {number} max
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps
+ * @returns {Ticks}
+ */
+export function numberTicks(min, max, maxTicks, minSpacing = 0) {
+  if (!(max > min)) return { at: Number.isFinite(min) ? [min] : [], spacing: 0 };
+  // Divide before subtracting, because max - min may overflow to infinity.
+  const raw = Math.max(max / maxTicks - min / maxTicks, minSpacing);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const spacing = power * ([1, 2, 5].find((factor) => factor * power >= raw * (1 - 1e-9)) ?? 10);
+  return { at: multiples(min, max, spacing), spacing };
+}
+
+/**
+ * Ticks for a logarithmic axis: powers of ten. Where there is space, also 2 and 5 times each power;
+ * where there is too little, only every nth power.
+ * @param {number} min  above 0
+ * @param {number} max
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps; also the smallest
+ *   tick
+ * @returns {Ticks}
+ */
+export function logTicks(min, max, maxTicks, minSpacing = 0) {
+  const low = Math.log10(min);
+  const high = Math.log10(max);
+  if (!(high > low)) return { at: [min], spacing: 0 };
+  if (high - low < 1) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
+  const every = Math.max(1, Math.ceil((high - low) / maxTicks));
+  const factors = (high - low) * 3 <= maxTicks ? [1, 2, 5] : [1];
+  const at = [];
+  for (let power = Math.floor(low / every) * every; power <= high; power += every) {
+    for (const factor of factors) {
+      const tick = factor * 10 ** power;
+      if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9) && tick >= minSpacing) at.push(tick);
+    }
+  }
+  return { at, spacing: 0 };
+}
+
+/**
+ * Ticks for durations, at round minutes, hours and so on.
+ * @param {number} min  seconds
+ * @param {number} max  seconds
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @returns {Ticks}
+ */
+export function durationTicks(min, max, maxTicks) {
+  if (!(max > min)) return numberTicks(min, max, maxTicks);
+  const raw = (max - min) / maxTicks;
+  if (raw <= 0.5) return numberTicks(min, max, maxTicks);
+  const spacing = DURATIONS.find((duration) => duration >= raw) ?? 86400 * numberTicks(0, (max - min) / 86400, maxTicks, 1).spacing;
+  return { at: multiples(min, max, spacing), spacing };
+}
+
+/**
+ * Ticks for durations on a logarithmic axis.
+ * @param {number} min  seconds, above 0
+ * @param {number} max  seconds
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @returns {Ticks}
+ */
+export function logDurationTicks(min, max, maxTicks) {
+  if (max / min < 10) return durationTicks(min, max, maxTicks);
+  const at = LOG_DURATIONS.filter((tick) => tick >= min && tick <= max);
+  const every = Math.ceil(at.length / maxTicks);
+  return { at: at.filter((_, i) => i % every === 0), spacing: 0 };
+}
+
+/**
+ * Ticks for wall time, at round times in the browser's time zone.
+ * @param {number} min  seconds since the epoch
+ * @param {number} max  seconds since the epoch
+ * @param {number} maxTicks  number of ticks that there is space for
+ * @returns {Ticks}
+ */
+export function timeTicks(min, max, maxTicks) {
+  const { at, spacing } = durationTicks(min, max, maxTicks);
+  if (spacing < 60 || at.length === 0) return { at, spacing };
+  // Multiples of an hour or a day are round times in UTC. Shifted by the offset of the local time
+  // zone, they are round in local time.
+  const offset = new Date(at[0] * 1000).getTimezoneOffset() * 60;
+  return { at: multiples(min - offset, max - offset, spacing).map((tick) => tick + offset), spacing };
+}
+
+/**
+ * The multiples of a spacing from `min` to `max`, at most 200.
+ * @param {number} min
+ * @param {number} max
+ * @param {number} spacing
+ */
+function multiples(min, max, spacing) {
+  const first = Math.ceil(min / spacing - 1e-9);
+  const last = Math.floor(max / spacing + 1e-9);
+  // The spacing is too fine for the precision of doubles.
+  if (Math.max(Math.abs(first), Math.abs(last)) > 1e15) return [min];
+  /** @type {number[]} */
+  const at = [];
+  // Products, not sums, because rounding errors of sums add up. Dividing by a power of ten gives
+  // 0.3 and not 0.30000000000000004.
+  const scale = spacing < 1 ? Math.round(1 / 10 ** Math.floor(Math.log10(spacing))) : 1;
+  const unit = Math.round(spacing * scale);
+  const exact = scale <= 1e15 && Math.abs(spacing * scale - unit) < 1e-9;
+  for (let i = first; i <= last && at.length < 200; i++) {
+    at.push((exact && scale > 1 ? (i * unit) / scale : i * spacing) + 0); // + 0 turns -0 into 0
+  }
+  return at;
+}
+
+// --- labels --------------------------------------------------------------------------------------
+
+/**
+ * Labels for the ticks of one axis. All have the same number of decimals, just enough to tell
+ * neighbouring ticks apart.
+ * @param {ArrayLike<number>} ticks
+ * @param {number} spacing  distance between ticks; 0 if it is not constant (a logarithmic axis)
+ * @returns {string[]}
+ */
+export function formatTicks(ticks, spacing) {
+  const values = Array.from(ticks);
+  const largest = values.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
+  if (spacing === 0) return values.map((tick) => compact(tick));
+  if (largest >= 1e15 || (largest > 0 && largest < 1e-4)) {
+    const digits = Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(spacing) + 1e-9));
+    return values.map((tick) => (tick === 0 ? "0" : shortExponent(tick.toExponential(Math.min(digits, 17)))));
+  }
+  const [divisor, unit] = unitFor(largest, spacing);
+  const decimals = decimalsOf(spacing / divisor);
+  return values.map((tick) => (tick === 0 ? "0" : (tick / divisor).toFixed(decimals) + unit));
+}
+
+/**
+ * The unit of axis labels: thousands, millions and so on where that is shorter, or else 1.
+ * @param {number} largest  largest absolute value of the ticks
+ * @param {number} spacing  distance between ticks
+ * @returns {[divisor: number, unit: string]}
+ */
+function unitFor(largest, spacing) {
+  for (const [divisor, unit] of UNITS) {
+    // Larger units than k may have up to three decimals: 1000G becomes 1.000T. But 1.0002M is not
+    // shorter than 1000200, and 1500 is clearer than 1.5k.
+    if (largest >= divisor && decimalsOf(spacing / divisor) <= (divisor > 1e3 ? 3 : 0)) return [divisor, unit];
+  }
+  return [1, ""];
+}
+
+/** The label of one tick of a logarithmic axis. @param {number} value */
+function compact(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-4) return shortExponent(value.toExponential(2));
+  for (const [divisor, unit] of UNITS) if (size >= divisor) return Number((value / divisor).toFixed(2)) + unit;
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Shortens a number in exponential notation: `1.50e+7` becomes `1.5e7`. @param {string} text */
+function shortExponent(text) {
+  return text.replace(/\.?0*e\+?/, "e");
+}
+
+/**
+ * Number of decimals needed to write all multiples of a spacing exactly: 2 for 0.25. At most 12.
+ * @param {number} spacing
+ */
+function decimalsOf(spacing) {
+  for (let decimals = 0; decimals < 12; decimals++) {
+    const scaled = spacing * 10 ** decimals;
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, scaled) && Math.round(scaled) > 0) return decimals;
+  }
+  return 12;
+}
+
+/**
+ * Labels for the ticks of an axis of durations, such as `1m30s` for 90 seconds.
+ * @param {ArrayLike<number>} ticks  seconds
+ * @param {number} spacing  seconds
+ * @returns {string[]}
+ */
+export function formatDurationTicks(ticks, spacing) {
+  if (spacing < 1) return formatTicks(ticks, spacing).map((text) => (text === "0" ? text : `${text}s`));
+  return Array.from(ticks, (tick) => {
+    const size = Math.round(Math.abs(tick));
+    /** @type {[number, string][]} */
+    const parts = [
+      [Math.floor(size / 86400), "d"],
+      [Math.floor((size % 86400) / 3600), "h"],
+      [Math.floor((size % 3600) / 60), "m"],
+      [size % 60, "s"],
+    ];
+    const text = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`).join("");
+    return text === "" ? "0" : (tick < 0 ? "−" : "") + text;
+  });
+}
+
+/**
+ * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second
+ * line.
+ * @param {ArrayLike<number>} ticks  seconds since the epoch, ascending
+ * @param {number} spacing  seconds
+ * @returns {string[]}
+ */
+export function formatTimeTicks(ticks, spacing) {
+  let day = "";
+  return Array.from(ticks, (tick) => {
+    const [today, clock = ""] = formatTime(tick).split(" ");
+    const isNew = today !== day;
+    day = today;
+    if (spacing >= 86400) return today;
+    const time = clock.slice(0, spacing < 60 ? 8 : 5);
+    return isNew ? `${time}\n${today}` : time;
+  });
+}
