@@ -669,7 +669,8 @@ def test_the_tab_in_the_documentation_works(
 ) -> None:
     """The example of a whole tab in docs/front_end.md shows, filters and folds tags."""
     page_of_docs = Path(__file__).resolve().parents[2] / "docs" / "front_end.md"
-    examples = re.findall(r"^```js\n(.*?)^```$", page_of_docs.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.compile(r"^```js file=\S+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    examples = blocks.findall(page_of_docs.read_text())
     [module] = [text for text in examples if "<${TagGroups}" in text]
     folder = install_plugin("example", module)
     with (folder / "tbcore_example" / "__init__.py").open("a") as source:
