@@ -111,9 +111,9 @@ function ScanSummary({ status }) {
 export function UnshownList({ unshown }) {
   const kinds = mergeKinds(unshown);
   if (kinds.length === 0) return null;
-  const distributions = new Set(kinds.flatMap(({ install }) => install ?? []));
+  const packages = new Set(kinds.flatMap(({ install }) => install ?? []));
   return html`<div class="unshown-list">
-    ${distributions.size > 0 && html`<pre>pip install ${[...distributions].join(" ")}</pre>`}
+    ${packages.size > 0 && html`<pre>pip install ${[...packages].join(" ")}</pre>`}
     <ul>
       ${kinds.map(({ kind, num_tags, num_runs, example_run, example_tag, install }) => {
         const example = `${example_tag} in ${example_run}`;
