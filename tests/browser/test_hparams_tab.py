@@ -324,9 +324,14 @@ def test_a_run_hovered_in_the_list_is_highlighted_in_the_table(open_tab: Any) ->
 
 
 def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
+    """The code for line charts is loaded with the first curves."""
     tab, check = open_tab()
+    has_line_charts = """() => performance.getEntriesByType("resource").some(
+        ({ name }) => name.includes("/static/tbcore/chart.js"))"""
+    assert not tab.page.evaluate(has_line_charts)
     tab.page.get_by_role("button", name=f"Sessions and curves of {BEST.name}").click()
     tab.page.wait_for_function("() => tb.all('.details .tb-chart-canvas').length === 2")
+    assert tab.page.evaluate(has_line_charts)
     titles = tab.page.locator(".details article").evaluate_all(
         "(all) => all.map((one) => one.getAttribute('aria-label'))"
     )
