@@ -18,9 +18,7 @@ const MAX_NAMES = 80;
 /** What is above a limit today, and its present number: nothing may grow further. */
 const STILL_ABOVE = new Map([
   ["public names", 82],
-  ["tbcore/web/lib/steps/step-tab.js", 465],
   ["tbcore/web/shell/runs/panel.js", 408],
-  ["tbcore/web/shell/state/state.js createState", 321],
   ["plugins/scalars/tbcore_scalars/static/chart-card.js ChartCard", 351],
   ["plugins/scalars/tbcore_scalars/static/index.js Dashboard", 125],
 ]);
