@@ -106,10 +106,9 @@ def test_a_service_that_cannot_be_installed_fails_in_ci_only(
 @pytest.mark.parametrize(
     ("arguments", "status", "slowest"),
     [
-        (["passes.py"], 0, ["passes.py::test_main", "passes.py::test_service"]),
-        (["passes.py", "-k", "main"], 0, ["passes.py::test_main"]),
-        (["passes.py", "-k", "neither"], 1, []),
-        (["fails.py"], 1, ["fails.py::test_main"]),
+        (["test_it.py"], 0, ["test_it.py::test_main", "test_it.py::test_service"]),
+        (["test_it.py", "-k", "main"], 0, ["test_it.py::test_main"]),
+        (["test_it.py", "-k", "nothing"], 1, []),
     ],
 )
 def test_each_test_runs_in_one_of_the_calls_of_pytest(
@@ -121,8 +120,7 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
 ) -> None:
     """A call may have no test for the arguments, but not all calls."""
     service = "import pytest\n@pytest.mark.services\ndef test_service(): pass\n"
-    (tmp_path / "passes.py").write_text(f"{service}\ndef test_main(): pass\n")
-    (tmp_path / "fails.py").write_text("def test_main(): assert False\n")
+    (tmp_path / "test_it.py").write_text(f"{service}\ndef test_main(): pass\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  services\n  browser\n")
     monkeypatch.setattr(checks, "ROOT", tmp_path)
     steps = checks.Steps()
