@@ -380,6 +380,17 @@ def install_plugin(tmp_path: Path) -> Callable[..., Path]:
     `install_plugin("bad", "export default ...")` returns the directory that the server needs on its
     path. The plugin is active as soon as there are runs.
     """
+    return installer_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def install_plugin_for_module(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Like `install_plugin`, for plugins that all tests of a module share."""
+    return installer_in(tmp_path_factory.mktemp("plugins"))
+
+
+def installer_in(folder: Path) -> Callable[..., Path]:
+    """Returns a function that installs plugins in `folder`."""
 
     def install(name: str, module: str) -> Path:
         python = f"""
@@ -394,7 +405,7 @@ def is_active(multiplexer):
     return bool(multiplexer.runs())
 """
         files = {"__init__.py": python, "static/index.js": module}
-        return fake_distribution(tmp_path / f"plugin-{name}", name, files)
+        return fake_distribution(folder / f"plugin-{name}", name, files)
 
     return install
 

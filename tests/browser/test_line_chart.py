@@ -76,26 +76,31 @@ RED, BLUE, GREEN = "#dc3912", "#3366cc", "#109618"
 RISING = list(range(101))
 
 
-@pytest.fixture
-def page(
-    serve: Callable[..., Any], new_profile: Callable[..., Any], install_plugin: Any, tmp_path: Path
+@pytest.fixture(scope="module")
+def server(
+    serve_for_module: Callable[..., Any],
+    install_plugin_for_module: Callable[..., Path],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Any:
-    """A page with a tab in which tests draw charts. Errors in the browser fail the test."""
-    server, profile = _lab(serve, new_profile, install_plugin, tmp_path)
-    yield _open(server, profile)
+    """A server with a tab in which tests draw charts."""
+    logdir = tmp_path_factory.mktemp("logdir")
+    write_run(logdir, "run", scalars={"loss": [1.0]})
+    return serve_for_module(logdir, python_path=[install_plugin_for_module("lab", PLUGIN)])
+
+
+@pytest.fixture(scope="module")
+def profile(new_profile_for_module: Callable[..., Any]) -> Any:
+    return new_profile_for_module()
+
+
+@pytest.fixture
+def page(server: Any, profile: Any) -> Any:
+    """A page with the tab. Errors in the browser fail the test."""
+    yield open_tab(server, profile)
     profile.check(server.url)
 
 
-def _lab(
-    serve: Any, new_profile: Any, install_plugin: Any, tmp_path: Path, **options: Any
-) -> tuple[Any, Any]:
-    logdir = tmp_path / "logdir"
-    write_run(logdir, "run", scalars={"loss": [1.0]})
-    server = serve(logdir, python_path=[install_plugin("lab", PLUGIN)])
-    return server, new_profile(**options)
-
-
-def _open(server: Any, profile: Any) -> Any:
+def open_tab(server: Any, profile: Any) -> Any:
     page = profile.open(server.url, "#lab")
     page.wait_for_function("() => globalThis.lab?.root")
     return page
@@ -174,162 +179,35 @@ def colored(page: Any, color: str, where: str = "true", label: str = "loss") -> 
 # Drawing -----------------------------------------------------------------------------------------
 
 
-def test_segments_are_not_joined(page: Any) -> None:
-    """No line joins the points before and after a restart; hover reads the later segment."""
-    step = [0, 1, 2, 3, 10, 11, 12]
-    draw(page, [line("run", [0, 0, 0, 0, 1, 1, 1], step=step, segments=[0, 4], color=RED)])
-    assert colored(page, RED, "x < 0.28") > 40
-    assert colored(page, RED, "x > 0.8") > 20
-    assert colored(page, RED, "x > 0.32 && x < 0.78") == 0
-    draw(page, [line("run", [0, 0, 1, 1], step=[0, 9, 5, 9], segments=[0, 2])], label="twice")
-    rows = hover(page, plot_of(page, "twice"), 0.98)
-    assert [row[:3] for row in rows] == [["run", "1", "9"]]
-
-
-def test_a_smoothed_line_is_opaque_and_its_values_faint(page: Any) -> None:
-    """The tooltip has both values."""
-    value = [0.0, 1.0] * 30
-    box = draw(page, [line("run", value, smoothed=[0.5] * 60, color=RED)])
-    assert 1000 < colored(page, RED) < 3000  # one line across
-    assert colored(page, "#f4c5ba") > 300
-    assert hover(page, box, 0.5)[0][:4] == ["run", "0.5", "1", "29"]
-
-
-def test_a_band_is_drawn_behind_its_mean_and_has_a_tooltip(page: Any) -> None:
+def test_the_tooltip_has_the_values_of_lines_and_bands(page: Any) -> None:
+    """It says how many runs are in a mean; a note above the chart says what is not shown."""
     band = {
-        **{"name": "seeds", "color": BLUE, "label": "lowest and highest", "x": [0, 50, 100]},
-        **{"mean": [1, 2, 3], "low": [0, 1, 2.5], "high": [2, 4, 5], "count": [3, 3, 2]},
+        **{"name": "seeds", "color": BLUE, "label": "lowest and highest", "x": RISING},
+        **{"mean": [2.0] * 101, "low": [1.0] * 101, "high": [3.0] * 101, "numRuns": 5},
+        **{"count": [5] * 40 + [4] * 61, "nonfinite": [0] * 40 + [1] * 61},
     }
-    box = draw(page, [line("member", [1.5] * 101, color=GREEN)], [band])
-    assert colored(page, BLUE) > 200
-    assert colored(page, "#dae3f5") > 3000
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
-    tip = page.locator(".tb-chart-tooltip")
-    assert "lowest and highest" in tip.inner_text()
-    rows = page.evaluate("() => tb.rows()")
-    assert rows[0] == ["seeds", "2", "1", "4", "3"]
-    assert rows[1][:3] == ["member", "1.5", "50"]
-
-
-def test_a_band_reports_how_many_runs_are_in_its_mean(page: Any) -> None:
-    """A cross marks where a run's value is not finite, and the tooltip counts the other runs."""
-    mean, low, high = [2.0] * 101, [1.0] * 101, [3.0] * 101
-    lost = [0] * 40 + [1] * 61
-    band = {
-        **{"name": "seeds", "color": BLUE, "x": list(range(101)), "mean": mean, "low": low},
-        **{"high": high, "count": [5 - n for n in lost], "nonfinite": lost, "numRuns": 5},
-    }
-    for label, more in [("loss", {}), ("without", {"nonfinite": [0] * 101})]:
-        draw(page, [], [{**band, **more}], label=label)
-    # The cross extends beyond the line of the mean, and its halo interrupts the line.
-    below = "x > 0.38 && x < 0.43 && y > 0.51"
-    across = "x > 0.38 && x < 0.43 && y > 0.49 && y <= 0.5"
-    assert colored(page, BLUE, below) > 2
-    assert colored(page, BLUE, below, "without") == 0
-    assert colored(page, BLUE, across) < colored(page, BLUE, across, "without") - 4
-    box = plot_of(page)
-    assert hover(page, box, 0.9)[0][-1] == "4 of 5"
+    member = line("member", [1.5] * 101, smoothed=[1.25] * 101, color=GREEN)
+    box = draw(page, [member], [band])
+    assert hover(page, box, 0.9) == [
+        ["seeds", "2", "1", "3", "4 of 5"],
+        ["member", "1.25", "1.5", "92", "15m 20s"],
+    ]
     tip = page.locator(".tb-chart-tooltip:popover-open")
+    assert "lowest and highest" in tip.inner_text()
     assert "mean of 4 of 5 runs, 1 not finite" in tip.inner_text()
     assert hover(page, box, 0.1)[0][-1] == "5"
+    assert colored(page, BLUE) > 200
 
-
-def test_faint_lines_do_not_change_the_axes(page: Any) -> None:
-    """The runs of a group are drawn thin, and the band keeps its position."""
-    zero_to_ten = list(range(0, 101, 10))
-    band = {
-        **{"name": "seeds", "color": BLUE, "x": zero_to_ten, "mean": [1] * 11, "low": [0] * 11},
-        **{"high": [2] * 11, "count": [2] * 11},
-    }
-    draw(page, [], [band])
-    before = colored(page, BLUE)
-    page.evaluate(
-        """([lines]) => {
-          lab.it.setLines(lines.map(lab.line));
-          return tb.frame();
-        }""",
-        [[line("a", [1.5] * 301, color=RED, faint=True), line("b", [50.0], faint=True)]],
+    draw(page, [line("run", [*RISING, -1])], label="log", xScale="log", yScale="log")
+    note, plot = page.evaluate(
+        "() => ['.tb-chart-note', '.tb-chart-plot']"
+        ".map((part) => tb.card('log').querySelector(part).getBoundingClientRect().toJSON())"
     )
-    assert page.evaluate("() => lab.it.xExtent") == [0, 100]
-    assert colored(page, BLUE) == before  # the axes did not change
-    # The line is one pixel high, and not opaque.
-    assert colored(page, RED, "y > 0.24 && y < 0.31") == 0
-    rows = hover(page, plot_of(page), 0.5, 0.27)
-    assert [row[0] for row in rows] == ["seeds", "a"]
-
-
-def test_bands_with_one_name_are_distinguished_by_key(page: Any) -> None:
-    """Each has its own dashes, and the keyboard selects each of them."""
-    common = {"name": "seeds", "color": BLUE, "x": [0, 100], "count": [2, 2]}
-    flat = [
-        {**common, **{key: [value, value] for key in ("mean", "low", "high")}} for value in (1, 2)
-    ]
-    draw(page, [], [{**flat[0], "key": "loss"}, {**flat[1], "key": "val", "dash": [6, 3]}])
-    whole = colored(page, BLUE, "y > 0.5")
-    assert 0.5 * whole < colored(page, BLUE, "y < 0.5") < 0.85 * whole
-    page.locator(".tb-chart").focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("() => tb.rows()[0]?.[1] === '2'")
-    page.keyboard.press("ArrowUp")
-    page.wait_for_function("() => tb.rows()[0]?.[1] === '1'")
-
-
-def test_marks_of_a_diverged_run_have_gaps(page: Any) -> None:
-    """A hundred NaN in a row are drawn as separate crosses, not as a bar."""
-    draw(page, [line("run", [1.0, *[math.nan] * 300, 2.0, math.inf, -math.inf], color=RED)])
-    gaps = page.evaluate(
-        """() => {
-          const canvas = tb.canvas('loss');
-          const width = canvas.width / 2;
-          const {data} = canvas.getContext('2d').getImageData(width, canvas.height - 45, width, 20);
-          const isRed = (i) => data[4*i] > 180 && data[4*i+1] < 120 && data[4*i+3] > 128;
-          let gaps = 0, before = false;
-          for (let x = 0; x < width; x++) {
-            let found = false;
-            for (let y = 0; y < 20; y++) found ||= isRed(y * width + x);
-            if (before && !found) gaps++;
-            before = found;
-          }
-          return gaps / width;
-        }"""
+    assert page.locator(".tb-chart-note").nth(1).inner_text() == (
+        "steps ≤ 0 not shown, values ≤ 0 not shown"
     )
-    assert 1 / 20 < gaps < 1 / 10  # one cross every 12 pixels
-    assert 20 < colored(page, RED, "y < 0.06") < 80  # one triangle
-
-
-def test_outliers_are_clipped_and_marked_only_with_the_option_clip(page: Any) -> None:
-    value = [1 + 0.1 * (i % 7) for i in range(400)]
-    value[200] = 1e6
-    lines = [line("spiky", value, color=RED), line("calm", [1.2] * 400, color=BLUE)]
-    box = draw(page, lines)
-    note = page.locator(".tb-chart-note")
-    assert note.inner_text() == ""
-    assert colored(page, RED, "y < 0.8 && y > 0.1") < 400
-    page.evaluate("() => { lab.it.setAxes({ clip: true }); return tb.frame(); }")
-    assert note.inner_text() == "outliers clipped"
-    assert colored(page, RED, "y < 0.8 && y > 0.1") > 1500
-    assert colored(page, RED, "y < 0.06") > 8
-    assert hover(page, box, 0.5)[0][0] in ("spiky", "calm")
-
-
-def test_a_note_says_what_logarithmic_axes_leave_out(page: Any) -> None:
-    value = [10.0 ** (-i / 20) for i in range(100)] + [0.0]
-    box = draw(page, [line("run", value)], xScale="log", yScale="log")
-    note = page.locator(".tb-chart-note").inner_text()
-    assert note == "steps ≤ 0 not shown, values ≤ 0 not shown"
-    over = page.evaluate(
-        "() => [tb.all('.tb-chart-note')[0], tb.all('.tb-chart-plot')[0]]"
-        ".map((part) => part.getBoundingClientRect())"
-    )
-    assert over[0]["bottom"] <= over[1]["top"]  # the note does not cover the curves
-    assert over[0]["top"] >= box["y"] - 24
-    # The axis is from 1 to 100, with margins of 2 %: its middle is 10.
-    assert hover(page, box, 0.5)[0][:3] == ["run", "0.316228", "10"]
-    page.evaluate("() => { lab.it.setLines([lab.line({name: 'a', value: [-1, -2]})]); }")
-    page.wait_for_function(
-        "() => tb.all('.tb-chart-note')[0].textContent.includes('no positive values')"
-    )
+    assert note["bottom"] <= plot["top"]  # it does not cover the curves
+    assert note["top"] >= plot["top"] - 24
 
 
 def test_restyle_applies_the_colours_of_the_theme(page: Any) -> None:
@@ -379,6 +257,17 @@ def test_dragging_zooms_or_pans_and_a_double_click_resets(page: Any) -> None:
     page.mouse.up(button="middle")
     assert settled(page)[0] == pytest.approx(-2)
 
+    # The last call of a pan is settled, wherever the pointer is released.
+    page.evaluate("() => { lab.calls.length = 0; lab.it.setView([20, 40]); return tb.frame(); }")
+    page.keyboard.down("Shift")
+    page.mouse.move(left + 100, top)
+    page.mouse.down()
+    page.mouse.move(left + 300, top, steps=2)
+    page.mouse.move(left + 100, top, steps=2)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert settled(page) == [pytest.approx(20), pytest.approx(40)]
+
     page.mouse.dblclick(left + width / 2, top)
     assert settled(page) is None
     before = page.evaluate("() => lab.calls.length")
@@ -386,59 +275,6 @@ def test_dragging_zooms_or_pans_and_a_double_click_resets(page: Any) -> None:
     assert page.evaluate("() => [lab.it.isZoomed, lab.calls.length]") == [True, before]
     page.evaluate("() => tb.frame()")
     assert hover(page, plot_of(page), 0.5)[0][2] == "15"
-
-
-def test_a_chart_that_is_zoomed_from_the_start_has_the_full_range(page: Any) -> None:
-    """The full range comes from `overview` if there are only rows of the view, on any axis."""
-    part = line("run", list(range(40, 61)), step=list(range(40, 61)), overview=RISING[1:])
-    page.evaluate(
-        """([part]) => {
-          const chart = lab.it = lab.chart({label: 'loss'}, []);
-          chart.setView([40, 60]);
-          chart.setLines([lab.line(part)]);
-        }""",
-        [part],
-    )
-    page.wait_for_function("() => tb.canvas('loss').width > 300")
-    page.evaluate("() => tb.frame()")
-    assert page.evaluate("() => lab.it.xExtent") == [1, 100]
-    label = "loss by step from 40 to 60, zoomed in from 1 to 100: run"
-    assert page.evaluate("() => tb.label('loss')") == label
-    description = page.locator(".tb-chart").get_attribute("aria-description")
-    assert description == "Last values in view: run 60"
-    page.evaluate("() => { lab.it.setAxes({ xScale: 'log' }); return tb.frame(); }")
-    assert page.evaluate("() => lab.it.xExtent") == pytest.approx([1, 100])
-    page.locator(".tb-chart").focus()
-    for _ in range(5):
-        page.keyboard.press("-")
-        page.evaluate("() => tb.frame()")
-    assert page.evaluate("() => lab.it.view") is None
-
-
-def test_a_pan_that_returns_to_its_start_is_settled(page: Any) -> None:
-    """The last call of `onView` in a gesture is settled, wherever the pointer is released."""
-    box = draw(page, [line("run", RISING)])
-    page.evaluate("() => lab.it.setView([20, 40])")
-    top = box["y"] + 30
-    page.keyboard.down("Shift")
-    page.mouse.move(box["x"] + 100, top)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 300, top, steps=2)
-    page.mouse.move(box["x"] + 100, top, steps=2)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    assert settled(page) == [pytest.approx(20), pytest.approx(40)]
-
-
-def test_the_raster_draws_lines_where_strokes_would_be(page: Any) -> None:
-    """Also if steps decrease."""
-    few = [line("run", [0, 10, 0, 10], step=[0, 50, 40, 100], color=RED)]
-    draw(page, [*few, line("flat", [5] * 20_000, step=list(range(0, 20_000)), color=BLUE)])
-    page.evaluate("() => { lab.it.setView([0, 100]); return tb.frame(); }")
-    assert colored(page, RED, "x > 0.05 && x < 0.35 && y < 0.2") == 0
-    assert colored(page, RED, "x > 0.4 && x < 0.5 && y < 0.2") > 10
-    assert colored(page, RED, "x > 0.9 && y < 0.2") > 10
-    assert colored(page, BLUE, "y > 0.45 && y < 0.55") > 500
 
 
 def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
@@ -467,19 +303,10 @@ def test_the_wheel_zooms_at_the_pointer_with_ctrl_only(page: Any) -> None:
     page.wait_for_function("() => lab.calls.at(-1)[1] === true")
 
 
-def test_two_fingers_zoom_and_pan(
-    serve: Any, new_profile: Any, install_plugin: Any, tmp_path: Path
-) -> None:
+def test_two_fingers_zoom_and_pan(server: Any, new_profile: Any) -> None:
     """What is under the fingers stays under them; a tap shows the tooltip."""
-    server, profile = _lab(
-        serve,
-        new_profile,
-        install_plugin,
-        tmp_path,
-        has_touch=True,
-        viewport={"width": 400, "height": 800},
-    )
-    page = _open(server, profile)
+    profile = new_profile(has_touch=True, viewport={"width": 400, "height": 800})
+    page = open_tab(server, profile)
     box = draw(page, [line("run", RISING)])
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
     touches = profile.context.new_cdp_session(page)
@@ -566,47 +393,6 @@ def test_charts_share_a_cursor_and_the_hovered_run(page: Any) -> None:
     assert page.evaluate(drawn)[1] > 10_000  # a veil over all other lines
     page.evaluate("() => lab.cursor.highlight(null)")
     assert page.evaluate(drawn)[1] == 0
-
-
-def test_lines_of_several_tags_are_found_by_their_run(page: Any) -> None:
-    """Lines with names like "run · tag" are marked if their run is hovered in another chart."""
-    few = [line("one", RISING, color=RED), line("other", RISING[::-1], color=BLUE)]
-    tags = [
-        line(f"{run} · {tag}", values, run=run, color=color)
-        for run, values, color in [("one", RISING, RED), ("other", RISING[::-1], BLUE)]
-        for tag in ("loss", "val")
-    ]
-    page.evaluate(
-        """([few, tags]) => {
-          lab.chart({label: 'few', cursor: lab.cursor}, few);
-          lab.chart({label: 'tags', cursor: lab.cursor}, tags);
-        }""",
-        [few, [*tags, *(line(f"more {i}", [50] * 101) for i in range(12))]],
-    )
-    page.wait_for_function("() => tb.canvas('tags').width > 300")
-    page.evaluate("() => tb.frame()")
-    drawn = """([label, color]) => {
-      const canvas = tb.card(label).querySelector('.tb-chart-overlay');
-      const expected = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-      let count = 0;
-      for (let i = 0; i < data.length; i += 4) {
-        if (data[i+3] <= 200) continue;
-        if (expected.every((part, k) => Math.abs(part - data[i+k]) < 30)) count++;
-      }
-      return count;
-    }"""
-    page.evaluate("() => lab.cursor.highlight('one')")
-    assert page.evaluate(drawn, ["tags", RED]) > 300
-    assert page.evaluate(drawn, ["tags", BLUE]) == 0
-    page.evaluate("() => lab.cursor.highlight(null)")
-    hover(page, plot_of(page, "few"), 0.25, 0.75)  # the rising line
-    assert page.evaluate("() => lab.hits[0].run") == "one"
-    assert page.evaluate(drawn, ["tags", RED]) > 10  # its dots at the same x
-    assert page.evaluate(drawn, ["tags", BLUE]) == 0
-    page.mouse.move(2, 2)
-    hover(page, plot_of(page, "tags"), 0.25, 0.75)
-    assert page.evaluate(drawn, ["few", RED]) > 10
 
 
 def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
@@ -697,42 +483,6 @@ def test_a_click_pins_a_step_in_all_charts(page: Any) -> None:
     page.wait_for_function("() => lab.pins.at(-1)[0] === 'late'")
     page.get_by_role("button", name="Unpin").first.click()
     assert page.evaluate("() => lab.pins.at(-1)[1]") is None
-
-
-def test_a_highlighted_run_keeps_its_marks(page: Any) -> None:
-    odd = [50.0] * 30 + [math.nan] * 40 + [50.0] * 31
-    draw(page, [line("odd", odd, color=RED), line("even", RISING)], cursor=None)
-    crosses = """() => {
-      const canvas = tb.card('loss').querySelector('.tb-chart-overlay');
-      const [from, width] = [0.4, 0.2].map((share) => Math.round(share * canvas.width));
-      const { data } = canvas.getContext('2d').getImageData(from, 0, width, canvas.height);
-      let count = 0;
-      for (let i = 0; i < data.length; i += 4) {
-        if (data[i+3] > 200 && data[i] - data[i+2] > 150) count++;
-      }
-      return count;
-    }"""
-    assert page.evaluate(crosses) == 0
-    page.evaluate("() => lab.it.highlight('odd')")
-    assert page.evaluate(crosses) > 20
-
-
-def test_the_cursor_does_not_stop_at_the_end_of_a_shorter_line(page: Any) -> None:
-    """After that end, the cursor follows the pointer along the lines that continue."""
-    box = draw(
-        page,
-        [line("short", RISING[:51], color=RED), line("long", RISING[::-1])],
-        pins=True,
-        cursor=None,
-    )
-    at = [(step + 2) / 104 for step in (50, 52, 55)]
-    assert sorted(row[0] for row in hover(page, box, at[0])) == ["long", "short"]
-    for share, step in zip(at[1:], (52, 55), strict=True):
-        rows = hover(page, box, share, 0.5)  # nearer to the end of the short line
-        assert [row[:3] for row in rows] == [["long", str(100 - step), str(step)]]
-    page.mouse.click(box["x"] + at[2] * box["width"], box["y"] + 0.5 * box["height"])
-    page.wait_for_function("() => lab.pins.length > 0")
-    assert page.evaluate("() => lab.pins.at(-1)[1]") == 55
 
 
 def test_the_tooltip_does_not_cover_the_chart(page: Any) -> None:

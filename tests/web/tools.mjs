@@ -69,3 +69,73 @@ export function until(isTrue) {
     });
   });
 }
+
+/**
+ * A canvas context that records what is drawn on it: `calls` has each fill, stroke, rectangle and
+ * image with the styles at that time. `provideCanvas` makes it available to modules.
+ */
+export class Recorder {
+  /** @type {Record<string, any>[]} */ calls = [];
+  /** @type {Record<string, any>} */ style = { fillStyle: "#000000", strokeStyle: "#000000", globalAlpha: 1, lineWidth: 1, dash: [] };
+  /** @type {Record<string, any>[]} */ saved = [];
+  canvas = { width: 0, height: 0, image: /** @type {unknown} */ (null) };
+
+  constructor() {
+    for (const name of ["fillStyle", "strokeStyle", "globalAlpha", "lineWidth"]) {
+      Object.defineProperty(this, name, { get: () => this.style[name], set: (value) => void (this.style[name] = value) });
+    }
+    for (const name of ["fill", "stroke"]) Object.assign(this, { [name]: (/** @type {object} */ path) => this.calls.push({ name, path, ...this.style }) });
+    for (const name of ["beginPath", "rect", "clip", "translate"]) Object.assign(this, { [name]() {} });
+  }
+  save() {
+    this.saved.push({ ...this.style });
+  }
+  restore() {
+    this.style = this.saved.pop() ?? this.style;
+  }
+  /** @param {number[]} dash */
+  setLineDash(dash) {
+    this.style.dash = dash;
+  }
+  /** @param {number[]} box */
+  fillRect(...box) {
+    this.calls.push({ name: "fillRect", box, ...this.style });
+  }
+  /** @param {{ image: unknown }} canvas  of another recorder */
+  drawImage({ image }) {
+    this.calls.push({ name: "drawImage", image, ...this.style });
+  }
+  /** @param {unknown} image */
+  putImageData(image) {
+    this.canvas.image = image;
+  }
+  /** The pixel of a canvas that was filled with one colour. */
+  getImageData() {
+    return { data: [1, 3, 5].map((at) => parseInt(this.style.fillStyle.slice(at, at + 2), 16)) };
+  }
+}
+
+/** Makes canvases, paths and images available to modules, as in a browser. They record. */
+export function provideCanvas() {
+  const path2D = class {
+    /** @type {[x: number, y: number][][]} the points of each part */ parts = [];
+    constructor(data = "") {
+      this.data = data;
+    }
+    /** @param {number} x @param {number} y */
+    moveTo(x, y) {
+      this.parts.push([[x, y]]);
+    }
+    /** @param {number} x @param {number} y */
+    lineTo(x, y) {
+      this.parts[this.parts.length - 1].push([x, y]);
+    }
+  };
+  const imageData = class {
+    /** @param {Uint8ClampedArray} data @param {number} width @param {number} height */
+    constructor(data, width, height) {
+      Object.assign(this, { data: data.slice(), width, height });
+    }
+  };
+  Object.assign(globalThis, { Path2D: path2D, ImageData: imageData, document: { createElement: () => ({ getContext: () => new Recorder() }) } });
+}
