@@ -30,11 +30,7 @@ from tbcore.eventfiles.crc32c import (
     raw_length_crc,
     words_at_any_offset,
 )
-from tbcore.eventfiles.framing import (
-    FRAMING_BYTES,
-    HEADER_BYTES,
-    record_bounds,
-)
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, record_bounds
 from tbcore.eventfiles.layouts import (
     FIRST_BYTES_MASKS,
     STEP_OFFSET,
@@ -197,15 +193,15 @@ class RecordSequence:
         return FileTemplate(
             num_bytes,
             self.version,
-            (self._constants[:num_words] & mask).tobytes(),
-            mask,
-            self._length_to_raw[:num_words],
-            self._payload_crcs[:num_records],
-            self._payload_init[:num_records],
-            table_layout,
-            values.picked(order),
-            self._step_width,
-            self._dtype,
+            constants=(self._constants[:num_words] & mask).tobytes(),
+            mask=mask,
+            length_to_raw=self._length_to_raw[:num_words],
+            payload_crcs=self._payload_crcs[:num_records],
+            payload_init=self._payload_init[:num_records],
+            table_layout=table_layout,
+            values=values.picked(order),
+            step_width=self._step_width,
+            dtype=self._dtype,
         )
 
 

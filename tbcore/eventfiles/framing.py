@@ -194,11 +194,11 @@ def length_at(buffer: bytearray, start: int) -> int | None:
 def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
     """The checksum fields of the records with these offsets and payload lengths."""
     return ChecksumFields(
-        starts + 8,
-        starts + lengths + HEADER_BYTES,
-        for_lengths(masked_length_crc, lengths),
-        for_lengths(raw_length_crc, lengths),
-        for_lengths(init_contribution, lengths),
+        length_crcs=starts + 8,
+        payload_crcs=starts + lengths + HEADER_BYTES,
+        masked_length=for_lengths(masked_length_crc, lengths),
+        raw_length=for_lengths(raw_length_crc, lengths),
+        payload_init=for_lengths(init_contribution, lengths),
     )
 
 

@@ -202,11 +202,11 @@ class RowTemplate:
             end = start + num_repeats * cycle_bytes
             fields = [
                 ChecksumFields(
-                    slice(start + offset + 8, end, cycle_bytes),
-                    slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
-                    np.uint32(masked_length_crc(length)),
-                    np.uint32(raw_length_crc(length)),
-                    np.uint32(init_contribution(length)),
+                    length_crcs=slice(start + offset + 8, end, cycle_bytes),
+                    payload_crcs=slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
+                    masked_length=np.uint32(masked_length_crc(length)),
+                    raw_length=np.uint32(raw_length_crc(length)),
+                    payload_init=np.uint32(init_contribution(length)),
                 )
                 for offset, length in self._records
             ]

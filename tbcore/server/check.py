@@ -97,12 +97,13 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
     """Reads every event file below the directories to its end, and verifies all checksums."""
     found = scan(specs)
     findings = [
-        Finding("missing", path, None, None, "does not exist", True) for path in found.missing
+        Finding("missing", path, None, None, "does not exist", is_damage=True)
+        for path in found.missing
     ]
     findings += [
         # The scan describes a problem in one line, with the directory and the reason. This line
         # takes the place of the path.
-        Finding("unreadable", problem, None, None, "its contents were skipped", True)
+        Finding("unreadable", problem, None, None, "its contents were skipped", is_damage=True)
         for problem in found.problems
     ]
     multiplexer, decoder = Multiplexer(), Decoder()
