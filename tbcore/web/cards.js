@@ -5,14 +5,17 @@
 
 export { ChartFrame } from "./lib/chart/chart-frame.js";
 export { addGestures } from "./lib/chart/gestures.js";
-export { extent, rowAt, xColumn } from "./lib/chart/series.js";
+export { xColumn } from "./lib/chart/series.js";
 export { axisTicks } from "./lib/chart/ticks.js";
-export { Card, PictureButtons, ShowAll } from "./lib/cards/card.js";
+export { Card } from "./lib/cards/card.js";
+export { ChartCard } from "./lib/cards/chart-card.js";
 export { LazyCard } from "./lib/cards/lazy-card.js";
-export { SAMPLES, SeriesCard, seriesOf } from "./lib/cards/series-card.js";
+export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
 
 /**
- * @typedef {import("./lib/cards/card.js").Exportable} Exportable
+ * @typedef {import("./lib/cards/chart-card.js").Chart} Chart
+ * @typedef {import("./lib/cards/chart-card.js").ChartEvents} ChartEvents
+ * @typedef {import("./lib/cards/picture-buttons.js").Exportable} Exportable
  * @typedef {import("./lib/chart/types.js").GestureTarget} GestureTarget
  * @typedef {import("./lib/chart/types.js").Layout} Layout
  * @typedef {import("./lib/chart/types.js").Place} Place
@@ -30,7 +33,7 @@ export { SAMPLES, SeriesCard, seriesOf } from "./lib/cards/series-card.js";
 
 /**
  * @template T
- * @template {import("./lib/cards/series-card.js").Chart} C
+ * @template {Chart} C
  * @typedef {import("./lib/cards/series-card.js").Drawing<T, C>} Drawing
  */
 

@@ -4,17 +4,14 @@
  *     const chart = new LineChart(element, { label: "loss" });
  *     chart.setLines([{ name: "train", color: "#3366cc", step, wallTime, value }]);
  *
- * and `LinesCard`, a card with such a chart. `cards.js` has what charts of other kinds are made of.
+ * `cards.js` has the card for a chart, and what charts of other kinds are made of.
  */
 
 import { html } from "htm/preact";
 import { Lazy } from "./lib/ui/lazy.js";
 
-export { LinesCard } from "./lib/cards/lines-card.js";
 export { makeCursor } from "./lib/chart/cursor.js";
-export { legendRows } from "./lib/chart/legend-rows.js";
 export { LineChart } from "./lib/chart/line-chart.js";
-export { countText, lineSample } from "./lib/chart/marks.js";
 export { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
 
 /**
@@ -31,7 +28,8 @@ export { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
  */
 
 /**
- * A table of the lines, at the cursor or at their ends. It is loaded when it is first shown.
+ * A table of the lines and bands, at the pointer or at their ends. It is loaded when it is first
+ * shown.
  * @param {Parameters<typeof import("./lib/chart/legend.js").Legend>[0]} props
  */
 export function Legend(props) {

@@ -17,7 +17,7 @@ PLUGIN = """
 import { html } from "htm/preact";
 import { render } from "preact";
 import { makeCursor } from "tbcore/chart.js";
-import { Legend, legendRows } from "tbcore/chart.js";
+import { Legend } from "tbcore/chart.js";
 import { LineChart } from "tbcore/chart.js";
 
 globalThis.lab = { LineChart, cursor: makeCursor(), calls: [], hits: [] };
@@ -55,10 +55,10 @@ lab.chart = ({ pins, ...options }, lines, bands = []) => {
   return chart;
 };
 lab.legend = (lines, more = {}) => {
-  const rows = legendRows(lines.map(lab.line), null);
+  const shown = lines.map(lab.line);
   lab.only = null;
   const draw = (sort) => render(html`<${Legend}
-    label="Lines" rows=${rows} sort=${sort} onSort=${draw}
+    label="Lines" lines=${shown} sort=${sort} onSort=${draw}
     onOnly=${(row) => { lab.only = row.name; }}
   />`, lab.root);
   draw(null);

@@ -5,12 +5,14 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
-import { LinesCard, lineSample } from "tbcore/chart.js";
+import { ChartCard } from "tbcore/cards.js";
+import { Legend, LineChart } from "tbcore/chart.js";
 import { useColumns } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
 import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
 
 /**
+ * @typedef {import("tbcore/chart.js").Hit} Hit
  * @typedef {import("./types.js").ChartData} ChartData
  * @typedef {import("./types.js").Host} Host
  */
@@ -29,7 +31,7 @@ const MAX_DOWNLOADS = 50;
  * @param {readonly import("./types.js").Run[]} props.runs
  * @param {import("./types.js").Options} props.options
  */
-export function ChartCard({ host, cursor, chart, runs, options }) {
+export function CustomCard({ host, cursor, chart, runs, options }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const { multiline, margin } = chart;
@@ -37,31 +39,51 @@ export function ChartCard({ host, cursor, chart, runs, options }) {
   const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth) : null), [data, runs, options.smooth]);
   const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
   const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
-  const tags = data && !margin ? tagsOf(data) : [];
-  return html`<${LinesCard}
-    host=${host}
-    body=${body}
-    isNear=${isNear}
-    title=${titleOf(chart)}
+  const title = titleOf(chart);
+  const isEmpty = !(lines ?? bands)?.length;
+  /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
+  const make = (element, on) =>
+    new LineChart(element, {
+      label: title,
+      cursor,
+      readOut: margin && (([{ band, index }]) => readOutOf(/** @type {import("./types.js").MarginBand} */ (band), index)),
+      onHover: (hits) => on.hover(hits[0]?.line ? hits[0].run : null, hits),
+      onZoom: on.zoom,
+    });
+  /** @param {LineChart} drawn */
+  const draw = (drawn) => {
+    drawn.setAxes({ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip: options.clip });
+    drawn.setBands(bands ?? []);
+    drawn.setLines(lines ?? []);
+  };
+  const legend = (/** @type {readonly Hit[] | null} */ hits) => html`<${Legend}
+    label="Values of ${title}"
     lines=${lines}
-    bands=${bands}
-    error=${error}
-    axes=${{ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip: options.clip }}
-    cursor=${cursor}
-    readOut=${margin &&
-    ((/** @type {import("tbcore/chart.js").Hit[]} */ [{ band, index }]) => readOutOf(/** @type {ChartData} */ (data), /** @type {any} */ (band), index))}
-    legend=${options.legend}
-    notes=${notes}
-    downloads=${() => html`<${Downloads} host=${host} data=${data} />`}
-  >
-    ${tags.length > 1 &&
-    html`<p class="tb-card-note key">
-      ${tags
-        .slice(0, MAX_TAGS_IN_KEY)
-        .map((tag, index) => html`<span><i class="tb-dashed" style=${{ background: lineSample("currentcolor", DASHES[index % DASHES.length]) }}></i>${tag}</span>`)}
-      ${tags.length > MAX_TAGS_IN_KEY && html`<span>and ${tags.length - MAX_TAGS_IN_KEY} more tags</span>`}
-    </p>`}
-  <//>`;
+    xAxis=${options.x}
+    hits=${hits}
+    highlighted=${host.hoveredRun.value}
+    onHover=${(/** @type {{ run: string } | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
+  />`;
+  return html`<${ChartCard}
+    ...${{ host, body, isNear, title, make, draw, error, notes }}
+    drawnBy=${[lines, bands, options.x, options.logY, options.clip]}
+    hint=${isEmpty && data ? "nothing to draw" : data || error ? "" : "loading"}
+    dashes=${data && !margin ? keyOf(tagsOf(data)) : []}
+    legend=${options.legend && lines && !isEmpty && legend}
+    menu=${{ content: (/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}<${Downloads} host=${host} data=${data} /></div>` }}
+  />`;
+}
+
+/**
+ * What the dashes of the lines stand for.
+ * @param {readonly string[]} tags
+ * @returns {(readonly [name: string, dash: number[] | null | undefined])[]}
+ */
+function keyOf(tags) {
+  /** @type {(readonly [string, number[] | null | undefined])[]} */
+  const key = tags.slice(0, MAX_TAGS_IN_KEY).map((tag, index) => [tag, DASHES[index % DASHES.length]]);
+  if (tags.length > MAX_TAGS_IN_KEY) key.push([`and ${tags.length - MAX_TAGS_IN_KEY} more tags`, null]);
+  return key;
 }
 
 /**

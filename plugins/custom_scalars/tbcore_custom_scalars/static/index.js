@@ -6,14 +6,14 @@ import "@preact/signals"; // Without it, components are not drawn again when a s
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { TagGroups, runsInGroupOrder } from "tbcore/tags.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Check, Choice, FilterBox, Menu, Smoothing } from "tbcore/ui.js";
-import { ChartCard } from "./chart-card.js";
+import { CustomCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
 import { OPTIONS, X_AXIS_CHOICES } from "./options.js";
 
@@ -76,12 +76,13 @@ function Tab({ host, layout }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
+  useEffect(() => host.hoveredRun.subscribe((run) => cursor.highlight(run)), [cursor]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
   const { folded, onToggle } = foldedCategories(host, foldedByDefault);
   // The cards of `TagGroups` are charts here: the "tags" of a group are keys of `charts`.
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
   const drawChart = (/** @type {string} */ key) =>
-    html`<${ChartCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
+    html`<${CustomCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />

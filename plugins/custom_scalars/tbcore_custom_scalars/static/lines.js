@@ -8,7 +8,7 @@ import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbc
 
 /**
  * @typedef {import("./types.js").ChartData} ChartData
- * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").MarginBand} MarginBand
  * @typedef {import("./types.js").Chart} Chart
  * @typedef {import("./types.js").Line} Line
  * @typedef {import("./types.js").Run} Run
@@ -94,7 +94,7 @@ export function linesOf(data, runs, weight) {
  * @param {ChartData} data
  * @param {readonly Run[]} runs
  * @param {import("./types.js").XAxis} xAxis
- * @returns {Band[]}
+ * @returns {MarginBand[]}
  */
 export function bandsOf(data, runs, xAxis) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
@@ -115,6 +115,7 @@ export function bandsOf(data, runs, xAxis) {
         high: upper,
         count: new Float64Array(step.length).fill(1),
         dash: DASHES[margins.indexOf(margin) % DASHES.length],
+        source: { step, wallTime, value: entry.value, lower: entry.lower, upper: entry.upper },
       },
     ];
   });
@@ -122,15 +123,12 @@ export function bandsOf(data, runs, xAxis) {
 
 /**
  * The text about one point of a band, for the tooltip and screen readers.
- * @param {ChartData} data
- * @param {Band} band
+ * @param {MarginBand} band
  * @param {number} index
  * @returns {import("tbcore/chart.js").ReadOut}
  */
-export function readOutOf(data, band, index) {
-  const at = data.header.lines.findIndex((entry) => JSON.stringify([entry.run, marginKey(entry)]) === band.key);
-  const { value = "", lower = "", upper = "" } = data.header.lines[at];
-  const { step, wall_time: wallTime } = data.tables[at];
+export function readOutOf(band, index) {
+  const { step, wallTime, value = "", lower = "", upper = "" } = band.source;
   const [low, middle, high] = [band.low, band.mean, band.high].map((column) => formatValue(column[index]));
   return {
     name: band.name,

@@ -13,6 +13,10 @@ export {};
  *
  * @typedef {{ value: string, lower: string, upper: string }} Margin  its three tags
  *
+ * @typedef {{ step: Float64Array, wallTime: Float64Array } & Partial<Margin>} MarginSource
+ * @typedef {Band & { source: MarginSource }} MarginBand  with the names of its tags and the columns
+ *   that it does not draw
+ *
  * @typedef {object} Chart  a chart of the layout, as the server sends it
  * @property {string} title
  * @property {{ tag: string[] }} [multiline]  regular expressions

@@ -49,7 +49,7 @@ test("a margin is a band, and its tooltip names the three tags", () => {
   const answer = { header: { lines: [{ run: "b", value: "v", lower: "l", upper: "u" }], num_lines: 1 }, tables: [table] };
   const [band] = bandsOf(answer, RUNS, "relative");
   assert.deepEqual([[...band.x], [...band.mean], [...band.low], [...band.high]], [[0, 10], [1, 2], [0, 1], [4, 5]]);
-  const { rows, name } = readOutOf(answer, band, 1);
+  const { rows, name } = readOutOf(band, 1);
   assert.equal(name, "b");
   assert.deepEqual(rows.slice(0, 4), [["Step", "3"], ["u", "5"], ["v", "2"], ["l", "1"]]);
 });

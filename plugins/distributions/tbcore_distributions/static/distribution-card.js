@@ -3,12 +3,12 @@
  */
 
 import { html } from "htm/preact";
-import { useRef } from "preact/hooks";
 import { SeriesCard } from "tbcore/cards.js";
 import { LineChart } from "tbcore/chart.js";
 import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
 
 /**
+ * @typedef {import("./types.js").PercentileBand} PercentileBand
  * @typedef {import("./types.js").Percentiles} Percentiles
  * @typedef {import("tbcore/requests.js").Answers<import("tbcore/cards.js").Series<Percentiles>>} DistributionAnswers
  */
@@ -25,8 +25,6 @@ import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
  * @param {import("./types.js").Options} props.options
  */
 export function DistributionCard({ cursor, run, options, ...props }) {
-  /** What the chart draws, for its tooltip. */
-  const drawn = useRef({ percentiles: /** @type {Percentiles | null} */ (null), run });
   /** @type {import("tbcore/cards.js").Drawing<Percentiles, LineChart>} */
   const drawing = {
     make: (element, _label, { hover, zoom }) =>
@@ -34,14 +32,11 @@ export function DistributionCard({ cursor, run, options, ...props }) {
         label: props.tag,
         xAxis: options.x,
         cursor,
-        readOut: ([{ index }]) => readOutOf(/** @type {Percentiles} */ (drawn.current.percentiles), index, drawn.current.run),
-        onHover: (hits) => hover(hits.length > 0),
+        readOut: ([{ band, index }]) => readOutOf(/** @type {PercentileBand} */ (band), index),
+        onHover: (hits) => hover(hits.length > 0 ? run.name : null),
         onZoom: zoom,
       }),
-    draw(chart, percentiles) {
-      drawn.current = { percentiles, run };
-      chart.setBands(bandsOf(percentiles, options.x, options.tails, run));
-    },
+    draw: (chart, percentiles) => chart.setBands(bandsOf(percentiles, options.x, options.tails, run)),
     drawnBy: [options.x, options.tails],
     note: noteOf,
     table: percentileTable,

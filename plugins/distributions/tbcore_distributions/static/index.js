@@ -7,7 +7,7 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
-import { SAMPLES, seriesOf } from "tbcore/cards.js";
+import { SAMPLES } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { Options } from "tbcore/options.js";
 import { Answers } from "tbcore/requests.js";
@@ -48,7 +48,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./distributions.css")]);
-    const answers = new Answers(host, "series", seriesOf(readPercentiles));
+    const answers = new Answers(host, "series", (json) => ({ numSteps: json.num_steps, numShown: json.rows.length, value: readPercentiles(json.rows) }));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);

@@ -7,7 +7,7 @@ import { xColumn } from "tbcore/cards.js";
 import { formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "tbcore/format.js";
 
 /**
- * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").PercentileBand} PercentileBand
  * @typedef {import("./types.js").Percentiles} Percentiles
  * @typedef {import("./types.js").XAxis} XAxis
  */
@@ -43,7 +43,7 @@ export function readPercentiles(rows) {
  * @param {XAxis} xAxis
  * @param {boolean} tails  whether to include the minimum and the maximum
  * @param {{ name: string, color: string }} run
- * @returns {Band[]} one band; none if no step has samples
+ * @returns {PercentileBand[]} one band; none if no step has samples
  */
 export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const { values, step, wallTime } = percentiles;
@@ -55,27 +55,26 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const [[low, high], ...inner] = pairs;
   const mean = values[middle];
   const count = new Float64Array(step.length).fill(1);
-  return [{ name, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count }];
+  return [{ name, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count, percentiles }];
 }
 
 /**
  * The text about one step, for the tooltip and screen readers.
- * @param {Percentiles} percentiles
+ * @param {Pick<PercentileBand, "name" | "color" | "percentiles">} band
  * @param {number} index
- * @param {{ name: string, color: string }} run
  * @returns {import("tbcore/chart.js").ReadOut}
  */
-export function readOutOf({ basisPoints, values, step, wallTime, empty }, index, { name, color }) {
+export function readOutOf({ name, color, percentiles: { basisPoints, values, step, wallTime, empty } }, index) {
   const value = (/** @type {number} */ k) => formatValue(values[k][index]);
   const middle = (basisPoints.length - 1) / 2;
   /** @type {[string, string][]} the maximum first, as in the chart */
-  const percentiles = empty[index] ? [["Samples", "none"]] : basisPoints.map((point, k) => /** @type {[string, string]} */ ([percentileName(point), value(k)])).reverse();
+  const rows = empty[index] ? [["Samples", "none"]] : basisPoints.map((point, k) => /** @type {[string, string]} */ ([percentileName(point), value(k)])).reverse();
   return {
     name,
     color,
     rows: [
       ["Step", formatStep(step[index])],
-      ...percentiles,
+      ...rows,
       ["Relative", formatDuration(wallTime[index] - wallTime[0])],
     ],
     note: formatTime(wallTime[index]),

@@ -19,6 +19,8 @@ export {};
  *   steps without samples
  * @property {boolean[]} empty  whether a step has no samples
  *
+ * @typedef {Band & { percentiles: Percentiles }} PercentileBand
+ *
  * @typedef {object} Options  how the tab shows distributions
  * @property {XAxis} x
  * @property {boolean} tails  show the minimum and the maximum

@@ -38,7 +38,7 @@ test("without tails the widest band is the middle 87 %", () => {
 });
 
 test("the tooltip has all nine values of a step", () => {
-  const { rows, spoken } = readOutOf(readPercentiles([row(3, 1), row(1000, 2)]), 1, RUN);
+  const { rows, spoken } = readOutOf({ ...RUN, percentiles: readPercentiles([row(3, 1), row(1000, 2)]) }, 1);
   assert.deepEqual(rows.map(([what]) => what), ["Step", "Maximum", "93.32 %", "84.13 %", "69.15 %", "Median", "30.85 %", "15.87 %", "6.68 %", "Minimum", "Relative"]);
   assert.deepEqual(rows.slice(0, 3).map(([, value]) => value), ["1,000", "2", "1.8664"]);
   assert.equal(spoken, "step 1,000: median 1, from 0 to 2");
@@ -51,7 +51,7 @@ test("steps without samples have no values, and a note counts them", () => {
   assert.deepEqual(percentiles.basisPoints, POINTS);
   assert.deepEqual([...percentiles.values[8]], [NaN, 1, NaN, NaN]);
   assert.equal(noteOf(percentiles), "2 steps without samples, 1 step with infinite values or NaN");
-  const { rows, spoken } = readOutOf(percentiles, 2, RUN);
+  const { rows, spoken } = readOutOf({ ...RUN, percentiles }, 2);
   assert.deepEqual(rows.slice(0, 2), [["Step", "1"], ["Samples", "none"]]);
   assert.equal(spoken, "step 1: no samples");
   assert.equal(noteOf(readPercentiles([row(3, Infinity)])), "1 step with infinite values or NaN");

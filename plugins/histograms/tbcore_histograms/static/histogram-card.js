@@ -25,7 +25,7 @@ import { RidgeChart } from "./ridge-chart.js";
 export function HistogramCard({ run, options, ...props }) {
   /** @type {import("tbcore/cards.js").Drawing<Histogram[], RidgeChart>} */
   const drawing = {
-    make: (element, label, { hover, zoom }) => new RidgeChart(element, label, hover, zoom),
+    make: (element, label, { hover, zoom }) => new RidgeChart(element, label, (isHovered) => hover(isHovered ? run.name : null), zoom),
     draw: (chart, histograms) => chart.set(histograms, run, options),
     drawnBy: [options.mode, options.y, options.trim, options.root],
     table: (histograms) => ({ header: ["Wall time", "Step", "Left", "Right", "Count"], rows: bucketRows(histograms) }),

@@ -6,7 +6,7 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { SAMPLES, seriesOf } from "tbcore/cards.js";
+import { SAMPLES } from "tbcore/cards.js";
 import { Options } from "tbcore/options.js";
 import { Answers } from "tbcore/requests.js";
 import { TagTab, watchTags } from "tbcore/tags.js";
@@ -63,7 +63,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./histograms.css")]);
-    const answers = new Answers(host, "series", seriesOf((rows) => rows.map(readHistogram)));
+    const answers = new Answers(host, "series", (json) => ({ numSteps: json.num_steps, numShown: json.rows.length, value: json.rows.map(readHistogram) }));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);

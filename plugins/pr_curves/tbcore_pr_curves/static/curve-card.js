@@ -4,14 +4,14 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { Card, PictureButtons, ShowAll } from "tbcore/cards.js";
+import { ChartCard } from "tbcore/cards.js";
 import { formatStep, formatValue } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
 import { RunLabel } from "tbcore/text-names.js";
-import { Menu, save, toCSV, useNear } from "tbcore/ui.js";
-import { nearestIndex, rowsOf } from "./curve.js";
-import { Plot, exportChart } from "./plot.js";
+import { save, toCSV, useNear } from "tbcore/ui.js";
+import { CurveChart } from "./curve-chart.js";
+import { linesAt, rowsOf } from "./curve.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -63,55 +63,40 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   const isNear = useNear(body);
   const [expanded, setExpanded] = useState(false);
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
-  const [view, setView] = useState(/** @type {import("./curve.js").Range | null} */ (null));
   const results = useCurves(answers, runs, tag, place, isNear);
-  const lines = results.map((line) => ({
-    ...line,
-    index: reading && line.found?.curve ? nearestIndex(line.found.curve.thresholds, reading.threshold) : -1,
-  }));
-  /** @param {Reading | null} next */
-  const onRead = (next) => {
-    setReading(next);
-    host.hoveredRun.set(next && next.run);
-  };
+  const lines = linesAt(results, reading);
+  const hovered = host.hoveredRun.value;
+  /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
+  const make = (element, on) =>
+    new CurveChart(element, tag, on.zoom, (next) => {
+      setReading(next);
+      on.hover(next && next.run);
+    });
   // The first curve in the list that is loaded provides the name and the description.
   const firstCurve = results.find(({ found }) => found?.curve)?.found?.curve;
   const name = firstCurve && firstCurve.display_name !== tag ? firstCurve.display_name : "";
-  return html`<${Card}
-    title=${tag}
-    group=${group}
-    expanded=${expanded}
-    onExpand=${setExpanded}
-    actions=${html`
-      ${view && html`<${ShowAll} label=${tag} onClick=${() => setView(null)} />`}
-      <${Menu} icon="download" label="Download ${tag}" content=${() => html`<${Downloads} tag=${tag} lines=${results} view=${view} element=${body.current} />`} />
-    `}
-  >
-    <div class="pr-card" ref=${body}>
-      ${name && html`<p class="tb-dim pr-words">${name}</p>`}
-      ${firstCurve?.description && html`<p class="tb-dim pr-words">${firstCurve.description}</p>`}
-      <${Plot} label=${tag} lines=${lines} reading=${reading} onRead=${onRead} view=${view} onView=${setView} hovered=${host.hoveredRun.value} isDrawn=${isNear} expanded=${expanded} />
-      <${Values} host=${host} label=${tag} lines=${lines} place=${place} />
-    </div>
-  <//>`;
-}
 
-/**
- * Buttons to download the curves as data or as an image.
- * @param {object} props
- * @param {string} props.tag
- * @param {readonly Omit<Line, "index">[]} props.lines
- * @param {import("./curve.js").Range | null} props.view
- * @param {HTMLElement | null} props.element  the element that contains the plot
- */
-function Downloads({ tag, lines, view, element }) {
-  const drawn = lines.filter(({ found }) => found?.curve);
-  if (drawn.length === 0 || !element) return html`<p class="tb-downloads">No curve has been loaded yet.</p>`;
-  const saveTable = () => save(toCSV(CSV_HEADER, drawn.flatMap(({ run, found }) => rowsOf(run.name, /** @type {CurveAtStep} */ (found)))), `${tag}.csv`, "text/csv");
-  return html`<div class="tb-downloads">
-    <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
-    <${PictureButtons} chart=${exportChart(element, tag, drawn.map((line) => ({ ...line, index: -1 })), view)} name=${tag} />
-  </div>`;
+  /** The content of the download menu. @param {unknown} pictures */
+  const downloads = (pictures) => {
+    const drawn = results.filter(({ found }) => found?.curve);
+    if (drawn.length === 0) return html`<p class="tb-downloads">No curve has been loaded yet.</p>`;
+    const saveTable = () => save(toCSV(CSV_HEADER, drawn.flatMap(({ run, found }) => rowsOf(run.name, /** @type {CurveAtStep} */ (found)))), `${tag}.csv`, "text/csv");
+    return html`<div class="tb-downloads">
+      <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
+      ${pictures}
+    </div>`;
+  };
+  return html`<${ChartCard}
+    ...${{ host, body, isNear, title: tag, group, expanded, make }}
+    onExpand=${setExpanded}
+    draw=${(/** @type {CurveChart} */ chart) => chart.set({ results, hovered, expanded })}
+    drawnBy=${[results]}
+    menu=${{ content: downloads }}
+    below=${html`<${Values} host=${host} label=${tag} lines=${lines} place=${place} />`}
+  >
+    ${name && html`<p class="tb-dim pr-words">${name}</p>`}
+    ${firstCurve?.description && html`<p class="tb-dim pr-words">${firstCurve.description}</p>`}
+  <//>`;
 }
 
 /**

@@ -170,3 +170,16 @@ export function nearestIndex(thresholds, threshold) {
   }
   return low > 0 && threshold - thresholds[low - 1] <= thresholds[low] - threshold ? low - 1 : low;
 }
+
+/**
+ * The curves with the index of the selected threshold.
+ * @param {readonly Omit<import("./curve-card.js").Line, "index">[]} results
+ * @param {import("./curve-card.js").Reading | null} reading
+ * @returns {import("./curve-card.js").Line[]}
+ */
+export function linesAt(results, reading) {
+  return results.map((line) => ({
+    ...line,
+    index: reading && line.found?.curve ? nearestIndex(line.found.curve.thresholds, reading.threshold) : -1,
+  }));
+}

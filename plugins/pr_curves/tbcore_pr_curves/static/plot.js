@@ -39,10 +39,9 @@ const TICK_SPACING_PX = { width: 56, height: 40 };
  * @param {Range | null} props.view  visible range of recall; null: everything
  * @param {(view: Range | null) => void} props.onView
  * @param {string | null} props.hovered  a run to highlight
- * @param {boolean} props.isDrawn
  * @param {boolean} props.expanded
  */
-export function Plot({ label, lines, reading, onRead, view, onView, hovered, isDrawn, expanded }) {
+export function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const area = useRef(/** @type {HTMLElement | null} */ (null));
   const clip = useId();
@@ -96,7 +95,6 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, isD
       ${width > 0 && html`<${Axes} box=${box} />`}
       <g clip-path="url(#${clip})">
         ${width > 0 &&
-        isDrawn &&
         lines.map(
           (line) =>
             line.found?.curve &&

@@ -5,13 +5,15 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { PictureButtons } from "tbcore/cards.js";
 import { Name } from "tbcore/text-names.js";
 import { VirtualList } from "tbcore/ui.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @typedef {import("tbcore/chart.js").LineChart} LineChart */
-/** @import { Host, Part, Tab } from "./types.js" */
+/**
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Part} Part
+ * @typedef {import("./types.js").Tab} Tab
+ */
 
 /** Maximum number of tags listed in the picker; a search finds the other tags. */
 const MAX_LISTED_TAGS = 60;
@@ -19,16 +21,16 @@ const ROW_HEIGHT_PX = 26;
 const VISIBLE_ROWS = 8;
 
 /**
- * @param {{ tab: Tab, parts: readonly Part[], chart: LineChart | null }} props
+ * @param {{ tab: Tab, parts: readonly Part[], pictures: unknown }} props  `pictures`: buttons to save
+ *   the chart as a picture
  */
-export function CardMenu({ tab, parts, chart }) {
+export function CardMenu({ tab, parts, pictures }) {
   const { host } = tab;
   const [error, setError] = useState("");
   const tags = parts.map(({ tag }) => tag);
   const runs = [...new Map(parts.flatMap((part) => part.runs).map((run) => [run.name, run])).values()];
   const names = runs.map(({ name }) => name);
   const fileName = tags.join("_");
-  const note = tab.options.smooth > 0 ? `smoothed by ${tab.options.smooth}` : "";
   /** @param {Promise<void>} task */
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
 
@@ -36,7 +38,7 @@ export function CardMenu({ tab, parts, chart }) {
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     <section>
       <h4>Download this chart as an image, or all its points</h4>
-      <${PictureButtons} chart=${chart} name=${fileName} note=${note} />
+      ${pictures}
       ${/** @type {const} */ (["csv", "json"]).map(
         (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName))}>
           ${format.toUpperCase()}

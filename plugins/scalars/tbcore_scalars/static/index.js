@@ -13,7 +13,7 @@ import { post } from "tbcore/requests.js";
 import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbcore/tags.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, Lazy, Menu, Smoothing } from "tbcore/ui.js";
-import { ChartCard } from "./chart-card.js";
+import { ScalarsCard } from "./chart-card.js";
 import { LinesStore } from "./lines-store.js";
 import { makeLinkedZoom } from "./linked-zoom.js";
 import { OPTIONS } from "./options.js";
@@ -149,7 +149,7 @@ function Dashboard({ host, store, tags }) {
   const renderCard = (tag, group, section) => {
     const shown = combined.find(([first]) => first === tag) ?? [tag];
     const parts = partsOf(shown.map((name) => ({ tag: name, runs: stable.get(name) ?? [] })));
-    return html`<${ChartCard}
+    return html`<${ScalarsCard}
       key=${parts.map((part) => part.tag).join("\n")}
       id=${section === PINNED ? `${PINNED} ${tag}` : tag}
       tab=${tab}

@@ -2,21 +2,19 @@
  * Charts that zoom together.
  */
 
-/** @import { LinkedZoom, Move } from "./types.js" */
-
-/** Creates an empty set of such charts. @returns {LinkedZoom} */
+/** Creates an empty set of such charts. @returns {import("./types.js").LinkedZoom} */
 export function makeLinkedZoom() {
-  /** @type {Set<{ current: Move }>} */
+  /** @type {Set<import("./types.js").ZoomFollower>} */
   const charts = new Set();
   return {
     view: null,
-    join(follow) {
-      charts.add(follow);
-      return () => void charts.delete(follow);
+    join(chart) {
+      charts.add(chart);
+      return () => void charts.delete(chart);
     },
     move(view, settled, from) {
       this.view = view;
-      for (const follow of charts) if (follow !== from) follow.current(view, settled);
+      for (const chart of charts) if (chart !== from) chart.follow(view, settled);
     },
   };
 }

@@ -94,13 +94,14 @@ export {};
  * @property {View | null} view  the view whose rows are drawn
  * @property {(view: View | null) => void} drawFor  draws the best cached rows for another view
  *
- * @typedef {(view: View | null, settled: boolean) => void} Move  shows a view; not settled
- *   while the gesture continues
+ * @typedef {object} ZoomFollower  one of the charts that zoom together
+ * @property {(view: View | null, settled: boolean) => void} follow  shows a view; not settled while
+ *   the gesture continues
  *
  * @typedef {object} LinkedZoom  charts that zoom together
  * @property {View | null} view  their common view
- * @property {(follow: { current: Move }) => () => void} join  adds a chart; returns a function that
+ * @property {(chart: ZoomFollower) => () => void} join  adds a chart; returns a function that
  *   removes it
- * @property {(view: View | null, settled: boolean, from: { current: Move }) => void} move  moves
+ * @property {(view: View | null, settled: boolean, from: ZoomFollower) => void} move  moves
  *   all other charts
  */

@@ -1,12 +1,10 @@
 /**
  * `Card`: a titled box with a full-size button. The key f toggles full size, Escape leaves it.
- * `ShowAll`: the button that resets a chart's zoom.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../ui/icons.js";
-import { save } from "../../ui.js";
 
 /** MIME type of the drag data when a card's header is dragged. */
 const DRAG_TYPE = "application/x-tbcore-card";
@@ -106,44 +104,4 @@ export function Card({ title, label = title, group = "", dimmed = groupPrefixLen
  */
 function groupPrefixLength(title, group) {
   return group !== "" && title.startsWith(`${group}/`) ? group.length + 1 : 0;
-}
-
-/**
- * The button that resets the zoom of a chart, to show all of it again.
- * @param {{ label: string, onClick: () => void }} props  `label`: the chart's name
- */
-export function ShowAll({ label, onClick }) {
-  return html`<button type="button" class="tb-icon-button" aria-label="Show all of ${label}" title="Show all (double-click)" onClick=${onClick}>
-    <${Icon} name="unzoom" />
-  </button>`;
-}
-
-// --- downloads of a chart as a picture -----------------------------------------------------------
-
-/**
- * @typedef {object} Exportable  a `LineChart`, or another chart that can be exported
- * @property {(note?: string) => Promise<string>} toSVG
- * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG
- */
-
-/**
- * The buttons, for a download menu.
- * @param {object} props
- * @param {Exportable | null} props.chart  null disables the buttons
- * @param {string} props.name  name of the files, without extension
- * @param {string} [props.note]  text added to the picture, such as what it leaves out
- */
-export function PictureButtons({ chart, name, note = "" }) {
-  const [error, setError] = useState("");
-  /** @param {Promise<string | Blob>} picture @param {string} extension @param {string} [type] */
-  const download = (picture, extension, type) =>
-    void picture.then(
-      (content) => save(content, `${name}.${extension}`, type),
-      (failure) => setError(failure.message),
-    );
-  return html`
-    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && download(chart.toSVG(note), "svg", "image/svg+xml")}>SVG</button>
-    <button type="button" class="tb-button" disabled=${!chart} onClick=${() => chart && download(chart.toPNG(undefined, note), "png")}>PNG</button>
-    ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
-  `;
 }

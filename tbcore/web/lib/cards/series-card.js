@@ -1,16 +1,15 @@
 /**
- * A card with a chart of one series: a tag of a run, with a selectable number of steps. The chart
- * exists only while the card is near the visible part of the page. Its data is fetched again when
- * the run has changed, and can be downloaded as numbers or as a picture.
+ * A card with a chart of one series: a tag of a run, with a selectable number of steps. Its data is
+ * fetched again when the run has changed, and can be downloaded as numbers or as a picture.
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Card, PictureButtons, ShowAll } from "./card.js";
+import { useMemo, useRef } from "preact/hooks";
+import { ChartCard } from "./chart-card.js";
 import { formatStep, plural } from "../../format.js";
 import { useAnswer } from "../../requests.js";
 import { RunLabel } from "../../text-names.js";
-import { Menu, save, toCSV, useNear } from "../../ui.js";
+import { save, toCSV, useNear } from "../../ui.js";
 
 /**
  * @template T
@@ -21,27 +20,11 @@ import { Menu, save, toCSV, useNear } from "../../ui.js";
  */
 
 /**
- * @typedef {object} Chart  the methods of a chart that a card uses
- * @property {() => void} restyle  redraws after a change of the theme
- * @property {() => void} resetZoom
- * @property {() => void} destroy
- * @property {(note?: string) => Promise<string>} toSVG
- * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG  `scale`: image pixels per CSS
- *   pixel
- */
-
-/**
- * @typedef {object} ChartEvents  functions that the chart calls
- * @property {(isHovered: boolean) => void} hover
- * @property {(isZoomed: boolean) => void} zoom
- */
-
-/**
  * @template T
- * @template {Chart} C
+ * @template {import("./chart-card.js").Chart} C
  * @typedef {object} Drawing  how a plugin draws a series
- * @property {(element: HTMLElement, label: string, on: ChartEvents) => C} make  creates the chart
- *   in an element
+ * @property {(element: HTMLElement, label: string, on: import("./chart-card.js").ChartEvents) => C} make
+ *   creates the chart in an element
  * @property {(chart: C, value: T) => void} draw  draws a value
  * @property {readonly unknown[]} drawnBy  what else the drawing depends on: when any of these
  *   change, the value is drawn again
@@ -62,19 +45,9 @@ export const SAMPLES = [
 ];
 
 /**
- * Makes a function that parses the JSON of `series_response`, for `new Answers`.
- * @template T
- * @param {(rows: any[]) => T} read
- * @returns {(json: { num_steps: number, rows: any[] }) => Series<T>}
- */
-export function seriesOf(read) {
-  return ({ num_steps, rows }) => ({ numSteps: num_steps, numShown: rows.length, value: read(rows) });
-}
-
-/**
  * A card with a chart of one series.
  * @template T
- * @template {Chart} C
+ * @template {import("./chart-card.js").Chart} C
  * @param {object} props
  * @param {import("tbcore/host.js").Host} props.host
  * @param {import("../../requests.js").Answers<Series<T>>} props.answers  responses of the route `series`
@@ -86,10 +59,7 @@ export function seriesOf(read) {
  */
 export function SeriesCard({ host, answers, tag, run, group, samples, drawing }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
-  const chart = useRef(/** @type {C | null} */ (null));
   const isNear = useNear(body);
-  const [expanded, setExpanded] = useState(false);
-  const [isZoomed, setZoomed] = useState(false);
   const params = { run: run.name, tag, samples: samples || undefined };
   const { value: latest, error } = useAnswer(answers, params, isNear);
   const last = useRef(latest);
@@ -97,61 +67,38 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   // When `samples` changes, the old series stays until the new one is loaded.
   const series = last.current;
   const note = useMemo(() => (series && drawing.note ? drawing.note(series.value) : ""), [series?.value]);
-  const theme = host.theme.value;
   const label = `${tag} in ${run.name}`;
+  const name = `${run.name}_${tag}`;
 
-  useEffect(() => {
-    if (!isNear || !body.current) return undefined;
-    const created = drawing.make(body.current.appendChild(document.createElement("div")), label, {
-      hover: (isHovered) => host.hoveredRun.set(isHovered ? run.name : null),
-      zoom: setZoomed,
-    });
-    chart.current = created;
-    return () => {
-      created.destroy();
-      body.current?.replaceChildren();
-      chart.current = null;
-      setZoomed(false);
+  /** The content of the download menu. @param {unknown} pictures */
+  const downloads = (pictures) => {
+    if (!series) return html`<p class="tb-downloads">No data loaded yet.</p>`;
+    const file = name.replace(/[^\w.-]+/g, "_");
+    const saveTable = () => {
+      const { header, rows } = drawing.table(series.value);
+      save(toCSV(header, rows), `${file}.csv`, "text/csv");
     };
-  }, [isNear]);
-  useEffect(() => {
-    if (series && chart.current) drawing.draw(chart.current, series.value);
-  }, [isNear, series?.value, run.color, ...drawing.drawnBy]);
-  useEffect(() => {
-    chart.current?.restyle();
-  }, [theme]);
-  const actions = html`
-    ${isZoomed && html`<${ShowAll} label=${label} onClick=${() => chart.current?.resetZoom()} />`}
-    <${Menu}
-      icon="download"
-      label="Download ${label}"
-      content=${() =>
-        html`<${Downloads}
-          series=${series}
-          json=${host.url("series", params)}
-          name="${run.name}_${tag}"
-          chart=${chart.current}
-          drawing=${drawing}
-          note=${note}
-        />`}
-    />
-  `;
-  const hint = series ? (series.numShown > 0 ? "" : "no steps") : error ? "" : "loading";
-  return html`<${Card}
-    title=${tag}
-    label=${label}
-    group=${group}
-    expanded=${expanded}
-    onExpand=${setExpanded}
-    actions=${actions}
+    return html`<div class="tb-downloads">
+      <p>${stepsText(series)}</p>
+      <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
+      <a class="tb-button" href=${host.url("series", params)} download="${file}.json">JSON</a>
+      ${pictures}
+    </div>`;
+  };
+  return html`<${ChartCard}
+    ...${{ host, body, isNear, title: tag, label, group, error }}
+    make=${(/** @type {HTMLElement} */ element, /** @type {import("./chart-card.js").ChartEvents} */ on) => drawing.make(element, label, on)}
+    draw=${(/** @type {C} */ chart) => series && drawing.draw(chart, series.value)}
+    drawnBy=${[series?.value, run.color, ...drawing.drawnBy]}
+    hint=${series ? (series.numShown > 0 ? "" : "no steps") : error ? "" : "loading"}
+    notes=${note ? [note] : []}
+    menu=${{ content: downloads }}
+    picture=${{ name }}
   >
     <p class="tb-card-run" title=${run.name}>
       <${RunLabel} run=${run} />
       ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${stepsText(series)}</span>`}
     </p>
-    ${note && html`<p class="tb-card-note" role="note">${note}</p>`}
-    <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
-    ${error && html`<p class="tb-card-error" role="status">${error}</p>`}
   <//>`;
 }
 
@@ -162,31 +109,4 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
  */
 function stepsText({ numShown, numSteps }) {
   return numShown < numSteps ? `${formatStep(numShown)} of ${plural(numSteps, "step")}` : plural(numSteps, "step");
-}
-
-/**
- * The content of the download menu.
- * @template T
- * @template {Chart} C
- * @param {object} props
- * @param {Series<T> | undefined} props.series  undefined until it is loaded
- * @param {string} props.json  URL of the rows as JSON
- * @param {string} props.name  name of the files, without extension
- * @param {C | null} props.chart
- * @param {Drawing<T, C>} props.drawing
- * @param {string} props.note
- */
-function Downloads({ series, json, name, chart, drawing, note }) {
-  const file = name.replace(/[^\w.-]+/g, "_");
-  if (!series) return html`<p class="tb-downloads">No data loaded yet.</p>`;
-  const saveTable = () => {
-    const { header, rows } = drawing.table(series.value);
-    save(toCSV(header, rows), `${file}.csv`, "text/csv");
-  };
-  return html`<div class="tb-downloads">
-    <p>${stepsText(series)}</p>
-    <button type="button" class="tb-button" onClick=${saveTable}>CSV</button>
-    <a class="tb-button" href=${json} download="${file}.json">JSON</a>
-    <${PictureButtons} chart=${chart} name=${name} note=${note} />
-  </div>`;
 }

@@ -5,7 +5,8 @@
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { Tooltip, cell, readOutNodes, span } from "../ui/tooltip.js";
-import { countText, lineSample } from "./marks.js";
+import { lineSample } from "../ui/colors.js";
+import { countText } from "./marks.js";
 
 /** @typedef {import("./types.js").Hit} Hit */
 

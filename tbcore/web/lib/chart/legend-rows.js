@@ -2,9 +2,16 @@
  * The rows of a chart's legend. Pure functions, no DOM.
  */
 
-import { extent, lastIndex, xColumn } from "./series.js";
+import { countText } from "./marks.js";
+import { extent, lastIndex, rowAt, xColumn } from "./series.js";
 
 /**
+ * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").Hit} Hit
+ * @typedef {import("./types.js").Line} Line
+ * @typedef {import("./types.js").Range} Range
+ * @typedef {import("./types.js").XAxis} XAxis
+ *
  * @typedef {object} LegendRow  a line of the chart, or the mean of a group
  * @property {string} key  unique in the legend
  * @property {string} name
@@ -34,10 +41,10 @@ const extents = new WeakMap();
 /**
  * A row for each line, with the line's point at the cursor, or its last point if nothing is
  * hovered.
- * @param {readonly import("./types.js").Line[]} lines
- * @param {readonly import("./types.js").Hit[] | null} hits  from the chart's `onHover`; null
+ * @param {readonly Line[]} lines
+ * @param {readonly Hit[] | null} hits  from the chart's `onHover`; null
  *   or empty if nothing is hovered
- * @param {import("./types.js").XAxis} [xAxis]  the axis that decides which point is the last
+ * @param {XAxis} [xAxis]  the axis that decides which point is the last
  * @returns {LegendRow[]} in the order of the lines
  */
 export function legendRows(lines, hits, xAxis = "step") {
@@ -57,6 +64,72 @@ export function legendRows(lines, hits, xAxis = "step") {
       ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
     };
   });
+}
+
+/**
+ * The line with only its rows inside the view; rows beyond the view's edges are fetched, too.
+ * @param {Line} line
+ * @param {XAxis} xAxis
+ * @param {Range | null} view
+ * @returns {Line}
+ */
+export function partOf(line, xAxis, view) {
+  if (!view) return line;
+  const xs = xColumn(line, xAxis, line.startTime);
+  const isInside = (/** @type {unknown} */ _, /** @type {number} */ i) => xs[i] >= view[0] && xs[i] <= view[1];
+  return {
+    ...line,
+    step: line.step.filter(isInside),
+    wallTime: line.wallTime.filter(isInside),
+    value: line.value.filter(isInside),
+    smoothed: line.smoothed?.filter(isInside),
+    startTime: line.startTime ?? line.wallTime[0],
+  };
+}
+
+/**
+ * The table row of a line at the pinned x, which may be outside the view.
+ * @param {Line} line
+ * @param {number} pin
+ * @param {XAxis} xAxis
+ */
+export function pinnedRow(line, pin, xAxis) {
+  let shown = line;
+  let index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
+  if (index < 0 && line.overview) {
+    shown = { ...line, smoothed: null, ...line.overview };
+    index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
+  }
+  const { name, color } = line;
+  return legendRows([shown], [{ line: shown, name, run: line.run ?? name, color, index, left: NaN, top: NaN }], xAxis)[0];
+}
+
+/**
+ * The table row of a group: its mean and the edges of its band at the pin or pointer, otherwise at
+ * the end of the view; and the extremes of its mean.
+ * @param {Band} band
+ * @param {readonly Hit[] | null} hits
+ * @param {number | null} pin
+ * @param {XAxis} xAxis
+ * @param {Range | null} view
+ * @returns {LegendRow}
+ */
+export function bandRow(band, hits, pin, xAxis, view) {
+  const { key = band.name, name, color, dash, x, mean, low, high } = band;
+  let index = x.length - 1;
+  if (pin !== null) index = rowAt(x, pin);
+  else if (hits) index = hits.find((hit) => hit.band && hit.band.key === band.key)?.index ?? -1;
+  else if (view) while (index > 0 && x[index] > view[1]) index--;
+  /** @param {Float64Array} column */
+  const at = (column) => column[index] ?? NaN;
+  const [min, max] = extent(view ? mean.filter((_, i) => x[i] >= view[0] && x[i] <= view[1]) : mean) ?? [NaN, NaN];
+  return {
+    ...{ key, name, run: name, color, dash, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
+    step: xAxis === "step" ? at(x) : NaN,
+    wallTime: xAxis === "wall_time" ? at(x) : NaN,
+    relative: xAxis === "relative" ? at(x) : NaN,
+    runs: index < 0 ? "" : countText(band, index),
+  };
 }
 
 /**

@@ -1,15 +1,19 @@
 /**
- * The legend of a chart: a table of its lines, with their values at the cursor or their last
- * values. It is also the accessible alternative to the chart. `legend-rows.js` makes the rows.
+ * The legend of a line chart: a table of its lines and bands. It is also the accessible alternative
+ * to the chart. `legend-rows.js` makes the rows.
  */
 
 import { html } from "htm/preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
-import { sortRows } from "./legend-rows.js";
-import { lineSample } from "./marks.js";
+import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
+import { lineSample } from "../ui/colors.js";
 
 /**
+ * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").Hit} Hit
+ * @typedef {import("./types.js").Line} Line
+ * @typedef {import("./types.js").Range} Range
  * @typedef {import("./legend-rows.js").LegendRow} LegendRow
  * @typedef {import("./legend-rows.js").LegendSort} LegendSort
  */
@@ -45,15 +49,22 @@ const MAX_ROWS_WITHOUT_WINDOW = 50;
 /** Number of rows rendered above the visible rows, and the number rendered below them. */
 const NUM_SPARE_ROWS = 10;
 
+/** @type {readonly Band[]} */
+const NO_BANDS = [];
+
 /**
- * A table of legend rows.
+ * The table: values at the pin or the pointer, otherwise the last values in the visible part. Rows
+ * are sorted by the last values, so that they do not move with the pointer.
  * @param {object} props
  * @param {string} props.label  accessible name of the table
- * @param {readonly LegendRow[]} props.rows
- * @param {readonly LegendRow[]} [props.sortedBy]  rows with the same keys, from whose values the
- *   order is made, so that rows do not move while the values at the cursor change
- * @param {boolean} [props.isLast]  whether the rows have the lines' last values; if
- *   false, they have the values at the cursor
+ * @param {readonly Line[]} props.lines  a new array whenever a line has changed
+ * @param {readonly Band[]} [props.bands]  one row each
+ * @param {import("./types.js").XAxis} [props.xAxis]
+ * @param {readonly Hit[] | null} [props.hits]  the points under the pointer, from `onHover`
+ * @param {Range | null} [props.view]  the visible part of the x axis; null for all of it
+ * @param {number | null} [props.pin]  the pinned x, whose values are shown wherever the pointer is
+ * @param {ReadonlyMap<string, Line> | null} [props.pinned]  maps the key of a line that has no row
+ *   at the pin to the points that were logged there
  * @param {LegendSort | null} [props.sort]  null for the order of the lines
  * @param {(sort: LegendSort | null) => void} [props.onSort]  called when a heading is clicked;
  *   repeated clicks give the column's first direction, then the opposite direction, then null
@@ -61,7 +72,10 @@ const NUM_SPARE_ROWS = 10;
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  name of the hovered run
  */
-export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = null, onSort, onOnly, onHover, highlighted = null }) {
+export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighted = null, ...shown }) {
+  const { rows, lastRows } = useRows(shown);
+  const isPinned = (shown.pin ?? null) !== null;
+  const isLast = !isPinned && !shown.hits;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 240 });
   const isLong = rows.length > MAX_ROWS_WITHOUT_WINDOW;
@@ -100,7 +114,7 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
       </thead>
       <tbody>
         ${gap(firstIndex)}
-        ${sortRows(sortedBy, sort)
+        ${sortRows(isPinned ? rows : lastRows, sort)
           .slice(firstIndex, endIndex)
           .map(({ key }) => /** @type {LegendRow} */ (rowOf.get(key)))
           .map(
@@ -121,6 +135,29 @@ export function Legend({ label, rows, sortedBy = rows, isLast = false, sort = nu
       </tbody>
     </table>
   </div>`;
+}
+
+/**
+ * The rows to show, and rows with the same keys that have the last values in the visible part.
+ * @param {Pick<Parameters<typeof Legend>[0], "lines" | "bands" | "xAxis" | "hits" | "view" | "pin" | "pinned">} shown
+ */
+function useRows({ lines, bands = NO_BANDS, xAxis = "step", hits = null, view = null, pin = null, pinned = null }) {
+  const lastRows = useMemo(
+    () => [
+      ...bands.map((band) => bandRow(band, null, null, xAxis, view)),
+      ...legendRows(lines.map((line) => partOf(line, xAxis, view)), null, xAxis),
+    ],
+    [lines, bands, xAxis, view],
+  );
+  const rows = useMemo(() => {
+    if (!hits && pin === null) return lastRows;
+    const lineRows = pin === null ? legendRows(lines, hits, xAxis) : lines.map((line) => pinnedRow(pinned?.get(line.key ?? "") ?? line, pin, xAxis));
+    return [
+      ...bands.map((band) => bandRow(band, hits, pin, xAxis, view)),
+      ...lineRows.map((row, index) => ({ ...row, min: lastRows[bands.length + index].min, max: lastRows[bands.length + index].max })),
+    ];
+  }, [lastRows, hits, pin, pinned]);
+  return { rows, lastRows };
 }
 
 /**

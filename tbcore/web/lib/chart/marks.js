@@ -93,17 +93,6 @@ export function strokesOf(color, surface) {
 }
 
 /**
- * The CSS background of a line's sample in a legend.
- * @param {string} color
- * @param {readonly number[]} [dash]  pixels on, pixels off
- */
-export function lineSample(color, dash) {
-  if (!dash) return color;
-  const [on, off] = dash;
-  return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
-}
-
-/**
  * Path data of a disc.
  * @param {number} left  of its centre
  * @param {number} top  of its centre

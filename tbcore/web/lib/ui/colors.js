@@ -169,3 +169,14 @@ function hexByte(part) {
     .toString(16)
     .padStart(2, "0");
 }
+
+/**
+ * The CSS background of a line's sample in a legend.
+ * @param {string} color
+ * @param {readonly number[]} [dash]  pixels on, pixels off
+ */
+export function lineSample(color, dash) {
+  if (!dash) return color;
+  const [on, off] = dash;
+  return `repeating-linear-gradient(90deg, ${color} 0 ${on}px, transparent ${on}px ${on + off}px)`;
+}
