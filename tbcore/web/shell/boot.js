@@ -9,12 +9,11 @@ import { suppressRequestErrors } from "./host.js";
 import { watchKeys } from "./keys.js";
 import { Opening, PluginView } from "./plugin-view.js";
 import { Sidebar } from "./sidebar.js";
-import { PLUGINS_PAGE, createState } from "./state/state.js";
-import { keepInSync } from "./state/sync.js";
+import { PLUGINS_PAGE, State } from "./state/reader-state.js";
+import { keepInSync } from "./state/server-state.js";
 import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
 /**
- * @typedef {import("./state/state.js").State} State
  * @typedef {import("../host.js").Plugin} Plugin
  */
 
@@ -108,6 +107,6 @@ function openFirstTab(state) {
 }
 
 suppressRequestErrors();
-const state = createState();
+const state = new State();
 const sync = keepInSync(state);
 render(html`<${Page} state=${state} sync=${sync} />`, /** @type {HTMLElement} */ (document.getElementById("app")));

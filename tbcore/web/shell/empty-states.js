@@ -6,14 +6,14 @@ import { Icon } from "../lib/ui/icons.js";
 import { loadingText } from "./top-bar.js";
 
 /**
- * @typedef {import("./state/state.js").Status} Status
+ * @typedef {import("./state/updates.js").Status} Status
  * @typedef {import("../host.js").Plugin} Plugin
  * @typedef {import("../host.js").Unshown} Unshown
  */
 
 /**
  * The notice for one kind of empty state; `plugin` is that of the open tab.
- * @param {{ kind: import("./boot.js").EmptyKind, state: import("./state/state.js").State, plugin?: Plugin }} props
+ * @param {{ kind: import("./boot.js").EmptyKind, state: import("./state/reader-state.js").State, plugin?: Plugin }} props
  */
 export function EmptyState({ kind, state, plugin }) {
   const frontends = state.frontends.value;

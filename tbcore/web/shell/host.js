@@ -38,8 +38,8 @@ async function trackNetworkErrors(request) {
 /**
  * Makes the host object of a tab.
  * @param {object} parts
- * @param {import("./state/state.js").State} parts.state
- * @param {import("./state/state.js").Plugin} parts.plugin
+ * @param {import("./state/reader-state.js").State} parts.state
+ * @param {import("../host.js").Plugin} parts.plugin
  * @param {URL} parts.moduleUrl
  * @param {ShadowRoot} parts.root
  * @param {HTMLElement} parts.element
@@ -94,7 +94,7 @@ export function makeHost({ state, plugin, moduleUrl, root, element, signal, fail
     wantedRuns: readable(state.wantedRuns),
     groups: readable(state.groups),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: setHoveredRun }),
-    checkOnly: state.checkOnly,
+    checkOnly: (name) => state.checkOnly([name]),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),
     settings: Object.assign(readable(ownSettings), { set: setSetting }),
     preferences: Object.assign(readable(preferences.values), { set: preferences.set }),

@@ -1,6 +1,6 @@
 /** The page's keyboard shortcuts. The open tab's plugin adds its own. */
 
-/** @typedef {import("./state/state.js").Key} Key */
+/** @typedef {import("../host.js").Key} Key */
 
 /** Keys of the page itself, for the help dialog. @type {Key[]} */
 export const PAGE_KEYS = [
@@ -12,7 +12,7 @@ export const PAGE_KEYS = [
 /**
  * Starts listening for keys.
  * @param {object} options
- * @param {import("./state/state.js").State} options.state
+ * @param {import("./state/reader-state.js").State} options.state
  * @param {() => void} options.onRuns  shows the run list of a narrow page
  * @param {() => void} options.onHelp  opens the help dialog
  * @returns {() => void} stops listening

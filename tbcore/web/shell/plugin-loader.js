@@ -14,7 +14,7 @@ const COMPONENTS_CSS = new URL("../lib/components.css", import.meta.url);
 /**
  * Opens a plugin's tab: loads its module and calls its `render`.
  * @param {object} options
- * @param {import("./state/state.js").State} options.state
+ * @param {import("./state/reader-state.js").State} options.state
  * @param {Plugin & { module: string }} options.plugin
  * @param {HTMLElement} options.container  empty; the shadow root is attached to it
  * @param {number} options.attempt  0 for the first attempt; later ones load the module again

@@ -5,10 +5,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../lib/ui/icons.js";
 import { openPlugin } from "./plugin-loader.js";
 import { ServerError } from "./state/server.js";
-import { PLUGINS_PAGE } from "./state/state.js";
+import { PLUGINS_PAGE } from "./state/reader-state.js";
 
 /**
- * @typedef {import("./state/state.js").State} State
+ * @typedef {import("./state/reader-state.js").State} State
  * @typedef {import("../host.js").Plugin} Plugin
  */
 

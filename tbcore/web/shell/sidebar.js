@@ -17,7 +17,7 @@ const WIDTH_STEP_PX = 16;
 /**
  * The sidebar.
  * @param {object} props
- * @param {import("./state/state.js").State} props.state
+ * @param {import("./state/reader-state.js").State} props.state
  * @param {boolean} props.isOpen  whether a narrow page shows the sidebar; wide pages always do
  * @param {() => void} props.onClose
  * @param {() => void} props.onInfo  opens the dialog about the log directory

@@ -1,7 +1,7 @@
 /**
  * Sets the page's theme before the first paint. This is a classic script in the head, because a
- * module would run after the first paint and the page would flash. Lazy `state.js` sets the same
- * attribute.
+ * module would run after the first paint and the page would flash. `reader-state.js` sets the same
+ * attribute later.
  */
 
 {

@@ -7,8 +7,8 @@ import { Icon, IconButton } from "../lib/ui/icons.js";
 import { address } from "./state/server.js";
 
 /**
- * @typedef {import("./state/state.js").State} State
- * @typedef {import("./state/state.js").Status} Status
+ * @typedef {import("./state/reader-state.js").State} State
+ * @typedef {import("./state/updates.js").Status} Status
  */
 
 /** How long the copy button confirms that the link was copied. */
@@ -17,7 +17,7 @@ const COPIED_NOTICE_MS = 2000;
 /**
  * Returns the plugins that have a tab: first the active ones, then those that failed or have no
  * data.
- * @param {readonly import("./state/state.js").Plugin[]} plugins  in the server's order
+ * @param {readonly import("../host.js").Plugin[]} plugins  in the server's order
  */
 export function orderTabs(plugins) {
   const tabs = plugins.filter(({ module, error }) => module !== null || error !== null);

@@ -15,7 +15,7 @@ const LIST_KEYS = [
   { key: "Shift F10", label: "Open the run's menu: colour, copy path" },
 ];
 
-/** The dialog. @param {{ state: import("../state/state.js").State, onClose: () => void }} props */
+/** The dialog. @param {{ state: import("../state/reader-state.js").State, onClose: () => void }} props */
 export function HelpDialog({ state, onClose }) {
   const title = state.frontends.value?.plugins.find(({ name }) => name === state.tab.value)?.title ?? "";
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>

@@ -6,10 +6,10 @@
 import { html } from "htm/preact";
 import { formatBytes, plural } from "../../format.js";
 import { UnshownList } from "../empty-states.js";
-import { PLUGINS_PAGE } from "../state/state.js";
+import { PLUGINS_PAGE } from "../state/reader-state.js";
 import { Dialog } from "./dialog.js";
 
-/** The dialog. @param {{ state: import("../state/state.js").State, onClose: () => void }} props */
+/** The dialog. @param {{ state: import("../state/reader-state.js").State, onClose: () => void }} props */
 export function InfoDialog({ state, onClose }) {
   const frontends = state.frontends.value;
   const status = state.status.value;
@@ -50,7 +50,7 @@ export function InfoDialog({ state, onClose }) {
   <//>`;
 }
 
-/** Problems with the log directory. @param {{ status: import("../state/state.js").Status }} props */
+/** Problems with the log directory. @param {{ status: import("../state/updates.js").Status }} props */
 function Problems({ status }) {
   const lines = [...status.missing.map((path) => `log directory does not exist: ${path}`), ...status.problems];
   if (lines.length === 0) return null;

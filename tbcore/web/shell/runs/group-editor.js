@@ -28,7 +28,7 @@ const NO_PREVIEW = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone
 /**
  * The form.
  * @param {object} props
- * @param {import("../state/state.js").State} props.state
+ * @param {import("../state/reader-state.js").State} props.state
  * @param {() => void} props.onClose
  */
 export function GroupEditor({ state, onClose }) {
@@ -41,7 +41,7 @@ export function GroupEditor({ state, onClose }) {
   last.current = preview;
   /** @param {string} next */
   const apply = (next) => {
-    state.setGroupRule(next);
+    state.groupRule.value = next;
     onClose();
   };
 

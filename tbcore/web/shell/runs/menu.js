@@ -12,7 +12,7 @@ import { copy } from "../../ui.js";
 /**
  * The menu.
  * @param {object} props
- * @param {import("../state/state.js").State} props.state
+ * @param {import("../state/reader-state.js").State} props.state
  * @param {import("./panel.js").Menu} props.menu
  * @param {() => void} props.onClose
  */
@@ -71,7 +71,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     onKeyDown=${onKeyDown}
   >
     <p>${row.name}</p>
-    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkOnlyThese(row.runs))}>
+    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkOnly(row.runs))}>
       Show only ${isRun ? "this run" : "these runs"}
     </button>
     <button type="button" role="menuitem" onClick=${closeThen(() => state.checkRuns(row.runs, false))}>
@@ -86,11 +86,11 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
           type="color"
           value=${color}
           onChange=${(/** @type {Event} */ event) =>
-            state.setColor(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
+            state.colorOverrides.set(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.value, coloredName) &&
-      html`<button type="button" role="menuitem" onClick=${closeThen(() => state.setColor(coloredName, null))}>Reset colour</button>`}`}
+      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) &&
+      html`<button type="button" role="menuitem" onClick=${closeThen(() => state.colorOverrides.set(coloredName, null))}>Reset colour</button>`}`}
   </div>`;
 }
 

@@ -5,7 +5,7 @@
 
 import { formatStep } from "../../format.js";
 
-/** @typedef {import("../state/state.js").RunDetails} RunDetails */
+/** @typedef {import("../../host.js").RunDetails} RunDetails */
 
 /** A run is live if it was written to within this time. Most training loops log more often. */
 const LIVE_SECONDS = 300;

@@ -22,10 +22,7 @@ import { Name } from "../../text-names.js";
 const ROW_HEIGHT_PX = 26;
 /** Number of rows that Page Up and Page Down move by. */
 const ROWS_PER_PAGE = 12;
-/**
- * The choices of the order of runs.
- * @type {[value: import("./order.js").Sort, title: string][]}
- */
+/** The choices of the order of runs. @type {[value: import("./order.js").Sort, title: string][]} */
 const SORTS = [
   ["name", "by name"],
   ["start", "newest start first"],
@@ -33,7 +30,7 @@ const SORTS = [
 ];
 
 /**
- * @typedef {import("../state/state.js").State} State
+ * @typedef {import("../state/reader-state.js").State} State
  * @typedef {import("./tree.js").Row} Row
  * @typedef {{ row: Row, x: number, y: number }} Menu  the context menu of a row, at a position in
  *   the window
@@ -110,11 +107,13 @@ export function RunsPanel({ state }) {
     html`<${Lazy} load=${() => import("./group-editor.js")} of="GroupEditor" state=${state} onClose=${closeGroups} />`}
     <div class="tb-runs-all">
       <label>
-        <${CheckBox}
+        <input
+          type="checkbox"
+          class="tb-check"
           checked=${shown.length > 0 && numChecked === shown.length}
-          mixed=${numChecked > 0 && numChecked < shown.length}
+          indeterminate=${numChecked > 0 && numChecked < shown.length}
           disabled=${shown.length === 0}
-          onChange=${(/** @type {boolean} */ on) => state.checkRuns(shown, on)}
+          onChange=${(/** @type {Event} */ event) => state.checkRuns(shown, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
         />
         <span>${shown.length < runs.length ? "All matching" : "All runs"}</span>
       </label>
@@ -212,7 +211,7 @@ function Rows({ state, rows, onToggle, onMenu }) {
       Home: () => moveTo(0),
       End: () => moveTo(rows.length - 1),
     };
-    if (event.key === "Enter" && event.target instanceof HTMLInputElement) actions.Enter = () => state.checkOnlyThese(row.runs);
+    if (event.key === "Enter" && event.target instanceof HTMLInputElement) actions.Enter = () => state.checkOnly(row.runs);
     const action = actions[event.key];
     if (!action) return;
     event.preventDefault();
@@ -316,7 +315,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
       ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
     </span>
     <span role="gridcell" class="tb-run-actions">
-      <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnlyThese(runs)} aria-label="Only ${name}">only</button>
+      <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>
       <button
         type="button"
         class="tb-run-more"
@@ -355,25 +354,6 @@ function Age({ state, run }) {
 }
 
 /**
- * A check box with three states.
- * @param {object} props
- * @param {boolean} props.checked
- * @param {boolean} props.mixed  whether it is partly checked
- * @param {boolean} props.disabled
- * @param {(checked: boolean) => void} props.onChange
- */
-function CheckBox({ checked, mixed, disabled, onChange }) {
-  return html`<input
-    type="checkbox"
-    class="tb-check"
-    checked=${checked}
-    indeterminate=${mixed}
-    disabled=${disabled}
-    onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-  />`;
-}
-
-/**
  * The index of a row's folder or group; its own index at the top level.
  * @param {readonly Row[]} rows
  * @param {number} index
@@ -384,15 +364,9 @@ function parentOf(rows, index) {
   return rows[parent].depth < rows[index].depth ? parent : index;
 }
 
-/**
- * The number of runs that are checked.
- * @param {readonly string[]} runs
- * @param {ReadonlySet<string>} checked
- */
+/** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
 function countChecked(runs, checked) {
-  let count = 0;
-  for (const run of runs) if (checked.has(run)) count++;
-  return count;
+  return runs.reduce((count, run) => count + Number(checked.has(run)), 0);
 }
 
 /**

@@ -1,11 +1,23 @@
 /**
- * Keeps the page's state up to date with the server: listens for updates and fetches what changed.
+ * The server's data, as signals, and what keeps them up to date: it listens for updates and fetches
+ * what changed.
  */
 
-import { batch } from "@preact/signals-core";
+import { batch, signal } from "@preact/signals-core";
 import { isLive } from "../runs/order.js";
 import { ServerError, address, getJSON, withoutPrototype } from "./server.js";
 import { watchUpdates } from "./updates.js";
+
+/**
+ * @template T
+ * @typedef {import("@preact/signals-core").Signal<T>} Signal
+ */
+/**
+ * @typedef {import("./updates.js").Status} Status
+ * @typedef {import("../../host.js").Frontends} Frontends
+ * @typedef {import("../../host.js").Generations} Generations
+ * @typedef {import("../../host.js").RunDetails} RunDetails
+ */
 
 /** Minimum time between two refreshes of a visible page. */
 const REFRESH_INTERVAL_MS = 1000;
@@ -25,9 +37,29 @@ const DETAILS_INTERVAL_MS_PER_RUN = 2;
  */
 const CLOCK_INTERVAL_MS = 30000;
 
+/** The server's data. */
+export class ServerState {
+  /** @type {Signal<Status | null>} */
+  status = signal(null);
+  /** @type {Signal<import("./updates.js").Connection>} */
+  connection = signal("connecting");
+  /** Message of the server's error response to the last refresh, if any. @type {Signal<string | null>} */
+  serverError = signal(null);
+  /** @type {Signal<Frontends | null>} */
+  frontends = signal(null);
+  /** Names of all runs, in the order of data/runs. @type {Signal<string[]>} */
+  runs = signal([]);
+  /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
+  runDetails = signal(new Map());
+  /** The server's clock, in seconds since the epoch; updated while the page is visible. */
+  now = signal(Date.now() / 1000);
+  /** @type {Signal<Generations>} */
+  generations = signal({ all: "", lists: "", of: () => "" });
+}
+
 /**
  * Starts synchronizing, for as long as the page is open.
- * @param {import("./state.js").State} state  receives the server's data
+ * @param {ServerState} state  receives the server's data
  * @returns {{ reload(): void, retry(): void }} `reload` fetches everything again; `retry`
  *   reconnects at once
  */
@@ -105,7 +137,7 @@ export function keepInSync(state) {
 
   /**
    * Fetches the lists of runs and plugins.
-   * @returns {Promise<[string[], import("./state.js").Frontends]>}
+   * @returns {Promise<[string[], Frontends]>}
    */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
@@ -117,8 +149,8 @@ export function keepInSync(state) {
   /**
    * Returns the generations in a status. A restart of the server, a reload of plugins and `reload`
    * change all of them.
-   * @param {import("./updates.js").Status & { runs?: Record<string, number> }} status
-   * @returns {import("./state.js").Generations}
+   * @param {Status & { runs?: Record<string, number> }} status
+   * @returns {Generations}
    */
   function generationsOf({ instance, num_reloads, generation, runs_generation, runs }) {
     const prefix = `${instance}.${numManualReloads}.${num_reloads}`;
@@ -133,7 +165,7 @@ export function keepInSync(state) {
 /**
  * Keeps the details in the run list up to date, and the clock from which the ages of runs are
  * computed.
- * @param {import("./state.js").State} state
+ * @param {ServerState} state
  * @returns {{ request(): void }} `request` is called when the server has new data
  */
 function syncRunDetails(state) {
@@ -166,7 +198,7 @@ function syncRunDetails(state) {
         address("data/run_details"),
       );
       clockOffset = now - Date.now() / 1000;
-      /** @type {Map<string, import("./state.js").RunDetails>} */
+      /** @type {Map<string, RunDetails>} */
       const details = new Map();
       for (const [i, name] of runs.entries()) {
         const times = [first_event_times[i], last_event_times[i], modified_times[i]];
