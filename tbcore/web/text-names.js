@@ -1,7 +1,7 @@
 /** Names of runs and tags: their order, their groups, lists of them in the address, and elements. */
 
 import { html } from "htm/preact";
-import { escapeName, unescapeName } from "./lib/address.js";
+import { decode, escapeName, unescapeName } from "./lib/address.js";
 
 /**
  * Compares names in natural order. Path segments are compared one by one, so that children follow
@@ -148,7 +148,9 @@ export function groupTags(tags) {
 
 /** Parses lists of names, without empty ones: `a,b;c` is [["a", "b"], ["c"]]. @param {string | undefined} text */
 export function parseLists(text) {
-  const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(decode));
+  /** @param {string} name */
+  const unescape = (name) => (name.includes("%") ? decode(name) : unescapeName(name)); // as in older links
+  const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(unescape));
   return lists.filter((list) => list.length > 0);
 }
 
@@ -156,16 +158,6 @@ export function parseLists(text) {
 export function formatLists(lists) {
   const text = lists.map((list) => list.map(escapeName).join(",")).filter(Boolean).join(";");
   return text || null;
-}
-
-/** Unescapes a name. @param {string} text */
-function decode(text) {
-  if (!text.includes("%")) return unescapeName(text);
-  try {
-    return decodeURIComponent(text); // older links escaped names with `%`
-  } catch {
-    return text; // a stray `%`, typed by hand
-  }
 }
 
 /** A name that is truncated in the middle if there is too little space. @param {{ name: string }} props */

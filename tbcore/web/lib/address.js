@@ -58,7 +58,7 @@ function encode(text) {
 }
 
 /** Percent-decodes a text; returns it unchanged if it is not valid. @param {string} text */
-function decode(text) {
+export function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {

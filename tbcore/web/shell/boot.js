@@ -13,9 +13,7 @@ import { PLUGINS_PAGE, State } from "./state/reader-state.js";
 import { keepInSync } from "./state/server-state.js";
 import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
 
-/**
- * @typedef {import("../host.js").Plugin} Plugin
- */
+/** @typedef {import("../host.js").Plugin} Plugin */
 
 /** Dialogs by name: how to load each module, and the component in it. */
 const DIALOGS = {

@@ -1,9 +1,6 @@
 /**
- * Warnings about deprecated names that plugins use. They are logged in the console, once per plugin
- * and name, and listed on the page about plugins.
- *
- * The core calls `warnDeprecated` wherever it still supports an old name. The plugin is the one
- * whose module is nearest in the call stack.
+ * Warnings about deprecated names that plugins use, in the console and on the plugins page. The core
+ * calls `warnDeprecated` wherever it still supports an old name.
  */
 
 /** @typedef {{ name: string, instead: string, count: number }} Deprecation */
@@ -26,19 +23,12 @@ export function warnDeprecated(name, instead, stack = new Error().stack ?? "") {
   if (!known) console.warn(`${plugin ? `plugin "${plugin}"` : "a module"} uses ${name}, which is deprecated: ${instead}`);
 }
 
-/**
- * The deprecated names that a plugin has used since the page was opened.
- * @param {string} plugin
- * @returns {Deprecation[]}
- */
+/** The deprecated names that a plugin has used. @param {string} plugin @returns {Deprecation[]} */
 export function deprecationsOf(plugin) {
   return [...(used.get(plugin)?.values() ?? [])];
 }
 
-/**
- * The name of the plugin whose module is nearest in a call stack; null if there is none.
- * @param {string} stack
- */
+/** The plugin whose module is nearest in a call stack; null if there is none. @param {string} stack */
 function pluginOf(stack) {
   const match = /\/static\/plugins\/([^/\s]+)\//.exec(stack);
   return match && decodeURIComponent(match[1]);

@@ -1,16 +1,7 @@
 /** The page's keyboard shortcuts. The open tab's plugin adds its own. */
 
-/** @typedef {import("../host.js").Key} Key */
-
-/** Keys of the page itself, for the help dialog. @type {Key[]} */
-export const PAGE_KEYS = [
-  { key: "/", label: "Filter tags" },
-  { key: "r", label: "Filter runs" },
-  { key: "?", label: "Show this help" },
-];
-
 /**
- * Starts listening for keys.
+ * Starts listening for keys. The help dialog lists them.
  * @param {object} options
  * @param {import("./state/reader-state.js").State} options.state
  * @param {() => void} options.onRuns  shows the run list of a narrow page

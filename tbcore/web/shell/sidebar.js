@@ -1,18 +1,23 @@
 /** The sidebar with the run list. On a narrow page it slides in over the content. */
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
 import { RunsPanel } from "./runs/panel.js";
+import { openPreferences } from "./state/preferences.js";
 
-/** Key of the width in the browser's storage. */
-const WIDTH_KEY = "tbcore.sidebar";
 const DEFAULT_WIDTH_PX = 280;
 const MIN_WIDTH_PX = 180;
 const MAX_WIDTH_PX = 720;
 /** How far an arrow key moves the edge. */
 const WIDTH_STEP_PX = 16;
+
+/** The `#` cannot occur in the name of a plugin, so no plugin has the same preferences. */
+const preferences = openPreferences("#sidebar");
+
+/** @param {number} width */
+const limited = (width) => Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_PX, width)));
 
 /**
  * The sidebar.
@@ -23,7 +28,7 @@ const WIDTH_STEP_PX = 16;
  * @param {() => void} props.onInfo  opens the dialog about the log directory
  */
 export function Sidebar({ state, isOpen, onClose, onInfo }) {
-  const [width, setWidth] = useState(storedWidth);
+  const width = limited(Number(preferences.values.value.width ?? DEFAULT_WIDTH_PX)) || DEFAULT_WIDTH_PX;
   const aside = useRef(/** @type {HTMLElement | null} */ (null));
   const numUnshown = state.frontends.value?.unshown.reduce((sum, { num_tags }) => sum + num_tags, 0) ?? 0;
 
@@ -48,31 +53,21 @@ export function Sidebar({ state, isOpen, onClose, onInfo }) {
         ${numUnshown > 0 &&
         html`<button type="button" class="unshown" onClick=${onInfo}>
           <${Icon} name="info" />
-          <span>
-            ${plural(numUnshown, "tag")} that no installed plugin shows
-          </span>
+          <span>${plural(numUnshown, "tag")} that no installed plugin shows</span>
         </button>`}
         <button type="button" class="logdir" title=${state.frontends.value?.logdir} onClick=${onInfo}>
           <bdi>${state.frontends.value?.logdir ?? ""}</bdi>
         </button>
       </footer>
-      <${Handle} width=${width} onWidth=${setWidth} />
+      <${Handle} width=${width} />
     </aside>
   `;
 }
 
-/** The edge that changes the width. @param {{ width: number, onWidth: (width: number) => void }} props */
-function Handle({ width, onWidth }) {
+/** The edge that changes the width. @param {{ width: number }} props */
+function Handle({ width }) {
   /** @param {number} next */
-  const change = (next) => {
-    const allowed = Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_PX, next)));
-    onWidth(allowed);
-    try {
-      localStorage.setItem(WIDTH_KEY, String(allowed));
-    } catch {
-      // Storage is blocked: the width applies until the page is closed.
-    }
-  };
+  const change = (next) => preferences.set("width", String(limited(next)));
   /** @param {PointerEvent} event */
   const onPointerDown = (event) => {
     const handle = /** @type {HTMLElement} */ (event.currentTarget);
@@ -103,14 +98,4 @@ function Handle({ width, onWidth }) {
     onPointerDown=${onPointerDown}
     onKeyDown=${onKeyDown}
   ></div>`;
-}
-
-/** Returns the width from the browser's storage, or the default one. */
-function storedWidth() {
-  try {
-    const stored = Number(localStorage.getItem(WIDTH_KEY));
-    return stored >= MIN_WIDTH_PX && stored <= MAX_WIDTH_PX ? stored : DEFAULT_WIDTH_PX;
-  } catch {
-    return DEFAULT_WIDTH_PX;
-  }
 }

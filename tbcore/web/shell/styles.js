@@ -7,10 +7,9 @@
 const sheets = new Map();
 
 /**
- * Fetches a sheet and adds it to a root, unless the root already has it.
+ * Fetches a sheet and adds it to the root of a node; resolves when the styles apply.
  * @param {Node} node  a document, a shadow root, or any node in one
  * @param {string | URL} url
- * @returns {Promise<void>} resolves when the styles apply
  */
 export async function adoptStyles(node, url) {
   const address = String(url);

@@ -14,11 +14,7 @@ import { address } from "./state/server.js";
 /** How long the copy button confirms that the link was copied. */
 const COPIED_NOTICE_MS = 2000;
 
-/**
- * Returns the plugins that have a tab: first the active ones, then those that failed or have no
- * data.
- * @param {readonly import("../host.js").Plugin[]} plugins  in the server's order
- */
+/** Returns the plugins that have a tab, the active ones first. @param {readonly import("../host.js").Plugin[]} plugins */
 export function orderTabs(plugins) {
   const tabs = plugins.filter(({ module, error }) => module !== null || error !== null);
   return [...tabs.filter(({ active }) => active), ...tabs.filter(({ active }) => !active)];

@@ -56,19 +56,13 @@ export function watchNear(element, callback) {
   };
 }
 
-/**
- * Whether an element is displayed and near the visible part of the page right now.
- * @param {Element} element
- */
+/** Whether an element is displayed and near the visible part right now. @param {Element} element */
 export function isNear(element) {
   const { top, bottom, height } = element.getBoundingClientRect();
   return height > 0 && bottom > -innerHeight && top < 2 * innerHeight;
 }
 
-/**
- * Preact hook: whether an element of the component is near the visible part of the page.
- * @param {{ current: Element | null }} ref
- */
+/** Preact hook: whether an element is near the visible part. @param {{ current: Element | null }} ref */
 export function useNear(ref) {
   const [near, setNear] = useState(false);
   useEffect(() => (ref.current ? watchNear(ref.current, setNear) : undefined), []);

@@ -1,10 +1,16 @@
 /** The dialog that lists all keyboard shortcuts. Loaded when it is first opened. */
 
 import { html } from "htm/preact";
-import { PAGE_KEYS } from "../keys.js";
 import { Dialog } from "./dialog.js";
 
 /** @typedef {import("../../host.js").Key} Key */
+
+/** Keys of the page itself. @type {Key[]} */
+const PAGE_KEYS = [
+  { key: "/", label: "Filter tags" },
+  { key: "r", label: "Filter runs" },
+  { key: "?", label: "Show this help" },
+];
 
 /** Keys of the focused row in the run list. @type {Key[]} */
 const LIST_KEYS = [
