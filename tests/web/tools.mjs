@@ -60,12 +60,20 @@ export function provideWorkers() {
   );
 }
 
-/** Resolves when a condition, which reads signals, is true. @param {() => boolean} isTrue */
+/**
+ * Resolves when a condition, which reads signals, is true; rejects if it throws.
+ * @param {() => boolean} isTrue
+ */
 export function until(isTrue) {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const alive = setInterval(() => {}, 1000); // a worker alone does not keep the test running
     const stop = effect(() => {
-      if (isTrue()) setTimeout(() => resolve([stop(), clearInterval(alive)]));
+      try {
+        if (!isTrue()) return;
+      } catch (error) {
+        reject(error);
+      }
+      setTimeout(() => resolve([stop(), clearInterval(alive)]));
     });
   });
 }
