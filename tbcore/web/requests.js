@@ -29,7 +29,6 @@ const MAX_CACHED_CHARS = 60_000_000;
 export class Answers {
   /** @type {Map<string, Answer<T>>} maps query string to response; least recently used first */
   #answers = new Map();
-  #queue = new Queue(MAX_CONCURRENT_REQUESTS);
   /** Characters of all cached responses. */
   #numChars = 0;
   #host;
@@ -74,7 +73,7 @@ export class Answers {
       this.#answers.set(query, cached); // now the most recently used
       return cached.value;
     }
-    const answer = await this.#queue.add((aborted) => this.#fetch(query, cached, aborted), signal);
+    const answer = await inTurn(this.#host, (aborted) => this.#fetch(query, cached, aborted), signal);
     this.#evict(query);
     this.#answers.set(query, { ...answer, generation });
     this.#numChars += answer.numChars;
@@ -243,29 +242,35 @@ export async function post(host, path, params, signal) {
  * @typedef {(signal: AbortSignal) => Promise<T>} Task
  */
 
+/** The tasks of each tab. @type {WeakMap<object, Queue>} */
+const queues = new WeakMap();
+
+/**
+ * Runs a request of a tab, after all requests of the tab that were passed before it. At most five
+ * run at the same time.
+ *
+ *     const rows = await inTurn(host, async (aborted) => (await post(host, "rows", params, aborted)).json(), signal);
+ *
+ * @template T
+ * @param {object} host  of the tab
+ * @param {Task<T>} task
+ * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the task,
+ *   which should then stop
+ * @returns {Promise<T>} the task's result; rejects with the signal's reason if the task never ran
+ */
+export function inTurn(host, task, signal) {
+  let queue = queues.get(host);
+  if (!queue) queues.set(host, (queue = new Queue()));
+  return queue.add(task, signal);
+}
+
 /** Runs tasks in order, with a limit on how many run at the same time. */
-export class Queue {
+class Queue {
   /** Functions that start the pending tasks, in order. @type {(() => void)[]} */
   #pending = [];
   #numRunning = 0;
-  #limit;
 
-  /**
-   * @param {number} limit  maximum number of concurrent tasks; browsers open at most six
-   *   connections to a server
-   */
-  constructor(limit) {
-    this.#limit = limit;
-  }
-
-  /**
-   * Adds a task, which starts after all tasks that were added before it.
-   * @template T
-   * @param {Task<T>} task
-   * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the
-   *   task, which should then stop
-   * @returns {Promise<T>} the task's result; rejects with the signal's reason if the task never ran
-   */
+  /** Adds a task, see `inTurn`. @template T @param {Task<T>} task @param {AbortSignal} signal @returns {Promise<T>} */
   add(task, signal) {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -291,7 +296,7 @@ export class Queue {
   }
 
   #startNext() {
-    while (this.#numRunning < this.#limit && this.#pending.length > 0) this.#pending.shift()?.();
+    while (this.#numRunning < MAX_CONCURRENT_REQUESTS && this.#pending.length > 0) this.#pending.shift()?.();
   }
 }
 
@@ -320,9 +325,6 @@ export function serialize(signal, task) {
 
 /** @typedef {ReturnType<typeof readColumns>} Columns */
 
-/** One queue of requests per tab. @type {WeakMap<import("tbcore/host.js").Host, Queue>} */
-const queues = new WeakMap();
-
 /**
  * Preact hook: columns of some runs, which are fetched at once, and again whenever one of the runs
  * changes. Sends a POST request with the body `{"runs": [...], ...params}`; the route parses it
@@ -342,13 +344,9 @@ export function useColumns(host, path, params, runs, isEnabled) {
   const generations = host.generations.value;
   const generation = names.map((name) => generations.of(name)).join(" ");
   const send = async (/** @type {AbortSignal} */ signal) => {
-    let queue = queues.get(host);
-    if (!queue) queues.set(host, (queue = new Queue(MAX_CONCURRENT_REQUESTS)));
     try {
-      const columns = await queue.add(async (aborted) => {
-        const response = await post(host, path, JSON.parse(body), aborted);
-        return readColumns(await response.arrayBuffer());
-      }, signal);
+      const fetchColumns = async (/** @type {AbortSignal} */ aborted) => readColumns(await (await post(host, path, JSON.parse(body), aborted)).arrayBuffer());
+      const columns = await inTurn(host, fetchColumns, signal);
       if (signal.aborted) return;
       setAnswer(columns);
       setError("");

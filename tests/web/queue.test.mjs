@@ -2,48 +2,54 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Queue, serialize } from "../../tbcore/web/requests.js";
+import { inTurn, serialize } from "../../tbcore/web/requests.js";
 
-test("tasks run in order, and no more than the limit at once", async () => {
-  const queue = new Queue(2);
+test("tasks of a tab run in order, and no more than five at once", async () => {
+  const host = {};
   const { signal } = new AbortController();
   /** @type {(() => void)[]} */
   const finish = [];
   /** @type {number[]} */
   const started = [];
-  const results = [0, 1, 2, 3].map((i) =>
-    queue.add(() => {
+  const results = [0, 1, 2, 3, 4, 5, 6].map((i) =>
+    inTurn(host, () => {
       started.push(i);
       return new Promise((resolve) => finish.push(() => resolve(i)));
     }, signal),
   );
-  assert.deepEqual(started, [0, 1]);
+  assert.deepEqual(started, [0, 1, 2, 3, 4]);
+  assert.equal(await inTurn({}, async () => "other tab", signal), "other tab");
   finish[1]();
   assert.equal(await results[1], 1);
   await Promise.resolve();
-  assert.deepEqual(started, [0, 1, 2]);
+  assert.deepEqual(started, [0, 1, 2, 3, 4, 5]);
   finish[0]();
   finish[2]();
   await results[2];
   await Promise.resolve();
-  finish[3]();
-  assert.deepEqual(await Promise.all(results), [0, 1, 2, 3]);
+  for (const i of [3, 4, 5, 6]) finish[i]();
+  assert.deepEqual(await Promise.all(results), [0, 1, 2, 3, 4, 5, 6]);
 });
 
 test("a cancelled task never starts, and after a failed one the next starts", async () => {
-  const queue = new Queue(1);
+  const host = {};
   const canceller = new AbortController();
   const { signal } = new AbortController();
-  const failed = queue.add(() => Promise.reject(new Error("no")), signal);
+  /** @type {(() => void)[]} */
+  const finish = [];
+  const others = [1, 2, 3, 4].map(() => inTurn(host, () => new Promise((resolve) => void finish.push(() => resolve(null))), signal));
+  const failed = inTurn(host, () => Promise.reject(new Error("no")), signal);
   let hasStarted = false;
-  const dropped = queue.add(async () => void (hasStarted = true), canceller.signal);
-  const last = queue.add(async () => "done", signal);
+  const dropped = inTurn(host, async () => void (hasStarted = true), canceller.signal);
+  const last = inTurn(host, async () => "done", signal);
   canceller.abort(new Error("cancelled"));
   await assert.rejects(dropped, /cancelled/);
   await assert.rejects(failed, /no/);
   assert.equal(await last, "done");
   assert.equal(hasStarted, false);
-  await assert.rejects(queue.add(async () => 1, canceller.signal), /cancelled/);
+  await assert.rejects(inTurn(host, async () => 1, canceller.signal), /cancelled/);
+  for (const end of finish) end();
+  await Promise.all(others);
 });
 
 test("a task that is requested while it runs is run once more afterwards", async () => {

@@ -16,11 +16,7 @@ const MAX_FUNCTION = 120;
 /** Number of names that plugins can import from all public modules together. */
 const MAX_NAMES = 80;
 /** What is above a limit today, and its present number: nothing may grow further. */
-const STILL_ABOVE = new Map([
-  ["public names", 82],
-  ["plugins/scalars/tbcore_scalars/static/chart-card.js ChartCard", 351],
-  ["plugins/scalars/tbcore_scalars/static/index.js Dashboard", 125],
-]);
+const STILL_ABOVE = new Map(/** @type {[string, number][]} */ ([]));
 
 /** @typedef {{ path: string, lines: number, functions: { name: string, lines: number }[] }} Module */
 

@@ -5,7 +5,7 @@
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { Options } from "tbcore/options.js";
-import { Queue } from "tbcore/requests.js";
+import { inTurn } from "tbcore/requests.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { childrenOf, contentOf, graphChoices, keyOf, paramsOf } from "./graph-ref.js";
 import { LayoutClient } from "./layout-client.js";
@@ -90,7 +90,6 @@ export class Model {
   /** @type {Map<string, Promise<Scope>>} */ #scopes = new Map();
   /** Identifies the graph that `#scopes` belongs to. */
   #scopesKey = "";
-  #queue = new Queue(4);
   #layoutClient = new LayoutClient();
   /** @type {(text: string, font: "label" | "small") => number} */ #measure;
   /** How the view moves to the next scene. @type {Pick<ShownScene, "anchor" | "show">} */ #transition = { anchor: null, show: null };
@@ -248,7 +247,7 @@ export class Model {
     let scope = this.#scopes.get(key);
     if (!scope) {
       const params = { ...paramsOf(graphRef), ...childrenOf(name, kind) };
-      scope = this.#queue.add(() => this.host.fetchJSON("scope", params), this.host.signal);
+      scope = inTurn(this.host, () => this.host.fetchJSON("scope", params), this.host.signal);
       this.#scopes.set(key, scope);
       scope.catch(() => this.#scopes.delete(key));
     }
@@ -330,7 +329,7 @@ export class Model {
     try {
       /** @type {{ names: string[], nodes: number }[]} */
       const traces = await Promise.all(
-        scopes.map((scope) => this.#queue.add(() => this.host.fetchJSON("trace", { run, graph, name, ...scope }), this.host.signal)),
+        scopes.map((scope) => inTurn(this.host, () => this.host.fetchJSON("trace", { run, graph, name, ...scope }), this.host.signal)),
       );
       const isCurrent = name === this.selected.peek() && scene === this.#scene.peek();
       if (isCurrent) this.#trace.value = { of: name, names: new Set(traces.flatMap(({ names }) => names)), nodes: traces[0].nodes };

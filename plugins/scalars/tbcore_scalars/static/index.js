@@ -9,7 +9,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
-import { post } from "tbcore/requests.js";
+import { inTurn, post } from "tbcore/requests.js";
 import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbcore/tags.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, Lazy, Menu, Smoothing } from "tbcore/ui.js";
@@ -36,7 +36,10 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
-    const store = new LinesStore(async (query, signal) => (await post(host, "window", query, signal)).arrayBuffer());
+    const store = new LinesStore(
+      async (query, signal) => (await post(host, "window", query, signal)).arrayBuffer(),
+      (request, signal) => inTurn(host, request, signal),
+    );
     OPTIONS.recall(host);
 
     host.keys([
@@ -98,8 +101,6 @@ function Dashboard({ host, store, tags }) {
 
   /** Returns the previous parts if they are equal, so that a card does not request rows again. */
   const partsOf = useRef(makePartsCache()).current;
-  const zooms = () => parseLists(host.settings.value.zoom);
-  const cardFlags = () => parseLists(host.settings.value.cards);
   /** @type {Tab} */
   const tab = {
     host,
@@ -108,34 +109,7 @@ function Dashboard({ host, store, tags }) {
     cursor,
     groups: grouping?.groups ?? null,
     tags: [...runsOf.keys()],
-    viewOf(card) {
-      const [, from, to] = zooms().find(([first]) => first === card) ?? [];
-      const view = [Number(from), Number(to)];
-      return view[0] < view[1] ? /** @type {View} */ (view) : null;
-    },
-    onView(card, view) {
-      const others = zooms().filter(([first]) => first !== card);
-      host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
-    },
-    flagsOf: (card) => cardFlags().find(([first]) => first === card)?.slice(1) ?? [],
-    onFlag(card, kind, flag) {
-      const others = cardFlags().filter(([first]) => first !== card);
-      const flags = tab.flagsOf(card).filter((old) => !kind.test(old));
-      if (flag !== null) flags.push(flag);
-      host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
-    },
-    onPin(tag) {
-      const pins = pinsOf(host);
-      const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
-      host.settings.set("pinned", formatLists([next]));
-    },
-    onCombine(into, other) {
-      if (into.includes(other)) return;
-      host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
-    },
-    onSplit(parts) {
-      host.settings.set("with", formatLists(combinedOf(host).filter(([first]) => first !== parts[0])));
-    },
+    ...stateOfCards(host),
   };
 
   /** @param {string} section */
@@ -189,6 +163,47 @@ function Dashboard({ host, store, tags }) {
       />
     </div>
   `;
+}
+
+/**
+ * What the page address has about each card, and functions that change it.
+ * @param {Host} host
+ * @returns {Pick<Tab, "viewOf" | "onView" | "flagsOf" | "onFlag" | "onPin" | "onCombine" | "onSplit">}
+ */
+function stateOfCards(host) {
+  const zooms = () => parseLists(host.settings.value.zoom);
+  const cardFlags = () => parseLists(host.settings.value.cards);
+  const flagsOf = (/** @type {string} */ card) => cardFlags().find(([first]) => first === card)?.slice(1) ?? [];
+  return {
+    viewOf(card) {
+      const [, from, to] = zooms().find(([first]) => first === card) ?? [];
+      const view = [Number(from), Number(to)];
+      return view[0] < view[1] ? /** @type {View} */ (view) : null;
+    },
+    onView(card, view) {
+      const others = zooms().filter(([first]) => first !== card);
+      host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
+    },
+    flagsOf,
+    onFlag(card, kind, flag) {
+      const others = cardFlags().filter(([first]) => first !== card);
+      const flags = flagsOf(card).filter((old) => !kind.test(old));
+      if (flag !== null) flags.push(flag);
+      host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
+    },
+    onPin(tag) {
+      const pins = pinsOf(host);
+      const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
+      host.settings.set("pinned", formatLists([next]));
+    },
+    onCombine(into, other) {
+      if (into.includes(other)) return;
+      host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
+    },
+    onSplit(parts) {
+      host.settings.set("with", formatLists(combinedOf(host).filter(([first]) => first !== parts[0])));
+    },
+  };
 }
 
 // `pinsOf` and `combinedOf` are called again for each change, since the tab may not be redrawn yet.

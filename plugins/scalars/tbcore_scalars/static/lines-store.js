@@ -4,7 +4,7 @@
  */
 
 import { smoothed } from "tbcore/chart.js";
-import { Queue, readColumns } from "tbcore/requests.js";
+import { readColumns } from "tbcore/requests.js";
 
 /** @import { Query, Rows, View } from "./types.js" */
 
@@ -12,8 +12,6 @@ import { Queue, readColumns } from "tbcore/requests.js";
 const MARGIN = 0.5;
 /** Maximum number of runs, so that the first lines appear while other lines are fetched. */
 const RUNS_PER_REQUEST = 100;
-/** Maximum at the same time: of a browser's six connections, the rest of the page needs one. */
-const MAX_REQUESTS = 5;
 /** Maximum number kept for cards that may come into view again, at 24 bytes each. */
 const MAX_CACHED_POINTS = 3_000_000;
 /** Maximum length of a series that the page smooths; the server smooths longer series. */
@@ -26,12 +24,17 @@ export class LinesStore {
   #requestGenerations = new WeakMap();
   /** Maps each protected query to its number of charts. @type {Map<string, number>} */
   #retained = new Map();
-  #queue = new Queue(MAX_REQUESTS);
   #fetchRows;
+  #inTurn;
 
-  /** @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} fetchRows */
-  constructor(fetchRows) {
+  /**
+   * @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} fetchRows
+   * @param {(request: (signal: AbortSignal) => Promise<ArrayBuffer>, signal: AbortSignal) => Promise<ArrayBuffer>} inTurn
+   *   starts a request when those before it have ended
+   */
+  constructor(fetchRows, inTurn) {
     this.#fetchRows = fetchRows;
+    this.#inTurn = inTurn;
   }
 
   /**
@@ -90,7 +93,7 @@ export class LinesStore {
       chunks.map(async (chunk) => {
         const generations = new Map(chunk.map((run) => [run, generationOf(run)]));
         try {
-          const response = await this.#queue.add((ending) => this.#fetchRows(bodyOf(query, chunk, rowsByRun), ending), signal);
+          const response = await this.#inTurn((ending) => this.#fetchRows(bodyOf(query, chunk, rowsByRun), ending), signal);
           this.#put(query, rowsByRun, chunk, generations, readColumns(response));
         } catch (error) {
           if (signal.aborted) return;

@@ -11,6 +11,8 @@ import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
 
 const { signal } = new AbortController();
 const OPTIONS = ALL.parse({});
+/** Sends a request at once. @type {ConstructorParameters<typeof LinesStore>[1]} */
+const atOnce = (request, aborted) => request(aborted);
 
 /**
  * Encodes a response as the server does.
@@ -61,7 +63,7 @@ function fakeServer(counts, requests, generations = {}) {
 test("only changed runs are requested again, and old rows stay until they arrive", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ a: 3, b: 3 }, requests));
+  const store = new LinesStore(fakeServer({ a: 3, b: 3 }, requests), atOnce);
   const query = queryFor("loss", OPTIONS, null, 300);
   /** @type {Record<string, string>} */
   const seen = { a: "x", b: "x" };
@@ -84,7 +86,7 @@ test("only changed runs are requested again, and old rows stay until they arrive
 test("rows of a deleted run are dropped", async () => {
   /** @type {Record<string, number>} */
   const counts = { a: 3 };
-  const store = new LinesStore(fakeServer(counts, []));
+  const store = new LinesStore(fakeServer(counts, []), atOnce);
   const query = queryFor("loss", OPTIONS, null, 300);
   await store.load(query, ["a"], () => "1", signal, () => {});
   delete counts.a;
@@ -95,7 +97,7 @@ test("rows of a deleted run are dropped", async () => {
 test("a chart that grows keeps its rows until finer ones arrive, and smaller charts use those too", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests));
+  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests), atOnce);
   const load = (/** @type {number} */ pixels) => store.load(queryFor("loss", OPTIONS, null, pixels), ["short", "long"], () => "1", signal, () => {});
   await load(500);
   const few = store.get(queryFor("loss", OPTIONS, null, 1500), "long");
@@ -117,7 +119,7 @@ test("a late response for fewer pixels does not replace one for more", async () 
   const store = new LinesStore(async (/** @type {any} */ body) => {
     await new Promise((done) => respond.set(body.pixels, () => done(null)));
     return server(body);
-  });
+  }, atOnce);
   const queryOf = (/** @type {number} */ pixels) => queryFor("loss", OPTIONS, null, pixels);
   const loads = [500, 1500].map((pixels) => store.load(queryOf(pixels), ["long"], () => "1", signal, () => {}));
   respond.get(1500)?.();
@@ -149,7 +151,7 @@ test("after a failure old rows stay, the error is reported, and the request is r
     numRequests++;
     if (fails) throw new Error("503 busy");
     return good(body);
-  });
+  }, atOnce);
   const query = queryFor("loss", OPTIONS, null, 300);
   await store.load(query, ["a"], () => "1", signal, () => {});
   fails = true;
@@ -163,7 +165,7 @@ test("many runs are fetched in several requests", async () => {
   const runs = Array.from({ length: 250 }, (_, i) => `r${i}`);
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer(Object.fromEntries(runs.map((run) => [run, 1])), requests));
+  const store = new LinesStore(fakeServer(Object.fromEntries(runs.map((run) => [run, 1])), requests), atOnce);
   let numChanges = 0;
   await store.load(queryFor("t", OPTIONS, null, 1), runs, () => "1", signal, () => numChanges++);
   assert.deepEqual(requests.map((body) => body.runs.length), [100, 100, 50]);
@@ -173,7 +175,7 @@ test("many runs are fetched in several requests", async () => {
 test("zooming fetches rows of long runs only, and shows cached rows until they arrive", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 4, long: 100 }, requests));
+  const store = new LinesStore(fakeServer({ short: 4, long: 100 }, requests), atOnce);
   const run = (/** @type {string} */ name) => ({ name, color: "#000000", group: null });
   const parts = [{ tag: "loss", runs: [run("short"), run("long")] }];
   const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, () => "1", signal, () => {});
@@ -207,7 +209,7 @@ test("rows fetched for a view reach half its width beyond each edge", () => {
 test("short series are smoothed in the page, long ones by the server", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests));
+  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests), atOnce);
   const queryOf = (/** @type {number} */ smooth) => queryFor("t", { ...OPTIONS, smooth }, null, 300);
   const load = (/** @type {number} */ smooth) => store.load(queryOf(smooth), ["short", "long"], () => "1", signal, () => {});
   await load(0);
@@ -219,7 +221,7 @@ test("short series are smoothed in the page, long ones by the server", async () 
 });
 
 test("tags that share a chart have different line names and dashes", async () => {
-  const store = new LinesStore(fakeServer({ a: 2 }, []));
+  const store = new LinesStore(fakeServer({ a: 2 }, []), atOnce);
   const runs = [{ name: "a", color: "#123456", group: null }];
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
@@ -259,7 +261,7 @@ test("bands of several tags have different keys, names and dashes, and count omi
 });
 
 test("runs of the hovered group are faint and not counted", async () => {
-  const store = new LinesStore(fakeServer({ a1: 100, b: 100 }, []));
+  const store = new LinesStore(fakeServer({ a1: 100, b: 100 }, []), atOnce);
   const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
   const parts = [{ tag: "loss", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
