@@ -15,7 +15,6 @@ export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
 /**
  * @typedef {import("./lib/cards/chart-card.js").Chart} Chart
  * @typedef {import("./lib/cards/chart-card.js").ChartEvents} ChartEvents
- * @typedef {import("./lib/cards/picture-buttons.js").Exportable} Exportable
  * @typedef {import("./lib/chart/types.js").GestureTarget} GestureTarget
  * @typedef {import("./lib/chart/types.js").Layout} Layout
  * @typedef {import("./lib/chart/types.js").Place} Place

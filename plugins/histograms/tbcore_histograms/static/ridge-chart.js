@@ -128,12 +128,6 @@ export class RidgeChart {
     return frameSVG(frame, ridges, [this.#run]);
   }
 
-  /** The chart as a PNG image. @returns {Promise<Blob>} image/png */
-  async toPNG() {
-    const { svgToPNG } = await pictureTools();
-    return svgToPNG(await this.toSVG(), 2);
-  }
-
   /** Removes the chart from its element. */
   destroy() {
     this.#frame.destroy();

@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { render } from "preact";
 import { linesAt } from "./curve.js";
-import { Plot, exportChart } from "./plot.js";
+import { Plot, plotSVG } from "./plot.js";
 
 /**
  * @typedef {import("./curve-card.js").Reading} Reading
@@ -59,9 +59,6 @@ export class CurveChart {
     this.set(this.#drawn);
   };
 
-  /** Does nothing: the colours of the plot follow the theme. */
-  restyle() {}
-
   /** Shows everything. */
   resetZoom() {
     this.#show(null);
@@ -69,16 +66,7 @@ export class CurveChart {
 
   /** The plot as an SVG document, as large as on the screen. @param {string} [note] */
   toSVG(note) {
-    return this.#picture().toSVG(note);
-  }
-
-  /** The same as a PNG image. @param {number} [scale] @param {string} [note] */
-  toPNG(scale, note) {
-    return this.#picture().toPNG(scale, note);
-  }
-
-  #picture() {
-    return exportChart(this.#element, this.#label, linesAt(this.#drawn.results, null), this.#view);
+    return plotSVG(this.#element, this.#label, linesAt(this.#drawn.results, null), this.#view, note);
   }
 
   /** Removes the plot. */

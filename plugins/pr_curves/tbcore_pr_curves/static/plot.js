@@ -140,34 +140,28 @@ function ticksOf(range, length, spacing) {
 }
 
 /**
- * The plot as an image to download, as large as on the screen.
+ * The plot as an SVG document, as large as on the screen.
  * @param {HTMLElement} element
  * @param {string} label
  * @param {readonly Line[]} lines
  * @param {Range | null} view
- * @returns {import("tbcore/cards.js").Exportable}
+ * @param {string} [note]
  */
-export function exportChart(element, label, lines, view) {
-  const toSVG = async (note = "") => {
-    const { frameSVG } = await pictureTools();
-    const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
-    const drawn = lines.filter(({ found }) => found?.curve);
-    const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
-    const { clientWidth: width, clientHeight: height } = plot;
-    const box = boxOf(curves, width, height, view);
-    const layout = { ...box, xTicks: ticksOf(box.recall, box.width, TICK_SPACING_PX.width), yTicks: ticksOf(box.precision, box.height, TICK_SPACING_PX.height) };
-    const style = getComputedStyle(plot);
-    const [text, grid, surface] = ["--tb-ink-2", "--tb-grid", "--tb-surface"].map((name) => style.getPropertyValue(name).trim());
-    const paths = drawn.map(({ run }, i) => `<path d="${pathOf(curves[i], { ...box, left: 0, top: 0 })}" stroke="${run.color}" stroke-width="1.6"/>`);
-    /** @type {[string, string]} */
-    const titles = ["recall", "precision"];
-    const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").CurveAtStep} */ (found).step)}`, color: run.color }));
-    return frameSVG({ label, width, height: height - MARGIN_PX.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
-  };
-  return {
-    toSVG,
-    toPNG: async (scale = 2, note) => (await pictureTools()).svgToPNG(await toSVG(note), scale),
-  };
+export async function plotSVG(element, label, lines, view, note = "") {
+  const { frameSVG } = await pictureTools();
+  const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
+  const drawn = lines.filter(({ found }) => found?.curve);
+  const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
+  const { clientWidth: width, clientHeight: height } = plot;
+  const box = boxOf(curves, width, height, view);
+  const layout = { ...box, xTicks: ticksOf(box.recall, box.width, TICK_SPACING_PX.width), yTicks: ticksOf(box.precision, box.height, TICK_SPACING_PX.height) };
+  const style = getComputedStyle(plot);
+  const [text, grid, surface] = ["--tb-ink-2", "--tb-grid", "--tb-surface"].map((name) => style.getPropertyValue(name).trim());
+  const paths = drawn.map(({ run }, i) => `<path d="${pathOf(curves[i], { ...box, left: 0, top: 0 })}" stroke="${run.color}" stroke-width="1.6"/>`);
+  /** @type {[string, string]} */
+  const titles = ["recall", "precision"];
+  const items = drawn.map(({ run, found }) => ({ name: `${run.name}, step ${formatStep(/** @type {import("./curve.js").CurveAtStep} */ (found).step)}`, color: run.color }));
+  return frameSVG({ label, width, height: height - MARGIN_PX.bottom + 26, layout, titles, note, colors: { text, grid, surface } }, paths, items);
 }
 
 /** Grid lines, labels and titles. @param {{ box: Box }} props */

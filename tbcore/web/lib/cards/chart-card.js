@@ -15,12 +15,10 @@ import { Lazy } from "../ui/lazy.js";
  * @typedef {import("../chart/types.js").Hit} Hit
  *
  * @typedef {object} Chart  the methods of a chart that a card uses; a `LineChart` has them
- * @property {() => void} restyle  redraws after a change of the theme
+ * @property {() => void} [restyle]  redraws after a change of the theme
  * @property {() => void} resetZoom
  * @property {() => void} destroy
- * @property {(note?: string) => Promise<string>} toSVG
- * @property {(scale?: number, note?: string) => Promise<Blob>} toPNG  `scale`: image pixels per CSS
- *   pixel
+ * @property {(note?: string) => Promise<string>} toSVG  the chart as a picture, with a note
  *
  * @typedef {object} ChartEvents  what the chart tells the card
  * @property {(run: string | null, hits?: readonly Hit[]) => void} hover  the run under the pointer,
@@ -92,7 +90,7 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
     if (chart.current) draw(chart.current);
   }, [isNear, ...drawnBy]);
   useEffect(() => {
-    chart.current?.restyle();
+    chart.current?.restyle?.();
   }, [theme]);
 
   const { name = title, note = notes.join("; ") } = picture;
