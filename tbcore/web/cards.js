@@ -41,10 +41,6 @@ export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
  * frame of a chart as SVG; `PathData`, which records a path as SVG; `tenth` and `escapeXML`, numbers
  * and text in SVG; `svgToPNG`.
  */
-export async function pictureTools() {
-  const [{ frameSVG }, { PathData, escapeXML, svgToPNG, tenth }] = await Promise.all([
-    import("./lib/chart/export.js"),
-    import("./lib/chart/svg.js"),
-  ]);
-  return { frameSVG, PathData, escapeXML, svgToPNG, tenth };
+export function pictureTools() {
+  return import("./lib/chart/svg.js");
 }

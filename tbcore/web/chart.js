@@ -8,11 +8,13 @@
  */
 
 import { html } from "htm/preact";
+import { useId } from "preact/hooks";
+import { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
 import { Lazy } from "./lib/ui/lazy.js";
 
 export { makeCursor } from "./lib/chart/cursor.js";
 export { LineChart } from "./lib/chart/line-chart.js";
-export { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
+export { MAX_SMOOTHING, smoothed };
 
 /**
  * @typedef {import("./lib/chart/types.js").Band} Band
@@ -34,4 +36,23 @@ export { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
  */
 export function Legend(props) {
   return html`<${Lazy} load=${() => import("./lib/chart/legend.js")} of="Legend" ...${props} />`;
+}
+
+/**
+ * A control for the weight of smoothing, as a slider and as a number.
+ * @param {object} props
+ * @param {number} props.value  from 0 to MAX_SMOOTHING
+ * @param {string} [props.why]  tooltip
+ * @param {(value: number) => void} props.onChange
+ */
+export function Smoothing({ value, why, onChange }) {
+  const id = useId();
+  /** @param {Event} event */
+  const onInput = (event) =>
+    onChange(Math.min(MAX_SMOOTHING, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
+  return html`<div class="tb-smoothing" title=${why}>
+    <span id=${id}>Smoothing</span>
+    <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
+    <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
+  </div>`;
 }

@@ -2,7 +2,6 @@
 
 import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { MAX_SMOOTHING } from "./lib/chart/smoothing.js";
 import { Icon } from "./lib/ui/icons.js";
 
 export { colorsOf, oklchToHex } from "./lib/ui/colors.js";
@@ -105,25 +104,6 @@ export function Check({ label, why, checked, onChange }) {
   /** @param {Event} event */
   const onInput = (event) => onChange(/** @type {HTMLInputElement} */ (event.currentTarget).checked);
   return html`<label class="tb-switch" title=${why}><input type="checkbox" class="tb-check" checked=${checked} onChange=${onInput} />${label}</label>`;
-}
-
-/**
- * The weight of smoothing, as a slider and as a number.
- * @param {object} props
- * @param {number} props.value  from 0 to MAX_SMOOTHING
- * @param {string} [props.why]  tooltip
- * @param {(value: number) => void} props.onChange
- */
-export function Smoothing({ value, why, onChange }) {
-  const id = useId();
-  /** @param {Event} event */
-  const onInput = (event) =>
-    onChange(Math.min(MAX_SMOOTHING, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
-  return html`<div class="tb-smoothing" title=${why}>
-    <span id=${id}>Smoothing</span>
-    <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
-    <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
-  </div>`;
 }
 
 /**

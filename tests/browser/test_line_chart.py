@@ -546,6 +546,7 @@ def test_the_legend_sorts_and_selects_one_run(page: Any) -> None:
     lines = [line(f"run {i}", [i, (i * 7) % 11]) for i in range(5)]
     page.evaluate("(lines) => lab.legend(lines)", lines)
     names = "() => tb.all('.tb-legend tbody th span').map((name) => name.textContent)"
+    page.wait_for_function(f"() => ({names})().length === 5")  # its module is loaded first
     assert page.evaluate(names) == [f"run {i}" for i in range(5)]
     falling = ["run 3", "run 1", "run 4", "run 2", "run 0"]  # last values are 0, 7, 3, 10, 6
     page.get_by_role("button", name="Value").click()

@@ -27,8 +27,7 @@ export function placeIn(width, height, measure) {
 /**
  * Draws grid lines and labels on a canvas.
  * @param {CanvasRenderingContext2D} context  scaled to CSS pixels
- * @param {Layout} layout
- * @param {{ text: string, grid: string }} colors
+ * @param {Layout} layout @param {{ text: string, grid: string }} colors
  * @param {number} ratio  device pixels per CSS pixel
  */
 export function drawAxes(context, { left, top, width, height, xTicks, yTicks }, colors, ratio) {

@@ -51,10 +51,7 @@ export class ChartFrame {
     this.#resizes.observe(element);
   }
 
-  /**
-   * The full range of the x axis: that of the data, with a margin.
-   * @param {Range | null} range  null without data
-   */
+  /** The full range of the x axis: that of the data, with a margin. @param {Range | null} range  null without data */
   static withMargin(range) {
     return padded(range, 0.02);
   }
@@ -64,10 +61,7 @@ export class ChartFrame {
     return this.#closed.signal.aborted;
   }
 
-  /**
-   * Draws in one of the next frames.
-   * @param {boolean} [isFirst]  whether to draw before all other charts
-   */
+  /** Draws in one of the next frames. @param {boolean} [isFirst]  whether to draw before all other charts */
   scheduleDraw(isFirst) {
     scheduleDraw(this.#draw, isFirst);
   }
@@ -78,10 +72,7 @@ export class ChartFrame {
     this.scheduleDraw();
   }
 
-  /**
-   * The context of the canvas above the plot, cleared, in CSS pixels of the plot; null while nothing
-   * is drawn.
-   */
+  /** The context of the canvas above the plot, cleared, in CSS pixels of the plot; null while nothing is drawn. */
   clearOverlay() {
     const context = this.#overlay.getContext("2d");
     if (!this.layout || !context) return null;
@@ -98,9 +89,7 @@ export class ChartFrame {
     for (const part of [this.#canvas, this.plot, this.note]) part.remove();
   }
 
-  /**
-   * Draws everything. Returns how many milliseconds the browser will need afterwards to paint it.
-   */
+  /** Draws everything. Returns how many milliseconds the browser will need afterwards to paint it. */
   #draw = () => {
     const { clientWidth: width, clientHeight: height } = this.element;
     const context = this.#canvas.getContext("2d");
@@ -157,12 +146,7 @@ function resize(canvas, width, height) {
   return true;
 }
 
-/**
- * A new element with a class.
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} kind
- * @param {string} className
- */
+/** A new element with a class. @template {keyof HTMLElementTagNameMap} K @param {K} kind @param {string} className */
 function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;

@@ -1,12 +1,6 @@
-/**
- * The state that charts with the same x axis share: the pointer's x, the hovered run, and the
- * pinned x.
- */
+/** The state that charts with the same x axis share: the pointer's x, the hovered run, and the pinned x. */
 
-/**
- * A new cursor, for `new LineChart(element, { cursor })`.
- * @returns {import("./types.js").Cursor}
- */
+/** A new cursor, for `new LineChart(element, { cursor })`. @returns {import("./types.js").Cursor} */
 export function makeCursor() {
   /** @type {Set<import("./types.js").CursorMember>} */
   const members = new Set();

@@ -20,17 +20,14 @@ export const MAX_DETAILED_LINES = 12;
 /** Opacity of unsmoothed values behind their smoothed line. */
 export const RAW_OPACITY = 0.28;
 export const BAND_OPACITY = 0.18;
-/**
- * Charts with more points use `Raster`, which is several times as fast as the browser's strokes.
- */
+/** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
 const RASTER_THRESHOLD_POINTS = 15_000;
 /** Opacity of lines with the option `faint`. */
 const FAINT_LINE_OPACITY = 0.6;
 
 /**
  * Draws everything that does not depend on the pointer.
- * @param {Context} context
- * @param {Scene} scene
+ * @param {Context} context @param {Scene} scene
  * @param {number} ratio  device pixels per CSS pixel
  * @returns {number} how many milliseconds the browser will need afterwards to paint it
  */
@@ -55,91 +52,97 @@ export function drawScene(context, scene, ratio) {
   return isRaster ? 0 : numPoints / (isThin ? 10_000 : 1000);
 }
 
-/** The path of a line's visible part. @param {Scene} scene @param {Item} item @param {Float64Array} column  its y */
-export function linePath(scene, { xs, segments }, column) {
+/**
+ * The lines to draw, from back to front: first unsmoothed values, and then the lines.
+ * @param {readonly Item[]} items
+ * @returns {Generator<{ item: Item, column: Float64Array, isRaw: boolean }>}
+ */
+export function* linesOf(items) {
+  for (const item of items) if (item.raw) yield { item, column: item.raw, isRaw: true };
+  for (const item of items) yield { item, column: item.ys, isRaw: false };
+}
+
+/**
+ * Adds a line's visible part to a path.
+ * @template {import("./types.js").PathLike} P
+ * @param {P} path @param {Pick<Scene, "x" | "y" | "width" | "height">} scene @param {Item} item
+ * @param {Float64Array} column  its y
+ */
+export function traceLine(path, scene, { xs, segments }, column) {
   const { toX, toY } = pixelScales(scene);
-  const path = new Path2D();
   for (const segment of segments) tracePath(path, xs, column, toX, toY, ...windowOf(xs, segment, ...scene.x.range));
   return path;
 }
 
+/**
+ * Adds the areas of a band to paths, the widest first.
+ * @template {import("./types.js").PathLike} P
+ * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height">} scene
+ * @param {Item} item
+ */
+export function traceAreas(makePath, scene, { xs, columns }) {
+  const { toX, toY } = pixelScales(scene);
+  const paths = [];
+  for (let i = 1; i < columns.length; i += 2) {
+    const path = makePath();
+    traceBand(path, xs, columns[i], columns[i + 1], toX, toY);
+    paths.push(path);
+  }
+  return paths;
+}
+
 /** Fills the areas of bands. @param {Context} context @param {Scene} scene */
 function drawBands(context, scene) {
-  const { toX, toY } = pixelScales(scene);
   context.globalAlpha = BAND_OPACITY;
-  for (const { band, color, xs, columns } of scene.items) {
-    if (!band) continue;
-    context.fillStyle = color;
-    for (let i = 1; i < columns.length; i += 2) {
-      const path = new Path2D();
-      traceBand(path, xs, columns[i], columns[i + 1], toX, toY);
-      context.fill(path);
-    }
+  for (const item of scene.items) {
+    if (!item.band) continue;
+    context.fillStyle = item.color;
+    for (const path of traceAreas(() => new Path2D(), scene, item)) context.fill(path);
   }
   context.globalAlpha = 1;
 }
 
-/**
- * Draws lines with the browser's strokes: first unsmoothed values, and then the lines.
- * @param {Context} context
- * @param {Scene} scene
- * @param {number} width
- */
+/** Draws lines with the browser's strokes. @param {Context} context @param {Scene} scene @param {number} width */
 function drawStrokes(context, scene, width) {
   context.lineJoin = "round";
-  for (const isRaw of [true, false]) {
-    for (const item of scene.axisItems) {
-      const column = isRaw ? item.raw : item.ys;
-      if (!column) continue;
-      context.globalAlpha = isRaw ? RAW_OPACITY : 1;
-      context.strokeStyle = item.color;
-      context.lineWidth = item.band ? width + 0.6 : width;
-      context.setLineDash([...(dashOf(item) ?? [])]);
-      context.stroke(linePath(scene, item, column));
-    }
+  for (const { item, column, isRaw } of linesOf(scene.axisItems)) {
+    context.globalAlpha = isRaw ? RAW_OPACITY : 1;
+    context.strokeStyle = item.color;
+    context.lineWidth = item.band ? width + 0.6 : width;
+    context.setLineDash([...(dashOf(item) ?? [])]);
+    context.stroke(traceLine(new Path2D(), scene, item, column));
   }
   context.setLineDash([]);
   context.globalAlpha = 1;
 }
 
 /** The dash of a line or of a band's mean. @param {Item} item */
-function dashOf({ line, band }) {
+export function dashOf({ line, band }) {
   return (line ?? band)?.dash;
 }
 
 /**
  * Draws thin lines with `Raster`, in the same order.
- * @param {Context} context
- * @param {Scene} scene
- * @param {readonly Item[]} items
+ * @param {Context} context @param {Scene} scene @param {readonly Item[]} items
  * @param {number} ratio
  */
 function drawRaster(context, { x, y, width, height }, items, ratio) {
   const raster = clearRaster(Math.round(width * ratio), Math.round(height * ratio));
-  for (const isRaw of [true, false]) {
-    for (const item of items) {
-      const column = isRaw ? item.raw : item.ys;
-      if (!column) continue;
-      const color = colorNumber(item.color);
-      const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : 1;
-      const dash = dashOf(item)?.map((length) => length * ratio);
-      for (const segment of item.segments) {
-        const window = windowOf(item.xs, segment, ...x.range);
-        for (const [from, to] of segment.rising ? [window] : risingStretches(item.xs, ...window)) {
-          raster.line(item.xs, column, from, to, x.range, y.range, color, opacity, ratio, dash);
-        }
+  for (const { item, column, isRaw } of linesOf(items)) {
+    const color = colorNumber(item.color);
+    const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : 1;
+    const dash = dashOf(item)?.map((length) => length * ratio);
+    for (const segment of item.segments) {
+      const window = windowOf(item.xs, segment, ...x.range);
+      for (const [from, to] of segment.rising ? [window] : risingStretches(item.xs, ...window)) {
+        raster.line(item.xs, column, from, to, x.range, y.range, color, opacity, ratio, dash);
       }
     }
   }
   context.drawImage(scratchCanvas(raster), 0, 0, raster.width, raster.height, 0, 0, width, height);
 }
 
-/**
- * Draws the marks of items.
- * @param {Context} context
- * @param {Scene} scene
- * @param {readonly Item[]} items
- */
+/** Draws the marks of items. @param {Context} context @param {Scene} scene @param {readonly Item[]} items */
 export function drawMarks(context, scene, items) {
   for (const { color, fill, stroke } of sceneMarks(scene, items)) {
     context.fillStyle = color;

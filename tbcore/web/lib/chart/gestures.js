@@ -46,19 +46,14 @@ class Gestures {
   #signal;
   #selection = document.createElement("div");
   /** @type {{ left: number, range: Range, pans: boolean } | null} */ #drag = null;
-  /**
-   * @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two
-   *   fingers
-   */
+  /** @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two fingers */
   #pinch = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #wheelTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #clickTimer;
 
   /**
-   * @param {HTMLElement} element
-   * @param {HTMLElement} plot
-   * @param {import("./types.js").GestureTarget} target
-   * @param {AbortSignal} signal
+   * @param {HTMLElement} element @param {HTMLElement} plot
+   * @param {import("./types.js").GestureTarget} target @param {AbortSignal} signal
    */
   constructor(element, plot, target, signal) {
     this.#element = element;
@@ -218,8 +213,7 @@ class Gestures {
 
 /**
  * The edges of a selection, which ends inside the plot.
- * @param {number} start
- * @param {number} end
+ * @param {number} start @param {number} end
  * @param {number} width  of the plot
  */
 function edgesOf(start, end, width) {

@@ -1,7 +1,4 @@
-/**
- * The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and
- * time.
- */
+/** The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and time. */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { Tooltip, cell, readOutNodes, span } from "../ui/tooltip.js";
@@ -56,9 +53,7 @@ export class ChartTooltip {
 /**
  * The tooltip's content: a table of bands, a table of lines, and a line of text below.
  * @param {readonly Hit[]} hits  nearest first
- * @param {import("./types.js").XAxis} xAxis
- * @param {string} hint
- * @returns {Node[]}
+ * @param {import("./types.js").XAxis} xAxis @param {string} hint @returns {Node[]}
  */
 function nodesOf(hits, xAxis, hint) {
   const nearest = hits[0];
@@ -88,11 +83,7 @@ function paragraph(text) {
   return element;
 }
 
-/**
- * The text that screen readers announce for a point.
- * @param {Hit} hit
- * @param {import("./types.js").XAxis} xAxis
- */
+/** The text that screen readers announce for a point. @param {Hit} hit @param {import("./types.js").XAxis} xAxis */
 function spokenOf(hit, xAxis) {
   const { name, line, band, index } = hit;
   const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, xAxis), band?.mean ?? []];
@@ -102,8 +93,7 @@ function spokenOf(hit, xAxis) {
 /**
  * A note on a point of a band: its x, the meaning of low and high, and the number of runs in the
  * mean.
- * @param {Hit} hit
- * @param {import("./types.js").XAxis} xAxis
+ * @param {Hit} hit @param {import("./types.js").XAxis} xAxis
  * @param {boolean} [isOneOfMany]  whether to name the group
  */
 function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {

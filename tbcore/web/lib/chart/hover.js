@@ -1,8 +1,6 @@
-/**
- * What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM.
- */
+/** What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM. */
 
-import { LINE_WIDTH, MAX_DETAILED_LINES, drawDot, drawMarks, linePath } from "./draw.js";
+import { LINE_WIDTH, MAX_DETAILED_LINES, drawDot, drawMarks, traceLine } from "./draw.js";
 import { at, pixelScales, toAxis } from "./ranges.js";
 import { nearestIndex } from "./series.js";
 
@@ -19,9 +17,7 @@ import { nearestIndex } from "./series.js";
  * @property {string | null} highlighted  name of a run
  */
 
-/**
- * The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels.
- */
+/** The cursor selects a line's point only if it is at most this far away horizontally, CSS pixels. */
 const MAX_POINT_DISTANCE_PX = 60;
 /** The same for a cursor before the line's first point or after its last point. */
 const MAX_DISTANCE_PAST_END_PX = 2;
@@ -90,8 +86,7 @@ export function hitsAt(scene, x, pointerTop) {
 
 /**
  * The points under the pointer, nearest first.
- * @param {Scene} scene
- * @param {import("./types.js").PointerPosition} pointer
+ * @param {Scene} scene @param {import("./types.js").PointerPosition} pointer
  */
 export function hitsUnder(scene, { left, top }) {
   const x = snap(scene, left);
@@ -100,9 +95,7 @@ export function hitsUnder(scene, { left, top }) {
 
 /**
  * A point of an item, even if it is not visible. One that cannot be drawn is at the bottom.
- * @param {Scene} scene
- * @param {Item} item
- * @param {number} index
+ * @param {Scene} scene @param {Item} item @param {number} index
  */
 export function hitAt(scene, item, index) {
   const { toX, toY } = pixelScales(scene);
@@ -110,13 +103,7 @@ export function hitAt(scene, item, index) {
   return hitOf(item, index, toX(item.xs[index]), Number.isFinite(top) ? top : scene.height);
 }
 
-/**
- * @param {Item} item
- * @param {number} index
- * @param {number} left
- * @param {number} top
- * @returns {Hit}
- */
+/** @param {Item} item @param {number} index @param {number} left @param {number} top @returns {Hit} */
 function hitOf({ line, band, name, run, color }, index, left, top) {
   return { line: line ?? undefined, band: band ?? undefined, name, run, color, index, left, top };
 }
@@ -129,8 +116,7 @@ export function isHitOf(hit, { line, band }) {
 /**
  * Draws what changes with the pointer: the cursor, its points and highlighted lines.
  * @param {CanvasRenderingContext2D} context  of an empty canvas
- * @param {Scene} scene
- * @param {Overlay} overlay
+ * @param {Scene} scene @param {Overlay} overlay
  */
 export function drawOverlay(context, scene, overlay) {
   const { items, x: axis, colors } = scene;
@@ -163,9 +149,7 @@ export function drawOverlay(context, scene, overlay) {
 
 /**
  * Draws lines thicker: the hovered one, or those of the highlighted run, above a veil.
- * @param {CanvasRenderingContext2D} context
- * @param {Scene} scene
- * @param {readonly Item[]} items
+ * @param {CanvasRenderingContext2D} context @param {Scene} scene @param {readonly Item[]} items
  * @param {boolean} isHovered
  */
 function emphasize(context, scene, items, isHovered) {
@@ -177,7 +161,7 @@ function emphasize(context, scene, items, isHovered) {
     context.globalAlpha = 1;
   }
   for (const item of items) {
-    const path = linePath(scene, item, item.ys);
+    const path = traceLine(new Path2D(), scene, item, item.ys);
     context.strokeStyle = surface;
     context.lineWidth = LINE_WIDTH + 4;
     if (isHovered) context.stroke(path);
@@ -191,8 +175,7 @@ function emphasize(context, scene, items, isHovered) {
 /**
  * The cursor's position and points, nearest first: at the pointer in this chart, or else at the x of
  * the pointer in another chart.
- * @param {Scene} scene
- * @param {Overlay} overlay
+ * @param {Scene} scene @param {Overlay} overlay
  * @returns {{ left: number, points: Hit[] }} `left` is NaN if there is no cursor
  */
 function cursorOf(scene, { hits, pointer, remote }) {

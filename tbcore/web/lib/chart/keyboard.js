@@ -15,11 +15,7 @@ function itemKey({ line, band, name }) {
   return (line ?? band)?.key ?? name;
 }
 
-/**
- * The item of a selected point.
- * @param {Scene} scene
- * @param {Selection | null} selected
- */
+/** The item of a selected point. @param {Scene} scene @param {Selection | null} selected */
 export function itemOf({ items }, selected) {
   return items.find((item) => itemKey(item) === selected?.key);
 }
@@ -27,8 +23,7 @@ export function itemOf({ items }, selected) {
 /**
  * The selection after a key was pressed.
  * @param {Scene} scene  with at least one item
- * @param {Selection | null} selected
- * @param {string} key
+ * @param {Selection | null} selected @param {string} key
  * @param {Hit | undefined} hit  the point nearest to the pointer
  * @param {boolean} isZoomed
  * @returns {Selection | null} null if the key does not select
@@ -42,13 +37,9 @@ export function selectionAfter(scene, selected, key, hit, isZoomed) {
 
 /**
  * Moves the selection along its line.
- * @param {Scene} scene
- * @param {Selection | null} selected
- * @param {-1 | 1} direction
+ * @param {Scene} scene @param {Selection | null} selected @param {-1 | 1} direction
  * @param {number} count  number of points; Infinity for the line's end
- * @param {Hit | undefined} hit
- * @param {boolean} isZoomed
- * @returns {Selection}
+ * @param {Hit | undefined} hit @param {boolean} isZoomed @returns {Selection}
  */
 function walk(scene, selected, direction, count, hit, isZoomed) {
   const { items, x } = scene;
@@ -73,9 +64,7 @@ function walk(scene, selected, direction, count, hit, isZoomed) {
 
 /**
  * Moves the selection to the next line, near the same x.
- * @param {Scene} scene
- * @param {Selection | null} selected
- * @param {-1 | 1} direction
+ * @param {Scene} scene @param {Selection | null} selected @param {-1 | 1} direction
  * @returns {Selection}
  */
 function changeLine(scene, selected, direction) {

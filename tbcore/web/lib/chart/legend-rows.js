@@ -1,6 +1,4 @@
-/**
- * The rows of a chart's legend. Pure functions, no DOM.
- */
+/** The rows of a chart's legend. Pure functions, no DOM. */
 
 import { countText } from "./marks.js";
 import { extent, lastIndex, rowAt, xColumn } from "./series.js";
@@ -68,10 +66,7 @@ export function legendRows(lines, hits, xAxis = "step") {
 
 /**
  * The line with only its rows inside the view; rows beyond the view's edges are fetched, too.
- * @param {Line} line
- * @param {XAxis} xAxis
- * @param {Range | null} view
- * @returns {Line}
+ * @param {Line} line @param {XAxis} xAxis @param {Range | null} view @returns {Line}
  */
 export function partOf(line, xAxis, view) {
   if (!view) return line;
@@ -89,9 +84,7 @@ export function partOf(line, xAxis, view) {
 
 /**
  * The table row of a line at the pinned x, which may be outside the view.
- * @param {Line} line
- * @param {number} pin
- * @param {XAxis} xAxis
+ * @param {Line} line @param {number} pin @param {XAxis} xAxis
  */
 export function pinnedRow(line, pin, xAxis) {
   let shown = line;
@@ -107,12 +100,8 @@ export function pinnedRow(line, pin, xAxis) {
 /**
  * The table row of a group: its mean and the edges of its band at the pin or pointer, otherwise at
  * the end of the view; and the extremes of its mean.
- * @param {Band} band
- * @param {readonly Hit[] | null} hits
- * @param {number | null} pin
- * @param {XAxis} xAxis
- * @param {Range | null} view
- * @returns {LegendRow}
+ * @param {Band} band @param {readonly Hit[] | null} hits @param {number | null} pin
+ * @param {XAxis} xAxis @param {Range | null} view @returns {LegendRow}
  */
 export function bandRow(band, hits, pin, xAxis, view) {
   const { key = band.name, name, color, dash, x, mean, low, high } = band;

@@ -42,9 +42,7 @@ const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
 /** Columns that the first click on their heading sorts in descending order. */
 const DESCENDING_FIRST = new Set(["smoothed", "value", "max", "high"]);
 const ROW_HEIGHT_PX = 24;
-/**
- * Maximum length of a table that renders all its rows; longer ones render the visible rows only.
- */
+/** Maximum length of a table that renders all its rows; longer ones render the visible rows only. */
 const MAX_ROWS_WITHOUT_WINDOW = 50;
 /** Number of rows rendered above the visible rows, and the number rendered below them. */
 const NUM_SPARE_ROWS = 10;
@@ -163,8 +161,7 @@ function useRows({ lines, bands = NO_BANDS, xAxis = "step", hits = null, view = 
 /**
  * Whether a row has a value in a column. A line without a point at the cursor has only min and max.
  * The mean of a group has only one of step, relative time and wall time.
- * @param {LegendRow} row
- * @param {keyof LegendRow} column
+ * @param {LegendRow} row @param {keyof LegendRow} column
  */
 function hasValue(row, column) {
   const value = row[column];

@@ -16,7 +16,6 @@ import { drawScene, sceneMarks } from "./draw.js";
 import { drawOverlay, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
 import { itemOf, selectionAfter } from "./keyboard.js";
 import { ChartModel } from "./model.js";
-import { Pinned } from "./pinned.js";
 import { at, fromAxis, valueAt } from "./ranges.js";
 import { describe, noteOf } from "./words.js";
 
@@ -44,7 +43,8 @@ export class LineChart {
   /** @type {import("./types.js").Selection | null} the point selected with the keys */
   #selected = null;
   /** @type {import("./types.js").PointerPosition | null} */ #pointer = null;
-  #pinned;
+  /** @type {number | null} the pinned x, in units of the x axis */ #pinned = null;
+  /** @type {import("./pin.js").ChartPin | null} created when an x is first pinned */ #pin = null;
   /** @type {{ x: number, run: string | null } | null} the pointer, if it is in another chart */
   #remote = null;
   /** @type {string | null} name of a run */ #highlighted = null;
@@ -66,7 +66,7 @@ export class LineChart {
         return drawScene(context, this.#drawn, devicePixelRatio);
       },
       update: () => {
-        this.#pinned.update();
+        this.#updatePin();
         this.#updateHover();
       },
       hideTooltip: () => this.#tooltip?.hide(),
@@ -81,7 +81,6 @@ export class LineChart {
       },
       key: (event) => this.#onKey(event.key),
     });
-    this.#pinned = new Pinned({ frame: this.#frame, scene: () => this.#scene, nextX: options.nextX, move: (x, settled) => this.#movePin(x, settled) });
     if (options.cursor) this.#leaveCursor = options.cursor.join(this);
   }
 
@@ -109,7 +108,7 @@ export class LineChart {
   setAxes(axes) {
     if (axes.xAxis && axes.xAxis !== this.#model.axes.xAxis) {
       this.setView(null);
-      this.#pinned.x = null;
+      this.#pinned = null;
     }
     if (this.#model.setAxes(axes)) this.#update();
   }
@@ -161,10 +160,7 @@ export class LineChart {
     this.#changeView(null, true);
   }
 
-  /**
-   * Emphasizes the lines of a run and fades all others; null for none.
-   * @param {string | null} run
-   */
+  /** Emphasizes the lines of a run and fades all others; null for none. @param {string | null} run */
   highlight(run) {
     if (run === this.#highlighted) return;
     this.#highlighted = run;
@@ -279,8 +275,8 @@ export class LineChart {
     } else if (key === "Enter" && selected && this.#options.onPin) {
       const item = /** @type {import("./types.js").Item} */ (itemOf(scene, selected));
       const x = valueAt(scene.x, item.xs[selected.index]);
-      this.#movePin(x === this.#pinned.x ? null : x, true);
-    } else if ((key === "Delete" || key === "Backspace") && this.#pinned.x !== null) this.#movePin(null, true);
+      this.#movePin(x === this.#pinned ? null : x, true);
+    } else if ((key === "Delete" || key === "Backspace") && this.#pinned !== null) this.#movePin(null, true);
     else return false;
     return true;
   }
@@ -319,7 +315,7 @@ export class LineChart {
   #drawOverlay(hits = this.#hits()) {
     const scene = this.#scene;
     const context = this.#frame.clearOverlay();
-    if (context && scene) drawOverlay(context, scene, { hits, pointer: this.#pointer, remote: this.#remote, pinned: this.#pinned.x, highlighted: this.#highlighted });
+    if (context && scene) drawOverlay(context, scene, { hits, pointer: this.#pointer, remote: this.#remote, pinned: this.#pinned, highlighted: this.#highlighted });
   }
 
   /** Shows the tooltip, whose module is loaded first. @param {Hit[]} hits */
@@ -334,7 +330,7 @@ export class LineChart {
     const { left, top } = this.#pointer ?? hits[0];
     const { readOut, onPin } = this.#options;
     const isKeyboard = this.#selected !== null;
-    const hint = onPin && this.#pinned.x === null && !this.#pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
+    const hint = onPin && this.#pinned === null && !this.#pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
     this.#tooltip.show(hits, { left: plot.left + left, top: plot.top + (top || 0) }, isKeyboard, this.#model.axes.xAxis, hint, readOut);
   }
 
@@ -372,8 +368,8 @@ export class LineChart {
    * @param {boolean} [here]  whether the user pinned it in this chart, not in another one
    */
   showPin(x, settled = true, here = false) {
-    this.#pinned.x = x;
-    this.#pinned.update();
+    this.#pinned = x;
+    this.#updatePin();
     this.#drawOverlay();
     if (here) this.#tooltip?.hide(); // it may cover the values that appear for the pin
     this.#options.onPin?.(x, settled, here);
@@ -389,5 +385,15 @@ export class LineChart {
     if (!onPin) return;
     if (cursor) cursor.pin(x, settled, this);
     else this.showPin(x, settled, true);
+  }
+
+  /** Shows the pin, whose module is loaded first, or hides it. */
+  async #updatePin() {
+    if (this.#pinned !== null && !this.#pin) {
+      const { ChartPin } = await import("./pin.js");
+      const move = (/** @type {number | null} */ x, /** @type {boolean} */ settled) => this.#movePin(x, settled);
+      this.#pin ??= new ChartPin({ frame: this.#frame, scene: () => this.#scene, x: () => this.#pinned, nextX: this.#options.nextX, move });
+    }
+    this.#pin?.update();
   }
 }

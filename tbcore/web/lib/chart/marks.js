@@ -1,7 +1,4 @@
-/**
- * Marks for what a line cannot show, as SVG path data in pixels of the plot. Pure functions, no
- * DOM.
- */
+/** Marks for what a line cannot show, as SVG path data in pixels of the plot. Pure functions, no DOM. */
 
 import { pixelScales, toAxis } from "./ranges.js";
 import { countFinite, windowOf } from "./series.js";
@@ -45,8 +42,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   /**
    * Returns whether a mark is to be drawn at a position: inside the plot, and not too close to the
    * last mark of the same shape. If so, the mark becomes the last mark of this shape.
-   * @param {number} left
-   * @param {string} shape
+   * @param {number} left @param {string} shape
    */
   const addMark = (left, shape) => {
     if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[shape]) < MIN_MARK_DISTANCE_PX) return false;
@@ -104,8 +100,7 @@ export function dotPath(left, top, radius) {
 
 /**
  * The number of runs in the mean, as text: `5`, or `3 of 5` if the group has more runs.
- * @param {import("./types.js").Band} band
- * @param {number} index
+ * @param {import("./types.js").Band} band @param {number} index
  */
 export function countText({ count, numRuns = 0 }, index) {
   return count[index] < numRuns ? `${count[index]} of ${numRuns}` : String(count[index]);

@@ -50,10 +50,7 @@ export class ChartModel {
     return { kind: "value", log: this.axes.yScale === "log", range: this.#yRange };
   }
 
-  /**
-   * The items that determine the ranges of the axes: all but faint lines, or all if there are only
-   * faint lines.
-   */
+  /** The items that determine the ranges of the axes: all but faint lines, or all if there are only faint lines. */
   get axisItems() {
     const axisItems = this.items.filter(({ line }) => !line?.faint);
     return axisItems.length > 0 ? axisItems : this.items;
@@ -133,10 +130,7 @@ export class ChartModel {
     };
   }
 
-  /**
-   * Computes the visible ranges of the axes.
-   * @param {boolean} onlyX  keeps the range of the y axis
-   */
+  /** Computes the visible ranges of the axes. @param {boolean} onlyX  keeps the range of the y axis */
   updateRanges(onlyX) {
     const { x } = this;
     const view = this.view?.map((value) => toAxis(x, value));

@@ -4,10 +4,7 @@
  * functions, no DOM.
  */
 
-/**
- * @typedef {import("./types.js").Axis} Axis
- * @typedef {import("./types.js").Range} Range
- */
+/** @typedef {import("./types.js").Axis} Axis @typedef {import("./types.js").Range} Range */
 
 /** Converts a value to an axis coordinate. @param {{ log: boolean }} axis @param {number} value */
 export function toAxis(axis, value) {
@@ -21,8 +18,7 @@ export function fromAxis(axis, coordinate) {
 
 /**
  * Converts an axis coordinate back to a value, without the logarithm's rounding errors.
- * @param {{ log: boolean }} axis
- * @param {number} coordinate
+ * @param {{ log: boolean }} axis @param {number} coordinate
  */
 export function valueAt(axis, coordinate) {
   return Number(fromAxis(axis, coordinate).toPrecision(15));
@@ -30,8 +26,7 @@ export function valueAt(axis, coordinate) {
 
 /**
  * A column of values as axis coordinates. Values <= 0 become non-finite on a logarithmic axis.
- * @param {Float64Array} column
- * @param {boolean} log
+ * @param {Float64Array} column @param {boolean} log
  */
 export function axisColumn(column, log) {
   return log ? column.map(Math.log10) : column;
@@ -39,8 +34,7 @@ export function axisColumn(column, log) {
 
 /**
  * The position of a coordinate within a range: 0 at the start, 1 at the end.
- * @param {Range} range
- * @param {number} coordinate
+ * @param {Range} range @param {number} coordinate
  */
 export function shareOf([min, max], coordinate) {
   // Halves, because the difference of two large doubles may overflow to infinity.
@@ -58,29 +52,19 @@ export function pixelScales({ x, y, width, height }) {
   };
 }
 
-/**
- * The number at a fraction of a range: 0 is its start, 1 its end.
- * @param {Range} range
- * @param {number} share
- */
+/** The number at a fraction of a range: 0 is its start, 1 its end. @param {Range} range @param {number} share */
 export function at([min, max], share) {
   return min + share * (max - min);
 }
 
-/**
- * A range moved by a fraction of its length.
- * @param {Range} range
- * @param {number} share
- * @returns {Range}
- */
+/** A range moved by a fraction of its length. @param {Range} range @param {number} share @returns {Range} */
 export function moved([min, max], share) {
   return [min + share * (max - min), max + share * (max - min)];
 }
 
 /**
  * A range that is `factor` times as long, around a fixed point.
- * @param {Range} range
- * @param {number} factor
+ * @param {Range} range @param {number} factor
  * @param {number} share  position of the fixed point: 0 is the range's start, 1 its end
  * @returns {Range}
  */
@@ -128,8 +112,7 @@ export function padded(range, share) {
 
 /**
  * The smallest range that contains all ranges; null if there are none.
- * @param {readonly (Range | null)[]} ranges
- * @returns {Range | null}
+ * @param {readonly (Range | null)[]} ranges @returns {Range | null}
  */
 export function union(ranges) {
   /** @type {Range | null} */

@@ -28,9 +28,7 @@ export class Raster {
    *
    * 1. Go over the points, and extend the span of each column that the line passes.
    * 2. Fill the spans.
-   * @param {ArrayLike<number>} xs
-   * @param {ArrayLike<number>} ys
-   * @param {number} from
+   * @param {ArrayLike<number>} xs @param {ArrayLike<number>} ys @param {number} from
    * @param {number} to
    * @param {readonly [number, number]} xRange  x at the left and right edge
    * @param {readonly [number, number]} yRange  y at the bottom and top edge
@@ -94,9 +92,7 @@ export class Raster {
 
   /**
    * Extends the span of a column, which may be outside the picture.
-   * @param {number} column
-   * @param {number} min
-   * @param {number} max
+   * @param {number} column @param {number} min @param {number} max
    */
   #span(column, min, max) {
     const { low, high } = this;

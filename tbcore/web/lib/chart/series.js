@@ -1,7 +1,4 @@
-/**
- * Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions,
- * no DOM.
- */
+/** Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions, no DOM. */
 
 /**
  * @typedef {import("./types.js").Columns} Columns
@@ -15,8 +12,7 @@ const SINGLE_POINT_HALF_WIDTH_PX = 4;
 
 /**
  * The x column of a line. For `relative` it is a new array, otherwise one of the line's own.
- * @param {Columns} columns
- * @param {XAxis} xAxis
+ * @param {Columns} columns @param {XAxis} xAxis
  * @param {number} [start]  zero of relative time, seconds since the epoch
  * @returns {Float64Array}
  */
@@ -29,9 +25,7 @@ export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
 /**
  * Whether the values of rows from .. to - 1 never decrease, so that binary search works. False if
  * there are several rows and any of them is NaN.
- * @param {ArrayLike<number>} column
- * @param {number} [from]
- * @param {number} [to]
+ * @param {ArrayLike<number>} column @param {number} [from] @param {number} [to]
  */
 export function isRising(column, from = 0, to = column.length) {
   for (let i = from + 1; i < to; i++) if (!(column[i] >= column[i - 1])) return false;
@@ -52,10 +46,7 @@ export function segmentsOf(xs, starts = [0]) {
 /**
  * The points of a segment between two x values, and one more on each side. If x decreases anywhere
  * in the segment, all points of the segment.
- * @param {ArrayLike<number>} xs
- * @param {Segment} part
- * @param {number} min
- * @param {number} max
+ * @param {ArrayLike<number>} xs @param {Segment} part @param {number} min @param {number} max
  * @returns {[from: number, to: number]} points from .. to - 1
  */
 export function windowOf(xs, { from, to, rising }, min, max) {
@@ -69,9 +60,7 @@ export function windowOf(xs, { from, to, rising }, min, max) {
 /**
  * The first index from `low` to `high` - 1 whose value is not less than x; `high` if there is none.
  * @param {ArrayLike<number>} xs  ascending
- * @param {number} x
- * @param {number} low
- * @param {number} high
+ * @param {number} x @param {number} low @param {number} high
  */
 function lowerBound(xs, x, low, high) {
   while (low < high) {
@@ -85,9 +74,7 @@ function lowerBound(xs, x, low, high) {
 /**
  * The index of the point whose x is nearest. If points of several segments are equally near, the
  * point of the last segment.
- * @param {ArrayLike<number>} xs
- * @param {number} x
- * @param {readonly Segment[]} [segments]
+ * @param {ArrayLike<number>} xs @param {number} x @param {readonly Segment[]} [segments]
  * @returns {number} -1 if there is no point
  */
 export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
@@ -113,8 +100,7 @@ export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
 /**
  * The index of the greatest x that is at most `to`. It is not always the last row: after a restart,
  * x decreases.
- * @param {ArrayLike<number>} xs
- * @param {number} [to]
+ * @param {ArrayLike<number>} xs @param {number} [to]
  * @returns {number} the last index if several are equal; -1 if there is none
  */
 export function lastIndex(xs, to = Infinity) {
@@ -125,9 +111,7 @@ export function lastIndex(xs, to = Infinity) {
 
 /**
  * The index of the row nearest to an x; -1 if x is farther from this row than both rows beside it.
- * @param {ArrayLike<number>} xs
- * @param {number} x
- * @returns {number}
+ * @param {ArrayLike<number>} xs @param {number} x @returns {number}
  */
 export function rowAt(xs, x) {
   const index = nearestIndex(xs, x);
@@ -155,9 +139,7 @@ export function extent(column) {
  * The range of the finite values between two x values, including one neighbour on each side,
  * because the lines to the neighbours are visible, too. Both ends of a line across the whole
  * interval count.
- * @param {ArrayLike<number>} xs
- * @param {ArrayLike<number>} values
- * @param {number} from
+ * @param {ArrayLike<number>} xs @param {ArrayLike<number>} values @param {number} from
  * @param {number} to
  * @returns {[min: number, max: number] | null} null if there are none
  */
@@ -192,9 +174,7 @@ export function visibleExtent(xs, values, from, to) {
  * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
  * on both sides by half of its length, but not past the smallest and largest value. It is
  * computed from about 500 evenly spaced values.
- * @param {ArrayLike<number>} values
- * @param {number} from
- * @param {number} to
+ * @param {ArrayLike<number>} values @param {number} from @param {number} to
  * @returns {[min: number, max: number] | null} null if none of them is finite
  */
 export function clipRange(values, from, to) {
@@ -215,9 +195,7 @@ export function clipRange(values, from, to) {
  * are skipped and do not break the line.
  *
  * The first point of a column is added at once, the others when the next column begins.
- * @param {PathLike} path
- * @param {ArrayLike<number>} xs
- * @param {ArrayLike<number>} values
+ * @param {PathLike} path @param {ArrayLike<number>} xs @param {ArrayLike<number>} values
  * @param {(x: number) => number} toX  x to pixel
  * @param {(value: number) => number} toY  value to pixel; non-finite if it cannot be drawn
  * @param {number} [from]  first point
@@ -280,11 +258,8 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 
 /**
  * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
- * @param {PathLike} path
- * @param {Float64Array} xs
- * @param {Float64Array} low
- * @param {Float64Array} high
- * @param {(x: number) => number} toX
+ * @param {PathLike} path @param {Float64Array} xs @param {Float64Array} low
+ * @param {Float64Array} high @param {(x: number) => number} toX
  * @param {(value: number) => number} toY
  */
 export function traceBand(path, xs, low, high, toX, toY) {
@@ -306,9 +281,7 @@ export function traceBand(path, xs, low, high, toX, toY) {
 
 /**
  * Splits points from .. to - 1 into stretches in which x never decreases.
- * @param {ArrayLike<number>} xs
- * @param {number} from
- * @param {number} to
+ * @param {ArrayLike<number>} xs @param {number} from @param {number} to
  */
 export function risingStretches(xs, from, to) {
   /** @type {[from: number, to: number][]} */
@@ -360,9 +333,7 @@ export function newNonFinitePoints({ mean, nonfinite }) {
 
 /**
  * The number of finite values in rows from .. to - 1, counted only up to a limit.
- * @param {ArrayLike<number>} values
- * @param {number} limit
- * @param {number} [from]
+ * @param {ArrayLike<number>} values @param {number} limit @param {number} [from]
  * @param {number} [to]
  */
 export function countFinite(values, limit, from = 0, to = values.length) {

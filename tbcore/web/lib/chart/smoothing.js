@@ -1,9 +1,6 @@
 /** TensorBoard's smoothing: the debiased exponential moving average. */
 
-/**
- * The largest weight that users can choose. With a weight of 1 the curve would stay at its first
- * value.
- */
+/** The largest weight that users can choose. With a weight of 1 the curve would stay at its first value. */
 export const MAX_SMOOTHING = 0.999;
 
 /**

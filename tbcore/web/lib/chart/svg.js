@@ -1,16 +1,34 @@
+/** Helpers for making SVG, and for converting it to PNG. */
+
+import { FONT } from "./axes.js";
+
 /**
- * Helpers for making SVG, and for converting it to PNG.
+ * @typedef {object} Frame  everything but the lines of a chart; lengths in CSS pixels
+ * @property {string} label  the title
+ * @property {number} width
+ * @property {number} height
+ * @property {import("./types.js").Layout} layout
+ * @property {[x: string, y: string]} titles  titles of the axes
+ * @property {string} note  "" for none
+ * @property {{ text: string, grid: string, surface: string }} colors
  */
 
+// All lengths are in pixels of the SVG.
+const TITLE_HEIGHT = 26;
+/** Height of an entry of the legend. */
+const LEGEND_ENTRY_HEIGHT = 17;
+/** Width of an entry of the legend. The legend has as many columns as fit. */
+const LEGEND_ENTRY_WIDTH = 210;
+/** Height of one line of text in the label of a tick. */
+const LINE_HEIGHT = 13;
+/** Height of the x axis' title, and width of the y axis' title, which is rotated. */
+const AXIS_TITLE_SIZE = 18;
 /** Browsers cannot make wider or higher canvases. */
 const MAX_SIDE_PX = 16_000;
 /** Browsers cannot make canvases with more pixels. */
 const MAX_PIXELS = 100e6;
 
-/**
- * Builds SVG path data, with the methods of a canvas path. Coordinates are rounded to a tenth of a
- * pixel.
- */
+/** Builds SVG path data, with the methods of a canvas path. Coordinates are rounded to a tenth of a pixel. */
 export class PathData {
   /** The path data so far. */
   data = "";
@@ -33,10 +51,7 @@ export function tenth(value) {
   return Math.round(value * 10) / 10;
 }
 
-/**
- * Escapes any text for XML. Characters that XML does not allow are removed.
- * @param {string} text
- */
+/** Escapes any text for XML. Characters that XML does not allow are removed. @param {string} text */
 export function escapeXML(text) {
   return text
     .replace(/[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
@@ -68,4 +83,60 @@ export async function svgToPNG(svg, scale) {
   } finally {
     URL.revokeObjectURL(url);
   }
+}
+
+/**
+ * An SVG document with axes, titles and a legend around the given content.
+ * @param {Frame} frame
+ * @param {readonly string[]} inside  SVG elements, clipped to the plot; their origin is the top
+ *   left corner of the plot
+ * @param {readonly { name: string, color: string }[]} entries  of the legend
+ * @param {readonly string[]} [above]  SVG elements drawn on top, not clipped; same origin
+ * @returns {string}
+ */
+export function frameSVG({ label, width, height, layout, titles, note, colors }, inside, entries, above = []) {
+  const numColumns = Math.max(1, Math.floor((width - 24) / LEGEND_ENTRY_WIDTH));
+  const legendTop = TITLE_HEIGHT + height + AXIS_TITLE_SIZE;
+  const fullHeight = legendTop + Math.ceil(entries.length / numColumns) * LEGEND_ENTRY_HEIGHT + 14;
+  const fullWidth = width + AXIS_TITLE_SIZE;
+  const svg = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${fullWidth}" height="${fullHeight}" viewBox="0 0 ${fullWidth} ${fullHeight}" font-family="${escapeXML(FONT)}" font-size="11">`,
+    `<title>${escapeXML(label)}</title><rect width="${fullWidth}" height="${fullHeight}" fill="${colors.surface}"/>`,
+    `<text x="12" y="19" font-size="14" fill="${colors.text}">${escapeXML(label)}</text>`,
+    `<g transform="translate(${layout.left + AXIS_TITLE_SIZE},${TITLE_HEIGHT + layout.top})">`,
+    `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
+  ];
+  for (const { share, label: text } of layout.xTicks) {
+    const at = tenth(share * layout.width);
+    svg.push(`<path d="M${at},0v${layout.height}" stroke="${colors.grid}"/>`);
+    text.split("\n").forEach((textLine, i) => {
+      svg.push(`<text x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle" fill="${colors.text}">${escapeXML(textLine)}</text>`);
+    });
+  }
+  for (const { share, label: text } of layout.yTicks) {
+    const at = tenth((1 - share) * layout.height);
+    svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
+    // On the y axis the date is above the time of day, so that the time is level with its tick.
+    const textLines = text.split("\n").reverse();
+    textLines.forEach((textLine, i) => {
+      const top = at + 4 + (i - textLines.length + 1) * LINE_HEIGHT;
+      svg.push(`<text x="-6" y="${top}" text-anchor="end" fill="${colors.text}">${escapeXML(textLine)}</text>`);
+    });
+  }
+  const [xTitle, yTitle] = titles.map(escapeXML);
+  const xTitleTop = height - layout.top + 8;
+  svg.push(`<text x="${layout.width / 2}" y="${xTitleTop}" text-anchor="middle" fill="${colors.text}">${xTitle}</text>`);
+  svg.push(`<text transform="translate(${-layout.left},${layout.height / 2})rotate(-90)" text-anchor="middle" fill="${colors.text}">${yTitle}</text>`);
+  svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">', ...inside, "</g>", ...above);
+  if (note) svg.push(`<text x="${layout.width}" y="-7" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
+  svg.push("</g>");
+  entries.forEach(({ name, color }, i) => {
+    const left = 12 + (i % numColumns) * LEGEND_ENTRY_WIDTH;
+    const top = legendTop + 14 + Math.floor(i / numColumns) * LEGEND_ENTRY_HEIGHT;
+    const shortName = name.length > 32 ? `…${name.slice(-31)}` : name;
+    svg.push(`<circle cx="${left + 4}" cy="${top - 4}" r="4" fill="${escapeXML(color)}"/>`);
+    svg.push(`<text x="${left + 14}" y="${top}" fill="${colors.text}"><title>${escapeXML(name)}</title>${escapeXML(shortName)}</text>`);
+  });
+  svg.push("</svg>");
+  return svg.join("\n");
 }

@@ -1,6 +1,4 @@
-/**
- * Ticks of an axis at round numbers or times, with labels. Pure functions, no DOM.
- */
+/** Ticks of an axis at round numbers or times, with labels. Pure functions, no DOM. */
 
 import { formatStep, formatTime } from "../../format.js";
 import { fromAxis, shareOf, toAxis } from "./ranges.js";
@@ -18,13 +16,9 @@ const UNITS = [
   [1e6, "M"],
   [1e3, "k"],
 ];
-/**
- * Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day.
- */
+/** Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day. */
 const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
-/**
- * Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before.
- */
+/** Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before. */
 const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
 
 /**
@@ -58,8 +52,7 @@ export function axisTicks({ kind, log, range }, maxTicks) {
 
 /**
  * Ticks at round numbers, with a spacing of 1, 2 or 5 times a power of ten.
- * @param {number} min
- * @param {number} max
+ * @param {number} min @param {number} max
  * @param {number} maxTicks  number of ticks that there is space for
  * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps
  * @returns {Ticks}
@@ -147,9 +140,7 @@ export function timeTicks(min, max, maxTicks) {
 
 /**
  * The multiples of a spacing from `min` to `max`, at most 200.
- * @param {number} min
- * @param {number} max
- * @param {number} spacing
+ * @param {number} min @param {number} max @param {number} spacing
  */
 function multiples(min, max, spacing) {
   const first = Math.ceil(min / spacing - 1e-9);

@@ -1,6 +1,4 @@
-/**
- * Types of the line chart and its parts. The module has no code, so no page loads it.
- */
+/** Types of the line chart and its parts. The module has no code, so no page loads it. */
 
 export {};
 

@@ -4,10 +4,7 @@ import { formatDuration, formatStep, formatTime, formatValue } from "../../forma
 import { toAxis } from "./ranges.js";
 import { lastIndex, windowOf } from "./series.js";
 
-/**
- * @typedef {import("./types.js").Item} Item
- * @typedef {import("./types.js").XAxis} XAxis
- */
+/** @typedef {import("./types.js").Item} Item @typedef {import("./types.js").XAxis} XAxis */
 
 /** Number of lines that the description names. */
 const MAX_NAMES = 3;
@@ -47,8 +44,7 @@ export function noteOf({ axisItems, x, y, axes: { clip } }) {
   };
   /**
    * Adds a note if any points are hidden.
-   * @param {string} what
-   * @param {(item: Item, i: number) => boolean | undefined} isHidden
+   * @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden
    */
   const addHidden = (what, isHidden) => {
     const results = resultsOf(isHidden);
