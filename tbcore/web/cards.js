@@ -15,6 +15,7 @@ export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
 /**
  * @typedef {import("./lib/cards/chart-card.js").Chart} Chart
  * @typedef {import("./lib/cards/chart-card.js").ChartEvents} ChartEvents
+ * @typedef {import("./lib/chart/types.js").Framed} Framed
  * @typedef {import("./lib/chart/types.js").GestureTarget} GestureTarget
  * @typedef {import("./lib/chart/types.js").Layout} Layout
  * @typedef {import("./lib/chart/types.js").Place} Place

@@ -13,7 +13,18 @@ import { padded } from "./ranges.js";
 /** Smaller elements are not laid out yet. */
 const MIN_SIZE_PX = 60;
 
-/** The frame of a chart in an element. The chart itself draws what is inside the axes. */
+/**
+ * The frame of a chart in an element. The chart itself makes the ticks and draws what is inside the
+ * axes:
+ *
+ *     const frame = new ChartFrame(element, "scatter plot", {
+ *       isEmpty: () => points.length === 0,
+ *       layOut: (place) => place((height) => axisTicks(y, height / 26), (width) => axisTicks(x, width / 52)),
+ *       draw: (context, { width, height }) => drawPoints(context, width, height),
+ *       ...
+ *     });
+ *     frame.scheduleDraw(); // whenever the points have changed
+ */
 export class ChartFrame {
   #chart;
   #canvas = make("canvas", "tb-chart-canvas");
