@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
-import { compileRule, groupRuns, groupsOf, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
+import { compileRule, groupRuns, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
+import { groupsOf } from "../../tbcore/web/shell/runs/tree.js";
 import { provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();

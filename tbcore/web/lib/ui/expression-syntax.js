@@ -87,11 +87,7 @@ export function compileExpression(text) {
   }
 }
 
-/**
- * Compiles what follows `[` or `[^`, including the `]`.
- * @param {string} text
- * @param {number} start
- */
+/** Compiles what follows `[` or `[^`, including the `]`. @param {string} text @param {number} start */
 function compileList(text, start) {
   let at = text[start] === "-" ? start + 1 : start;
   let source = at > start ? quote("-") : "";

@@ -41,11 +41,7 @@ function answer({ text, captures, added, asked }) {
   }
 }
 
-/**
- * The texts of the capture groups, or without any the whole match.
- * @param {RegExp} expression
- * @param {string} name
- */
+/** The texts of the capture groups, or without any the whole match. @param {RegExp} expression @param {string} name */
 function capture(expression, name) {
   const [whole = "", ...captured] = expression.exec(name) ?? [];
   return captured.length === 0 ? whole : captured.filter(Boolean).join(" ");

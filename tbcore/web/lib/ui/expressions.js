@@ -37,9 +37,7 @@ let worker = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/**
- * An expression and what is known of it. The worker finds out the rest.
- */
+/** An expression and what is known of it. The worker finds out the rest. */
 class Expression {
   /** The number of answers. Whatever depends on the expression reads it, to be updated. */
   numAnswers = signal(0);
@@ -57,10 +55,7 @@ class Expression {
     wait(this);
   }
 
-  /**
-   * The result for a name. It is undefined until the worker, which is asked now, has answered.
-   * @param {string} name
-   */
+  /** The result for a name. It is undefined until the worker, which is asked now, has answered. @param {string} name */
   of(name) {
     let number = numbers.get(name);
     if (number === undefined) {

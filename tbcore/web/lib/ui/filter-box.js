@@ -1,6 +1,4 @@
-/**
- * A text box for a regular expression that filters names. What is wrong with it is shown below.
- */
+/** A text box for a regular expression that filters names. What is wrong with it is shown below. */
 
 import { html } from "htm/preact";
 import { useId } from "preact/hooks";

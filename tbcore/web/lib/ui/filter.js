@@ -1,6 +1,4 @@
-/**
- * Filters for names, made from what a user types into a filter box.
- */
+/** Filters for names, made from what a user types into a filter box. */
 
 import { expressionOf } from "./expressions.js";
 
@@ -13,9 +11,10 @@ export const MAX_PATTERN_LENGTH = 500;
  * @property {string | null} error  why the text is not a valid regular expression, or cannot be
  *   used; null if there is nothing wrong
  * @property {(name: string) => boolean} matches  whether a name passes the filter
- * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on
+ * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on; 0 while
+ *   the expression is unknown
  * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last filter
- *   that could be used, if this one cannot
+ *   with another text that could be used
  */
 
 const matchAll = () => true;
@@ -39,15 +38,34 @@ const matchNone = () => false;
 export function makeFilter(text, last) {
   const isTooLong = text.length > MAX_PATTERN_LENGTH;
   const expression = !isTooLong && /[\\^$.*+?()[\]{}|]/.test(text) ? expressionOf(text) : null;
-  const numAnswers = expression?.numAnswers.value ?? 0;
-  if (last?.text === text && last.numAnswers === numAnswers) return last;
-  const before = last ? (last.before ?? last.matches) : matchNone;
+  const numAnswers = expression?.numAnswers.value ?? 1;
+  const isSame = last?.text === text;
+  if (isSame && last.numAnswers === numAnswers) return last;
+  const isLastUsable = last?.error === null && last.numAnswers !== 0;
+  const before = (isLastUsable && !isSame ? last.matches : last?.before) ?? matchNone;
   const error = isTooLong ? `longer than ${MAX_PATTERN_LENGTH} characters` : (expression?.error ?? null);
-  if (error !== null) return { text, error, numAnswers, before, matches: before === matchNone ? matchAll : before };
-  if (!expression) {
-    const word = new RegExp(text, "iu");
-    return { text, error, numAnswers, matches: text === "" ? matchAll : (name) => word.test(name) };
-  }
-  if (numAnswers > 0) return { text, error, numAnswers, matches: (name) => expression.of(name) === true };
-  return { text, error, numAnswers, before, matches: (name) => Boolean(expression.of(name) ?? before(name)) };
+  const matches =
+    error !== null
+      ? before === matchNone
+        ? matchAll
+        : before
+      : expression
+        ? matchExpression(expression, numAnswers > 0 ? matchNone : before)
+        : matchWord(text);
+  return { text, error, numAnswers, before, matches };
+}
+
+/**
+ * Returns a filter's `matches` for an expression.
+ * @param {ReturnType<typeof expressionOf>} expression
+ * @param {(name: string) => boolean} otherwise  for names whose result is not known
+ */
+function matchExpression(expression, otherwise) {
+  return (/** @type {string} */ name) => Boolean(expression.of(name) ?? otherwise(name));
+}
+
+/** Returns a filter's `matches` for a plain word. @param {string} text */
+function matchWord(text) {
+  const word = new RegExp(text, "iu");
+  return text === "" ? matchAll : (/** @type {string} */ name) => word.test(name);
 }

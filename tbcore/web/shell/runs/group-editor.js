@@ -8,7 +8,8 @@ import { html } from "htm/preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../../format.js";
 import { expressionOf } from "../../lib/ui/expressions.js";
-import { WORDS, compileRule, groupRuns, groupsOf, suggestRules } from "./groups.js";
+import { WORDS, compileRule, groupRuns, suggestRules } from "./groups.js";
+import { groupsOf } from "./tree.js";
 
 /** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;

@@ -14,14 +14,13 @@
  * grouped.
  */
 
+import { groupsOf } from "./tree.js";
+
 /** @typedef {(run: string) => string} Grouper  run to name of its group */
 
 /** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
 const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
-/**
- * An integer at the end, but not the end of a decimal number: neither the 1 of `0.1` nor the 4 of
- * `1e-4`.
- */
+/** An integer at the end, but not the end of a decimal number: neither the 1 of `0.1` nor the 4 of `1e-4`. */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
 
 /** Maps one-word rules to their titles and groupers. @type {Record<string, { title: string, group: Grouper }>} */
@@ -59,24 +58,6 @@ export function groupRuns(rule, runs, expressionOf) {
  */
 export function compileRule(rule) {
   return Object.hasOwn(WORDS, rule) ? WORDS[rule].group : byPattern(rule);
-}
-
-/**
- * The runs of each group; groups are in the order of their first runs.
- * @param {readonly string[]} runs
- * @param {Grouper} group
- * @returns {Map<string, string[]>}
- */
-export function groupsOf(runs, group) {
-  /** @type {Map<string, string[]>} */
-  const groups = new Map();
-  for (const run of runs) {
-    const name = group(run);
-    const members = groups.get(name);
-    if (members) members.push(run);
-    else groups.set(name, [run]);
-  }
-  return groups;
 }
 
 /**

@@ -1,7 +1,4 @@
-/**
- * The times at which runs were written: as text for the run list, and for sorting the list. Pure
- * functions, no DOM.
- */
+/** The times at which runs were written: as text for the run list, and for sorting the list. Pure functions, no DOM. */
 
 import { formatStep } from "../../format.js";
 
@@ -51,10 +48,7 @@ export function orderRuns(runs, sort, details) {
   return [...runs].sort((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)));
 }
 
-/**
- * An age in two or three characters.
- * @param {number} seconds
- */
+/** An age in two or three characters. @param {number} seconds */
 export function shortAge(seconds) {
   const minutes = Math.max(0, seconds) / 60;
   if (minutes < 1) return "now";
@@ -84,10 +78,7 @@ export function describeRun(details, now, formatTime) {
   return lines.join("\n");
 }
 
-/**
- * A sentence about the tags with non-finite values.
- * @param {NonNullable<RunDetails["nonfinite"]>} nonfinite
- */
+/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
 export function describeNonfinite({ num_tags, tags, first_steps }) {
   const numUnnamed = num_tags - tags.length;
   const named = tags.map((tag, i) => {

@@ -53,10 +53,7 @@ export function fullText(inAddress) {
   return textsOfThisPage.get(inAddress) ?? storedSelections().find(([key]) => key === inAddress)?.[1] ?? null;
 }
 
-/**
- * All stored selections, newest first; empty if there are none or they cannot be read.
- * @returns {StoredSelection[]}
- */
+/** All stored selections, newest first; empty if there are none or they cannot be read. @returns {StoredSelection[]} */
 function storedSelections() {
   try {
     const pairs = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");

@@ -91,14 +91,7 @@ export function treeRows(runs, isOpen) {
  * @returns {Row[]}
  */
 export function groupRows(runs, groupOf, isOpen) {
-  /** @type {Map<string, string[]>} */
-  const groups = new Map();
-  for (const run of runs) {
-    const name = groupOf.get(run) ?? run;
-    const members = groups.get(name);
-    if (members) members.push(run);
-    else groups.set(name, [run]);
-  }
+  const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
   const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
   /** @type {Row[]} */
   const rows = [];
@@ -120,6 +113,25 @@ export function groupRows(runs, groupOf, isOpen) {
 }
 
 /**
+ * The runs of each group; groups are in the order of their first runs.
+ * @template T
+ * @param {readonly T[]} runs
+ * @param {(run: T) => string} group
+ * @returns {Map<string, T[]>}
+ */
+export function groupsOf(runs, group) {
+  /** @type {Map<string, T[]>} */
+  const groups = new Map();
+  for (const run of runs) {
+    const name = group(run);
+    const members = groups.get(name);
+    if (members) members.push(run);
+    else groups.set(name, [run]);
+  }
+  return groups;
+}
+
+/**
  * The length of the folder that all names have in common, including its final slash.
  * @param {readonly string[]} names
  */
@@ -134,11 +146,7 @@ function commonFolderLength(names) {
   return names[0].lastIndexOf("/", length - 1) + 1;
 }
 
-/**
- * Rows of a flat list, one per run.
- * @param {readonly string[]} runs
- * @returns {Row[]}
- */
+/** Rows of a flat list, one per run. @param {readonly string[]} runs @returns {Row[]} */
 export function flatRows(runs) {
   return runs.map((run, i) => runRow(run, 0, i + 1, runs.length));
 }
@@ -155,13 +163,7 @@ function runRow(run, depth, position, numSiblings) {
   return { kind: "run", key: run, name: run, label: run, depth, position, numSiblings, runs: [run], isOpen: false };
 }
 
-/**
- * A new folder.
- * @param {string} label
- * @param {string} name
- * @param {string[]} runs
- * @returns {Node}
- */
+/** A new folder. @param {string} label @param {string} name @param {string[]} runs @returns {Node} */
 function makeNode(label, name, runs) {
   return { label, name, runs, children: [], folders: new Map() };
 }

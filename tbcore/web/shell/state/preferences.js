@@ -36,11 +36,7 @@ export function openPreferences(owner) {
   };
 }
 
-/**
- * The stored values; empty if there are none or they cannot be read.
- * @param {string} key
- * @returns {Values}
- */
+/** The stored values; empty if there are none or they cannot be read. @param {string} key @returns {Values} */
 function read(key) {
   try {
     const stored = JSON.parse(localStorage.getItem(key) ?? "{}");

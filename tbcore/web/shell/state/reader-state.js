@@ -11,6 +11,7 @@ import { makeFilter } from "../../lib/ui/filter.js";
 import { compareNames } from "../../text-names.js";
 import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "../runs/selection.js";
 import { addressText, fullText, storeText } from "../runs/stored-selections.js";
+import { groupsOf } from "../runs/tree.js";
 import { openPreferences } from "./preferences.js";
 import { ServerState } from "./server-state.js";
 
@@ -25,16 +26,12 @@ import { ServerState } from "./server-state.js";
 /**
  * @typedef {import("../../host.js").Theme} Theme
  * @typedef {import("../../host.js").Run} Run
- * @typedef {import("../../host.js").RunGroup} RunGroup
  * @typedef {import("../../host.js").Grouping} Grouping
  */
 
 /** Name of the tab that lists the plugins. No plugin can have this name. */
 export const PLUGINS_PAGE = "plugins";
-/**
- * Time from the last change until the address is written. Browsers throttle pages that write their
- * address often.
- */
+/** Time from the last change until the address is written. Browsers throttle pages that write their address often. */
 const ADDRESS_DELAY_MS = 150;
 /** Colour of a run until one is computed for it. */
 const DEFAULT_COLOR = "#888888";
@@ -117,15 +114,9 @@ export class State extends ServerState {
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
   groups = computed(() => {
     if (!this.groupOf.value) return null;
-    /** @type {Map<string, RunGroup>} */
-    const byName = new Map();
-    for (const run of this.shownRuns.value) {
-      const name = run.group ?? run.name;
-      const group = byName.get(name);
-      if (group) group.runs.push(run);
-      else byName.set(name, { name, color: run.color, runs: [run] });
-    }
-    const groups = [...byName.values()].sort((a, b) => compareNames(a.name, b.name));
+    const byName = groupsOf(this.shownRuns.value, ({ name, group }) => group ?? name);
+    const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
+    groups.sort((a, b) => compareNames(a.name, b.name));
     return { rule: this.groupRule.value, groups };
   });
 

@@ -1,7 +1,4 @@
-/**
- * The server's data, as signals, and what keeps them up to date: it listens for updates and fetches
- * what changed.
- */
+/** The server's data, as signals, and what keeps them up to date: it listens for updates and fetches what changed. */
 
 import { batch, signal } from "@preact/signals-core";
 import { isLive } from "../runs/order.js";
@@ -27,9 +24,7 @@ const HIDDEN_REFRESH_INTERVAL_MS = 10000;
 const RETRY_DELAY_MS = 3000;
 /** Minimum time between two requests for the details of all runs. */
 const DETAILS_INTERVAL_MS = 2000;
-/**
- * The same time per run: with many runs, the minimum is this time multiplied by their number.
- */
+/** The same time per run: with many runs, the minimum is this time multiplied by their number. */
 const DETAILS_INTERVAL_MS_PER_RUN = 2;
 /**
  * Time between two updates of the page's clock; the ages of runs are shown in minutes. If any run
@@ -135,10 +130,7 @@ export function keepInSync(state) {
     else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
   }
 
-  /**
-   * Fetches the lists of runs and plugins.
-   * @returns {Promise<[string[], Frontends]>}
-   */
+  /** Fetches the lists of runs and plugins. @returns {Promise<[string[], Frontends]>} */
   async function fetchLists() {
     const [runs, frontends] = await Promise.all([getJSON(address("data/runs")), getJSON(address("data/frontends"))]);
     // With `--api legacy`, data/runs is an object with the runs as keys. JavaScript moves integer

@@ -1,11 +1,6 @@
-/**
- * Requests to the server. All URLs are relative to the page, so they also work under a path prefix.
- */
+/** Requests to the server. All URLs are relative to the page, so they also work under a path prefix. */
 
-/**
- * An error response of the server. Its `message` is the first line of a plain-text response, or
- * else the status.
- */
+/** An error response of the server. Its `message` is the first line of a plain-text response, or else the status. */
 export class ServerError extends Error {
   /**
    * @param {string} message  one line, for the user

@@ -33,10 +33,7 @@
   let status = null;
   let connection = "connecting";
   let numFailures = 0;
-  /**
-   * Timeout of the first message, or delay of the next attempt.
-   * @type {ReturnType<typeof setTimeout> | undefined}
-   */
+  /** Timeout of the first message, or delay of the next attempt. @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
   const scope = /** @type {{ onconnect: ((event: MessageEvent) => void) | null }} */ (/** @type {unknown} */ (self));
@@ -46,11 +43,7 @@
   };
   setInterval(ping, PING_INTERVAL_MS);
 
-  /**
-   * Handles a message from a page.
-   * @param {MessagePort} port
-   * @param {{ type: string, url?: string }} message
-   */
+  /** Handles a message from a page. @param {MessagePort} port @param {{ type: string, url?: string }} message */
   function receive(port, message) {
     if (message.type === "unregister") {
       remove(port);

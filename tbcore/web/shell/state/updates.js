@@ -63,12 +63,7 @@ export function watchUpdates(listener) {
  * @typedef {(next: "stream" | "poll") => void} FallBack  replaces a source that does not work
  */
 
-/**
- * Listens to the shared worker.
- * @param {Listener} listener
- * @param {FallBack} fallBack
- * @returns {Source}
- */
+/** Listens to the shared worker. @param {Listener} listener @param {FallBack} fallBack @returns {Source} */
 function fromWorker(listener, fallBack) {
   const closed = new AbortController();
   const { signal } = closed;
@@ -122,12 +117,7 @@ function fromWorker(listener, fallBack) {
   };
 }
 
-/**
- * Listens to an event stream of this page.
- * @param {Listener} listener
- * @param {FallBack} fallBack
- * @returns {Source}
- */
+/** Listens to an event stream of this page. @param {Listener} listener @param {FallBack} fallBack @returns {Source} */
 function fromStream(listener, fallBack) {
   const closed = new AbortController();
   /** @type {EventSource | null} */
@@ -164,11 +154,7 @@ function fromStream(listener, fallBack) {
   };
 }
 
-/**
- * Polls data/status.
- * @param {Listener} listener
- * @returns {Source}
- */
+/** Polls data/status. @param {Listener} listener @returns {Source} */
 function fromPolling(listener) {
   const closed = new AbortController();
   const { signal } = closed;
