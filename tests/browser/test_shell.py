@@ -492,19 +492,22 @@ def test_the_page_of_a_missing_logdir_waits_for_it(
     profile.check(server.url)
 
 
+WITHOUT_INSTALLED_PLUGINS = (
+    "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
+    "from tbcore.cli import main; main()"
+)
+"""Runs tbcore as if no plugin were installed."""
+
+
 def test_without_plugins_the_page_says_how_to_install_them(
     serve: Any, new_profile: Any, logdir: Path, tmp_path: Path
 ) -> None:
     """The command installs the plugins that the data needs, or all of them if there is no data."""
-    program = (
-        "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
-        "from tbcore.cli import main; main()"
-    )
     for path, num_runs, command in (
         (tmp_path / "nothing", 0, 'pip install "tbcore-server[all]"'),
         (logdir, 2, "pip install tbcore-scalars"),
     ):
-        server = serve(path, program=("-c", program))
+        server = serve(path, program=("-c", WITHOUT_INSTALLED_PLUGINS))
         profile = new_profile()
         page = profile.open(server.url)
         wait_for_text(page, "No plugins are installed")
@@ -518,7 +521,8 @@ def test_data_that_no_plugin_shows_is_listed(serve: Any, new_profile: Any, tmp_p
     """The page names the plugin to install, whether or not it has other data to show."""
     logdir = tmp_path / "runs"
     write_run(logdir, "train", histograms={"weights": [[1.0, 2.0], [2.0, 3.0]]})
-    server = serve(logdir, plugins=["scalars"])
+    scalars = Path(__file__).resolve().parents[2] / "plugins" / "scalars" / "tbcore_scalars"
+    server = serve(logdir, "--plugins_dir", str(scalars), program=("-c", WITHOUT_INSTALLED_PLUGINS))
     profile = new_profile()
     page = profile.open(server.url)
     wait_for_text(page, "No installed plugin shows the data in these runs")
