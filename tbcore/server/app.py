@@ -7,7 +7,6 @@ routes requests to the page, the core's own data, plugins and static files.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -279,11 +278,8 @@ class App:
         """The response with a file of the core or of a plugin. `path` begins with /static/."""
         folder: Path | None = None
         rest = ""
-        keep_comments = True
         if path.startswith("/static/tbcore/"):
             folder, rest = WEB, path.removeprefix("/static/tbcore/")
-            # Without --dev, the core's files are served without their comments.
-            keep_comments = self._config.dev
         elif path.startswith("/static/plugins/"):
             name, _, rest = path.removeprefix("/static/plugins/").partition("/")
             if self._config.dev and rest.startswith(VERSION_MARK):
@@ -295,8 +291,7 @@ class App:
                 folder = mounted.plugin.static_folder
         if folder is None:
             return _not_found(path)
-        respond = functools.partial(self._files.response, keep_comments=keep_comments)
-        return await self._pool.run(respond, request, folder, rest)
+        return await self._pool.run(self._files.response, request, folder, rest)
 
     def _index_page(self, request: Request) -> Response:
         """The response with the page. Updates the policy first, in case the file was edited."""

@@ -1,7 +1,7 @@
 """Static files: the page of the core and the ES modules of plugins, served from disk.
 
-The core's own modules and styles are sent without comments, which are a quarter of the page's size.
-Each line of a comment becomes an empty line, so that line numbers in errors stay right.
+JavaScript and styles are sent without comments, which are a quarter of the page's size. Each line
+of a comment becomes an empty line, so that line numbers in errors stay right.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ COMMENTS = {
     ".js": re.compile(rb"^[ \t]*(?://[^\n]*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)$", re.MULTILINE),
 }
 """Maps a suffix to a pattern of a comment with nothing else on its lines; formatted files have only
-such comments. Used only for the core's own files: the pattern also matches text that looks like a
-comment in a template literal."""
+such comments. The pattern also matches text that looks like a comment in a template literal; a file
+with such text can have the suffix .mjs, which is served as it is."""
+LICENSE_MARKS = (b"@license", b"@preserve")
+"""A comment with one of these words is kept, as minifiers do."""
 
 
 class _CachedFile(NamedTuple):
@@ -70,19 +72,17 @@ class StaticFiles:
     """Serves files from memory, and reads them again when they have changed."""
 
     def __init__(self, *, dev: bool = False) -> None:
-        self._files: dict[tuple[str, bool], _CachedFile] = {}
-        """Maps the path of a file, and whether its comments are kept, to the cached file."""
+        self._files: dict[str, _CachedFile] = {}
+        """Maps the path of a file to the cached file."""
+        self._keep_comments = dev
         self._cache_control = "no-store" if dev else "no-cache"
 
-    def response(
-        self, request: Request, folder: Path, path: str, *, keep_comments: bool = True
-    ) -> Response:
+    def response(self, request: Request, folder: Path, path: str) -> Response:
         """The response with the file at `path`, which is relative to the folder.
 
-        Blocks while the file is read. Without `keep_comments`, comments are removed from JavaScript
-        and CSS.
+        Blocks while the file is read. Without `dev`, comments are removed from JavaScript and CSS.
         """
-        file = self.file(folder, path, keep_comments=keep_comments)
+        file = self.file(folder, path)
         if file is None:
             return text_error(404, "Not found: there is no such file")
         headers = {"cache-control": self._cache_control, "etag": file.etag}
@@ -97,7 +97,7 @@ class StaticFiles:
             body = file.gzipped
         return Response(body, headers=headers)
 
-    def file(self, folder: Path, path: str, *, keep_comments: bool = True) -> _CachedFile | None:
+    def file(self, folder: Path, path: str) -> _CachedFile | None:
         """A regular file below the folder; None if there is none, or if it must not be sent."""
         parts = path.split("/")
         # Refuses names that could lead out of the folder, and files that are not for browsers.
@@ -111,10 +111,9 @@ class StaticFiles:
             if not stat.S_ISREG(found.st_mode):
                 return None
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            cached = self._files.get((location, keep_comments))
+            cached = self._files.get(location)
             if cached is None or cached.stamp != stamp:
-                cached = _read(location, stamp, keep_comments)
-                self._files[location, keep_comments] = cached
+                cached = self._files[location] = _read(location, stamp, self._keep_comments)
         except (OSError, ValueError):
             # ValueError: the name is not valid in this file system.
             return None
@@ -127,7 +126,7 @@ def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _C
         content = file.read()
     suffix = PurePosixPath(location).suffix.lower()
     if suffix in COMMENTS and not keep_comments:
-        content = COMMENTS[suffix].sub(lambda found: b"\n" * found[0].count(b"\n"), content)
+        content = COMMENTS[suffix].sub(_emptied, content)
     content_type = CONTENT_TYPES.get(suffix, "application/octet-stream")
     return _CachedFile(
         stamp=stamp,
@@ -139,3 +138,9 @@ def _read(location: str, stamp: tuple[int, int, int], keep_comments: bool) -> _C
         etag=f'W/"{hashlib.sha256(content).hexdigest()[:24]}"',
         content_type=content_type,
     )
+
+
+def _emptied(comment: re.Match[bytes]) -> bytes:
+    """As many empty lines as the comment has; the comment itself if it has a licence."""
+    text = comment[0]
+    return text if any(mark in text for mark in LICENSE_MARKS) else b"\n" * text.count(b"\n")

@@ -521,18 +521,19 @@ def test_files_of_a_plugin_are_served(
     assert response.headers["cache-control"] == "no-cache"
 
 
-def test_a_file_is_cached_with_and_without_comments(tmp_path: Path) -> None:
-    """A file with comments and the same file without them are cached separately."""
-    (tmp_path / "a.js").write_text("// why\nwhat();\n")
-    files = StaticFiles()
-    for _ in range(2):
-        bare = files.file(tmp_path, "a.js", keep_comments=False)
-        whole = files.file(tmp_path, "a.js", keep_comments=True)
-        assert bare is not None
-        assert whole is not None
-        assert bare.content == b"\nwhat();\n"
-        assert whole.content == b"// why\nwhat();\n"
-        assert bare.etag != whole.etag
+def test_comments_with_a_licence_and_files_with_the_suffix_mjs_are_kept(tmp_path: Path) -> None:
+    """Comments are removed from .js, but not licences, and not with `dev`."""
+    text = "/** @license MIT */\n// why\nwhat(); // how\n"
+    for name in ("a.js", "a.mjs"):
+        (tmp_path / name).write_text(text)
+    contents = {}
+    for dev in (False, True):
+        for name in ("a.js", "a.mjs"):
+            file = StaticFiles(dev=dev).file(tmp_path, name)
+            assert file is not None
+            contents[name, dev] = file.content.decode()
+    assert contents.pop(("a.js", False)) == text.replace("// why", "")
+    assert set(contents.values()) == {text}
 
 
 @pytest.mark.parametrize(
@@ -633,10 +634,10 @@ def test_with_dev_nothing_is_cached(make_client: Make, package: ModuleType) -> N
 
 
 @pytest.mark.parametrize("name", ["format.js", "lib/components.css", "shell/shell.css"])
-def test_comments_of_the_core_s_files_are_removed(
+def test_comments_of_modules_and_styles_are_removed(
     make_client: Make, package: ModuleType, name: str
 ) -> None:
-    """Comments of the core's files become empty lines. Plugins' files are served as they are."""
+    """Comments become empty lines, in the core's files and in plugins' files."""
     written = (Path(tbcore.__file__).parent / "web" / name).read_text()
     client = make_client({"made": package})
     served = client.get(f"static/tbcore/{name}").text
@@ -651,7 +652,8 @@ def test_comments_of_the_core_s_files_are_removed(
     assert developing.get(f"static/tbcore/{name}").text == written
     module = Path(str(package.__file__)).parent / "static" / "index.js"
     module.write_text("// mine\nexport default {};")
-    assert client.get("static/plugins/made/index.js").text.startswith("// mine")
+    assert client.get("static/plugins/made/index.js").text == "\nexport default {};"
+    assert developing.get("static/plugins/made/index.js").text == module.read_text()
 
 
 # Prefix and pages --------------------------------------------------------------------------------

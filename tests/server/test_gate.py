@@ -344,7 +344,9 @@ def guarded(posting: Make) -> Any:
     return posting(token="secret", port=7007)
 
 
-@pytest.mark.parametrize("path", ["", "data/runs", "static/tbcore/shell/boot.js", "data/updates", "x"])
+@pytest.mark.parametrize(
+    "path", ["", "data/runs", "static/tbcore/shell/boot.js", "data/updates", "x"]
+)
 def test_requests_without_the_token_are_refused(guarded: Any, path: str) -> None:
     """Without the token, the response at any address is one line that says what to do."""
     response = guarded.get(path)
