@@ -4,6 +4,10 @@ Tests wait for a condition, never for a time. `wait_for_function` gets a JavaScr
 Playwright evaluates a bare expression in a way that the page's Content-Security-Policy blocks. The
 function must not be async: Playwright takes the promise itself for a true value.
 
+A file whose tests can share a server has it as its fixture `server`; they open pages of it with
+`open_page`, in the file's `profile`. Each test ends with a check of all profiles (`Profile.check`),
+after which those that outlive the test are reset: tests pass in any order, and alone.
+
 A test that fails leaves screenshots of its pages, their consoles and the servers' logs in a folder
 of `test-results`.
 """
@@ -18,6 +22,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -31,12 +36,30 @@ from tbcore.testing.chromium import find_chromium, launch
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = REPOSITORY / "test-results"
 """Folder with what failed tests leave; `dev.py test` empties it at first."""
-SCALARS = REPOSITORY / "plugins" / "scalars"
 WAIT_TIMEOUT_MS = 60_000
 """Timeout of each wait for a page; long, because the machine may be busy."""
 VIEWPORT = {"width": 1400, "height": 900}
 OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
 """Chromium option that resolves other sites' names to this machine, as hostile DNS servers do."""
+
+MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
+"""Seconds; servers delay each answer by a random time below it, to reveal races in tests."""
+PROGRAM = "from tbcore.cli import main; main()"
+"""What a server runs."""
+DELAYS = """
+import asyncio, random, uvicorn
+load = uvicorn.Config.load
+def load_delayed(config):
+    load(config)
+    app = config.loaded_app
+    async def answer(scope, receive, send):
+        if scope["type"] == "http":
+            await asyncio.sleep({} * random.random())
+        await app(scope, receive, send)
+    config.loaded_app = answer
+uvicorn.Config.load = load_delayed
+"""
+"""What a server runs before, if it delays its answers."""
 
 HELPERS = """
 globalThis.tb = {
@@ -77,6 +100,14 @@ globalThis.tb = {
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Marks all tests of this folder."""
     item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    """Checks the profiles of a test that passed, while their pages are open."""
+    yield
+    for profile in open_profiles:
+        profile.check()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -132,26 +163,47 @@ class Profile:
         self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
         self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.context.add_init_script(HELPERS)
+        self.expects_errors = False
+        """Whether a page of the test may have errors, other than requests to other servers."""
         self.errors: list[str] = []
         self.console: list[str] = []
         """All messages in the consoles of its pages, and uncaught errors."""
         self.requested_urls: list[str] = []
+        self._hosts: set[str] = set()
         self.context.on("console", self._on_console)
         self.context.on("weberror", lambda error: self._on_error(f"uncaught: {error.error}"))
         self.context.on("request", lambda request: self.requested_urls.append(request.url))
 
-    def open(self, address: str, hash: str = "") -> Any:
-        """Opens an address in a new tab and returns its page."""
+    def open(
+        self,
+        address: str,
+        hash: str = "",
+        *,
+        viewport: Mapping[str, int] | None = None,
+        color_scheme: str | None = None,
+    ) -> Any:
+        """Opens an address in a new tab and returns its page.
+
+        Its size and the system's theme are those of the profile, unless they are given.
+        """
         page = self.context.new_page()
+        if viewport:
+            page.set_viewport_size(viewport)
+        if color_scheme:
+            page.emulate_media(color_scheme=color_scheme)
+        self._hosts.add(urlsplit(address).netloc)
         page.goto(f"{address}/{hash}")
         return page
 
-    def check(self, server: str) -> None:
-        """Fails if there was a console error, an uncaught error or a request to another server."""
-        host = urlsplit(server).netloc
-        foreign = [url for url in self.requested_urls if urlsplit(url).netloc not in (host, "")]
-        assert self.errors == []
-        assert foreign == []
+    def check(self, *servers: str) -> None:
+        """Fails if there was a console error, an uncaught error or a request to another server.
+
+        The profile's own servers are those that `open` opened, and `servers`.
+        """
+        hosts = {*self._hosts, *(urlsplit(server).netloc for server in servers)}
+        foreign = [url for url in self.requested_urls if urlsplit(url).netloc not in (*hosts, "")]
+        assert self.expects_errors or self.errors == []
+        assert not hosts or foreign == []
 
     def reset(self) -> None:
         """Closes the pages and forgets all that they stored, but for the HTTP cache."""
@@ -167,9 +219,11 @@ class Profile:
                     {"origin": f"{scheme}://{host}", "storageTypes": "all"},
                 )
         first.close()
+        self.context.unroute_all()
         self.context.clear_cookies()
         self.context.clear_permissions()
-        for record in (self.errors, self.console, self.requested_urls):
+        self.expects_errors = False
+        for record in (self.errors, self.console, self.requested_urls, self._hosts):
             record.clear()
 
     def _on_console(self, message: Any) -> None:
@@ -201,6 +255,22 @@ def new_profile_for_module(chromium: Any) -> Iterator[Callable[..., Profile]]:
     After each test they are reset, as new but for the HTTP cache.
     """
     yield from profiles_of(chromium)
+
+
+@pytest.fixture(scope="module")
+def profile(
+    new_profile_for_module: Callable[..., Profile], request: pytest.FixtureRequest
+) -> Profile:
+    """The profile that the tests of a module share; its pages have the `HELPERS` of the module."""
+    profile = new_profile_for_module()
+    profile.context.add_init_script(getattr(request.module, "HELPERS", ""))
+    return profile
+
+
+@pytest.fixture
+def open_page(server: Server, profile: Profile) -> Callable[..., Any]:
+    """Opens a page of the module's `server`: `open_page("#text")`."""
+    return partial(profile.open, server.url)
 
 
 def profiles_of(chromium: Any) -> Iterator[Callable[..., Profile]]:
@@ -236,7 +306,7 @@ class Server:
         *options: str,
         prefix: str = "",
         python_path: Sequence[Path] = (),
-        program: Sequence[str] = ("-m", "tbcore"),
+        program: str = PROGRAM,
         plugins: Sequence[str] | None = None,
     ) -> None:
         self.url = ""
@@ -247,7 +317,7 @@ class Server:
         self.log = log
         self._options = options
         self._python_path = [REPOSITORY, *python_path]
-        self._program = program
+        self._program = DELAYS.format(MAX_DELAY) + program if MAX_DELAY else program
         self._plugins = plugins  # None: all installed plugins
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -261,7 +331,7 @@ class Server:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, *self._program, *arguments],
+                [sys.executable, "-c", self._program, *arguments],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
@@ -316,96 +386,39 @@ def fake_distribution(
 
 
 @pytest.fixture(scope="session")
-def scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Returns the directories that a server needs on its path to load this checkout's scalars."""
-    if entry_points(group="tbcore.plugins", name="scalars"):
-        return [SCALARS]
-    return [SCALARS, fake_distribution(tmp_path_factory.mktemp("scalars"), "scalars")]
-
-
-def plugin_path(name: str, folder: Path) -> list[Path]:
-    """Returns the directories that a server needs on its path to load a plugin of this checkout."""
-    return [REPOSITORY / "plugins" / name, fake_distribution(folder, name)]
-
-
-@pytest.fixture(scope="session")
-def images_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("images", tmp_path_factory.mktemp("images"))
+def plugins_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The directories that a server needs on its path to load all plugins of this checkout."""
+    folders = [path.parent for path in sorted(REPOSITORY.glob("plugins/*/pyproject.toml"))]
+    installed = {point.name for point in entry_points(group="tbcore.plugins")}
+    others = tmp_path_factory.mktemp("plugins")
+    for folder in folders:
+        if folder.name not in installed:
+            fake_distribution(others, folder.name)
+    return [*folders, others]
 
 
 @pytest.fixture(scope="session")
-def audio_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("audio", tmp_path_factory.mktemp("audio"))
-
-
-@pytest.fixture(scope="session")
-def histograms_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("histograms", tmp_path_factory.mktemp("histograms"))
-
-
-@pytest.fixture(scope="session")
-def distributions_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("distributions", tmp_path_factory.mktemp("distributions"))
-
-
-@pytest.fixture(scope="session")
-def custom_scalars_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("custom_scalars", tmp_path_factory.mktemp("custom_scalars"))
-
-
-@pytest.fixture(scope="session")
-def graphs_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("graphs", tmp_path_factory.mktemp("graphs"))
-
-
-@pytest.fixture(scope="session")
-def hparams_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("hparams", tmp_path_factory.mktemp("hparams"))
-
-
-@pytest.fixture(scope="session")
-def text_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("text", tmp_path_factory.mktemp("text"))
-
-
-@pytest.fixture(scope="session")
-def pr_curves_path(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return plugin_path("pr_curves", tmp_path_factory.mktemp("pr_curves"))
-
-
-@pytest.fixture
-def install_plugin(tmp_path: Path) -> Callable[..., Path]:
+def install_plugin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Installs a plugin that consists of a JavaScript module.
 
     `install_plugin("bad", "export default ...")` returns the directory that the server needs on its
-    path. The plugin is active as soon as there are runs.
+    path. The plugin is active as soon as there are runs. Tabs are in the order of `order`.
     """
-    return installer_in(tmp_path)
 
-
-@pytest.fixture(scope="module")
-def install_plugin_for_module(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Like `install_plugin`, for plugins that all tests of a module share."""
-    return installer_in(tmp_path_factory.mktemp("plugins"))
-
-
-def installer_in(folder: Path) -> Callable[..., Path]:
-    """Returns a function that installs plugins in `folder`."""
-
-    def install(name: str, module: str) -> Path:
+    def install(name: str, module: str, order: int = 5) -> Path:
         python = f"""
 from tbcore import PluginInfo, hookimpl
 
 @hookimpl
 def plugin_info():
-    return PluginInfo(title={name.title()!r}, order=5)
+    return PluginInfo(title={name.title()!r}, order={order})
 
 @hookimpl
 def is_active(multiplexer):
     return bool(multiplexer.runs())
 """
         files = {"__init__.py": python, "static/index.js": module}
-        return fake_distribution(folder / f"plugin-{name}", name, files)
+        return fake_distribution(tmp_path_factory.mktemp("plugin"), name, files)
 
     return install
 
@@ -415,23 +428,23 @@ open_servers: list[Server] = []
 
 
 @pytest.fixture
-def serve(tmp_path: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
+def serve(tmp_path: Path, plugins_path: list[Path]) -> Iterator[Callable[..., Server]]:
     """Returns a function that starts servers; they are stopped at the end of the test.
 
     `serve(logdir, *options)` runs `tbcore serve --logdir LOGDIR OPTIONS...`.
     """
-    yield from servers_in(tmp_path, scalars_path)
+    yield from servers_in(tmp_path, plugins_path)
 
 
 @pytest.fixture(scope="module")
 def serve_for_module(
-    tmp_path_factory: pytest.TempPathFactory, scalars_path: list[Path]
+    tmp_path_factory: pytest.TempPathFactory, plugins_path: list[Path]
 ) -> Iterator[Callable[..., Server]]:
     """Like `serve`, for servers that all tests of a module share."""
-    yield from servers_in(tmp_path_factory.mktemp("servers"), scalars_path)
+    yield from servers_in(tmp_path_factory.mktemp("servers"), plugins_path)
 
 
-def servers_in(folder: Path, scalars_path: list[Path]) -> Iterator[Callable[..., Server]]:
+def servers_in(folder: Path, plugins_path: list[Path]) -> Iterator[Callable[..., Server]]:
     """Yields a function that starts servers with their logs in `folder`, and then stops them."""
     servers: list[Server] = []
 
@@ -439,7 +452,7 @@ def servers_in(folder: Path, scalars_path: list[Path]) -> Iterator[Callable[...,
         logdir: Path, *options: str, python_path: Sequence[Path] = (), **arguments: Any
     ) -> Server:
         log = folder / f"server-{len(servers)}.log"
-        path = [*scalars_path, *python_path]
+        path = [*plugins_path, *python_path]
         server = Server(logdir, log, *options, python_path=path, **arguments)
         servers.append(server)
         open_servers.append(server)

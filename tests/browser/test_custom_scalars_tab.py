@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from tbcore_custom_scalars.proto.layout_pb2 import (
     MarginChartContent,
     MultilineChartContent,
 )
-
-pytestmark = pytest.mark.browser
 
 MARKUP = "<b>bold</b>"
 MARGIN = MarginChartContent.Series(value="price", lower="price/low", upper="price/high")
@@ -80,15 +77,9 @@ def names_of(page: Any, card: str) -> list[str]:
     return names
 
 
-def test_the_charts_of_a_layout(
-    serve: Callable[..., Any],
-    logdir: Path,
-    custom_scalars_path: list[Path],
-    new_profile: Callable[..., Any],
-) -> None:
+def test_the_charts_of_a_layout(serve: Any, new_profile: Any, profile: Any, logdir: Path) -> None:
     """Without a layout, with one, folded, filtered, by keyboard, and in a narrow dark window."""
-    server = serve(logdir, python_path=custom_scalars_path)
-    profile = new_profile()
+    server = serve(logdir)
     page = profile.open(server.url, "#custom_scalars&custom_scalars.legend=true")
     page.get_by_text("add_custom_scalars").first.wait_for()
 
@@ -136,6 +127,3 @@ def test_the_charts_of_a_layout(
     text = Path(download.value.path()).read_text()
     assert text.splitlines()[0] == "Wall time,Step,Value"
     assert len(text.splitlines()) == 101
-
-    profile.check(server.url)
-    narrow.check(server.url)

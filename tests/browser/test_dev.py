@@ -6,11 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tbcore.testing import write_run
-
-pytestmark = pytest.mark.browser
 
 PYTHON = """
 from starlette.routing import Route
@@ -34,7 +30,7 @@ export default {
 """
 
 
-def test_saved_files_are_in_the_open_tab(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+def test_saved_files_are_in_the_open_tab(serve: Any, profile: Any, tmp_path: Path) -> None:
     """Python, the module and what it imports; without a reload of the page, and faults too."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [1.0]})
     folder = tmp_path / "plugins"
@@ -47,7 +43,8 @@ def test_saved_files_are_in_the_open_tab(serve: Any, new_profile: Any, tmp_path:
     save("mine.js", MODULE)
     save("mine.part.js", 'export const mark = "!";')
     server = serve(tmp_path / "logs", "--dev", "--plugins_dir", str(folder), plugins=[])
-    page = new_profile().open(server.url, "#mine")
+    profile.expects_errors = True
+    page = profile.open(server.url, "#mine")
     content = page.locator("#content")
 
     def wait_for(pattern: str) -> None:

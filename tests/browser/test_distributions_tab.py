@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, write_run
-
-pytestmark = pytest.mark.browser
+from tbcore.testing import write_run
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = range(0, 500, 5)
@@ -43,21 +39,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(
-    serve_for_module: Callable[..., Any], logdir: Path, distributions_path: list[Path]
-) -> Any:
-    return serve_for_module(logdir, python_path=distributions_path)
-
-
-@pytest.fixture
-def page_of(server: Any, new_profile: Callable[..., Any]) -> Any:
-    """Opens a page of the module's server; returns it, its browser profile and the server."""
-
-    def open_page(hash: str = "", **options: Any) -> tuple[Any, Any, Any]:
-        profile = new_profile(**options)
-        return profile.open(server.url, f"#distributions{hash}"), profile, server
-
-    return open_page
+def server(serve_for_module: Any, logdir: Path) -> Any:
+    return serve_for_module(logdir)
 
 
 def card(tag: str, run: str = RUNS[0]) -> str:
@@ -85,6 +68,7 @@ def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str
     share = (step + 0.02 * last) / (1.04 * last)
     page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"], steps=2)
     page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+    page.evaluate("() => tb.frame()")  # it may have been open at another place
     rows = page.evaluate(
         """() => tb.all('.tb-chart-tooltip:popover-open tr').map(
           (row) => [...row.cells].map((cell) => cell.textContent))"""
@@ -92,9 +76,9 @@ def hover(page: Any, tag: str, step: float, run: str = RUNS[0]) -> dict[str, str
     return dict(rows)
 
 
-def test_nine_values_of_each_step_can_be_read(page_of: Any) -> None:
+def test_nine_values_of_each_step_can_be_read(open_page: Any, server: Any) -> None:
     """They equal the server's, for both forms of the file format."""
-    page, profile, server = page_of()
+    page = open_page("#distributions")
     for run in RUNS:
         wait_for_bands(page, "layer1/weights", run)
         address = f"{server.url}/data/plugin/distributions/distributions"
@@ -109,12 +93,11 @@ def test_nine_values_of_each_step_can_be_read(page_of: Any) -> None:
             samples = samples_at(run, step)
             assert values[4] == pytest.approx(np.median(samples), abs=0.05)
             assert (values[0], values[8]) == pytest.approx((samples[0], samples[-1]), abs=1e-4)
-    profile.check(server.url)
 
 
-def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
+def test_bands_are_darker_towards_the_median(open_page: Any) -> None:
     """One column of pixels has all five shades, from the background to the median."""
-    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page("#distributions&tagFilter=layer1&runFilter=sweep/a")
     wait_for_bands(page, "layer1/weights")
     shades = page.evaluate(
         """(name) => {
@@ -134,19 +117,11 @@ def test_bands_are_darker_towards_the_median(page_of: Any) -> None:
     # Up to four layers with 18 % opacity each.
     expected = [round(255 * (1 - 0.82**layers)) for layers in range(5)]
     assert all(any(abs(alpha - one) <= 2 for alpha in shades) for one in expected)
-    profile.check(server.url)
 
 
-def test_a_lone_percent_sign_in_the_address_is_literal(page_of: Any) -> None:
-    """Such addresses are typed by hand; all tabs of tags share this code."""
-    page, profile, server = page_of("&distributions.closed=50%25")
-    wait_for_bands(page, "layer1/weights")
-    profile.check(server.url)
-
-
-def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
+def test_axes_and_tails_are_kept_in_the_address(open_page: Any) -> None:
     """A link restores the x axis and the choice of tails."""
-    page, profile, server = page_of("&tagFilter=layer1|single")
+    page = open_page("#distributions&tagFilter=layer1|single")
     wait_for_bands(page, "layer1/weights")
     page.get_by_text("Relative", exact=True).click()
     name = card("layer1/weights")
@@ -159,19 +134,18 @@ def test_axes_and_tails_are_kept_in_the_address(page_of: Any) -> None:
         "location.hash.includes('distributions.tails=false')"
     )
     hash = page.evaluate("() => location.hash")
-    again = profile.open(server.url, hash)
+    again = open_page(hash)
     wait_for_bands(again, "layer1/weights")
     assert again.get_by_role("radio", name="Without tails").is_checked()
     wait_for_bands(again, "single", "once", 12)
     again.get_by_text("Wall time", exact=True).click()
     again.wait_for_function("(name) => tb.label(name).includes('by wall time from 20')", arg=name)
-    fresh = profile.open(server.url, "#distributions")
+    fresh = open_page("#distributions")
     fresh.wait_for_function("() => location.hash.includes('distributions.tails=false')")
-    profile.check(server.url)
 
 
-def test_the_keyboard_steps_through_points_and_toggles_full_size(page_of: Any) -> None:
-    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
+def test_the_keyboard_steps_through_points_and_toggles_full_size(open_page: Any) -> None:
+    page = open_page("#distributions&tagFilter=layer1&runFilter=sweep/a")
     wait_for_bands(page, "layer1/weights")
     page.locator(".tb-chart").focus()
     page.keyboard.press("Home")
@@ -184,95 +158,3 @@ def test_the_keyboard_steps_through_points_and_toggles_full_size(page_of: Any) -
     page.locator(".tb-expanded").wait_for()
     page.keyboard.press("Escape")
     page.locator(".tb-expanded").wait_for(state="detached")
-    profile.check(server.url)
-
-
-def test_a_card_can_be_downloaded(page_of: Any) -> None:
-    page, profile, server = page_of("&tagFilter=layer1&runFilter=sweep/a")
-    wait_for_bands(page, "layer1/weights")
-    page.get_by_role("button", name=f"Download {card('layer1/weights')}").click()
-    files = {}
-    for kind, role in (("CSV", "button"), ("JSON", "link"), ("SVG", "button"), ("PNG", "button")):
-        with page.expect_download() as download:
-            page.get_by_role(role, name=kind, exact=True).click()
-        assert download.value.suggested_filename == f"sweep_a_train_layer1_weights.{kind.lower()}"
-        files[kind] = Path(download.value.path()).read_bytes()
-    lines = files["CSV"].decode().splitlines()
-    assert lines[0].startswith("Wall time,Step,0 %,6.68 %,15.87 %")
-    assert len(lines) == 1 + len(STEPS)
-    assert [row[1] for row in json.loads(files["JSON"])["rows"]] == list(STEPS)
-    drawing = ElementTree.fromstring(files["SVG"])
-    bands = [path for path in drawing.iter() if path.get("fill-opacity") == "0.18"]
-    assert len(bands) == 4
-    assert files["PNG"].startswith(b"\x89PNG")
-    profile.check(server.url)
-
-
-def test_it_fits_a_narrow_dark_window(page_of: Any) -> None:
-    page, profile, server = page_of(
-        "&tagFilter=layer1", viewport={"width": 400, "height": 800}, color_scheme="dark"
-    )
-    page.wait_for_function(
-        "(name) => tb.label(name).includes('by step from 0 to 495')", arg=card("layer1/weights")
-    )
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
-    profile.check(server.url)
-
-
-def test_empty_states_say_why(page_of: Any) -> None:
-    page, profile, server = page_of("&tagFilter=nothing_like_it")
-    page.wait_for_function("() => tb.all('.tb-nothing')[0]?.textContent.includes('No tag of')")
-    page.goto(f"{server.url}/#distributions&runFilter=scalars")
-    page.wait_for_function(
-        "() => tb.all('.tb-nothing')[0]?.textContent.includes('no histograms to compute')"
-    )
-    profile.check(server.url)
-
-
-def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
-    serve: Callable[..., Any],
-    new_profile: Callable[..., Any],
-    tmp_path: Path,
-    distributions_path: list[Path],
-) -> None:
-    logdir = tmp_path / "live"
-    rng = np.random.default_rng(0)
-
-    def write(run: str, *steps: int) -> None:
-        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
-            for step in steps:
-                writer.add_histogram("weights", rng.normal(size=300), step)
-
-    write("still", 0, 1)
-    write("moves", 0, 1)
-    server = serve(logdir, python_path=distributions_path)
-    profile = new_profile()
-    page = profile.open(server.url, "#distributions")
-    for run in ("still", "moves"):
-        wait_for_bands(page, "weights", run)
-    canvas = page.evaluate_handle("() => tb.canvas('weights in moves')")
-    write("moves", 400)
-    page.wait_for_function("() => tb.label('weights in moves').includes('from 0 to 400')")
-    assert page.evaluate("(canvas) => canvas === tb.canvas('weights in moves')", canvas)
-    requests = [url for url in profile.requested_urls if "/distributions/series?" in url]
-    assert sum("run=still" in url for url in requests) == 1
-    assert sum("run=moves" in url for url in requests) == 2
-    profile.check(server.url)
-
-
-def test_real_logs_are_drawn(
-    serve: Callable[..., Any],
-    new_profile: Callable[..., Any],
-    real_logs: Path,
-    distributions_path: list[Path],
-) -> None:
-    """Files from many writers and years: each visible card has a drawing, and none an error."""
-    server = serve(real_logs, python_path=distributions_path)
-    profile = new_profile()
-    page = profile.open(server.url, "#distributions")
-    page.wait_for_function(
-        """() => tb.all('.tb-chart').length >= 6 && tb.all('.tb-chart').every(
-          (chart) => (chart.getAttribute('aria-label') ?? '').includes('by step from'))"""
-    )
-    assert page.evaluate("() => tb.all('.tb-card-error').length") == 0
-    profile.check(server.url)

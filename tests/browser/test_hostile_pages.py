@@ -17,8 +17,6 @@ import pytest
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
-pytestmark = pytest.mark.browser
-
 COUNTER = """
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -65,7 +63,8 @@ globalThis.attack = async (target) => {
     node.onerror = fail;
     document.body.append(node);
   });
-  await attempt('script', () => element('script', { src: `${target}/static/tbcore/shell/boot.js` }));
+  await attempt('script', () =>
+    element('script', { src: `${target}/static/tbcore/shell/boot.js` }));
   await attempt('data as a script', () => element('script', { src: `${target}/data/runs` }));
   await attempt('module', () => import(`${target}/static/tbcore/text-names.js`));
   await attempt('style', () => element('link', {
@@ -123,11 +122,7 @@ def evil_site() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def attacked(
-    serve_for_module: Callable[..., Any],
-    tmp_path_factory: pytest.TempPathFactory,
-    images_path: list[Path],
-) -> Any:
+def attacked(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A server with a picture, and with a plugin that counts requests other than GET."""
     folder = tmp_path_factory.mktemp("attacked")
     write_run(folder / "logs", "media", scalars={"a": [1.0]}, images={"i": [summaries.png()]})
@@ -136,15 +131,15 @@ def attacked(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-counter\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[tbcore.plugins]\ncounter = tbcore_counter\n")
     (folder / "tbcore_counter.py").write_text(COUNTER)
-    return serve_for_module(folder / "logs", python_path=[*images_path, folder])
+    return serve_for_module(folder / "logs", python_path=[folder])
 
 
 @pytest.mark.parametrize("site", ["http://evil.example", "http://localhost"])
 def test_p15_a_page_of_another_site_cannot_read_or_change_anything(
-    attacked: Any, new_profile: Any, evil_site: str, site: str
+    attacked: Any, profile: Any, evil_site: str, site: str
 ) -> None:
     """Neither a site with another name nor one on another port of this machine has any access."""
-    profile = new_profile()
+    profile.expects_errors = True
     target = attacked.url.replace("127.0.0.1", "localhost") if "localhost" in site else attacked.url
     page = profile.context.new_page()
     page.goto(f"{site}:{evil_site}/")
@@ -160,9 +155,9 @@ def test_p15_a_page_of_another_site_cannot_read_or_change_anything(
     assert posts.text() == "0"
 
 
-def test_p14_dns_rebinding_is_refused(attacked: Any, new_profile: Any) -> None:
+def test_p14_dns_rebinding_is_refused(attacked: Any, profile: Any) -> None:
     """With DNS rebinding the browser takes the hostile page and this server for one site."""
-    profile = new_profile()
+    profile.expects_errors = True
     port = urlsplit(attacked.url).port
     page = profile.context.new_page()
     response = page.goto(f"http://rebound.example:{port}/")
@@ -206,11 +201,7 @@ EVIL_TYPES = [
 
 
 def test_p17_logged_bytes_are_never_active(
-    serve: Callable[..., Any],
-    new_profile: Any,
-    tmp_path: Path,
-    images_path: list[Path],
-    audio_path: list[Path],
+    serve: Callable[..., Any], profile: Any, tmp_path: Path
 ) -> None:
     """Opened in a tab, logged data is shown as a picture or downloaded, whatever type it claims."""
     logdir = tmp_path / "logs"
@@ -220,8 +211,8 @@ def test_p17_logged_bytes_are_never_active(
         for number, content_type in enumerate(EVIL_TYPES):
             data = EVIL_IMAGES["html"] if number % 2 else EVIL_IMAGES["svg"]
             writer.add_summary(0, summaries.audio(f"clip{number}", data, content_type=content_type))
-    server = serve(logdir, python_path=[*images_path, *audio_path])
-    profile = new_profile()
+    server = serve(logdir)
+    profile.expects_errors = True
     page = profile.context.new_page()
     paths = [f"images/individualImage?run=run&index=0&tag={quote(tag)}" for tag in EVIL_IMAGES]
     paths += [
@@ -257,7 +248,7 @@ def open_or_download(page: Any, address: str) -> None:
             raise
 
 
-def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+def test_p13_a_filter_does_not_stall_the_page(serve: Any, profile: Any, tmp_path: Path) -> None:
     """The browser would take years for these filters, from a link or typed: they are given up.
 
     Until then and afterwards the page responds, and shows what it showed before.
@@ -265,7 +256,6 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_
     for name in ("a" * 60 + "!", "a" * 61 + "?"):
         write_run(tmp_path / "logs", name, scalars={name: [1.0]})
     server = serve(tmp_path / "logs")
-    profile = new_profile()
     page = profile.open(server.url, f"#runFilter={quote('(a*)*$x')}")
     runs = page.get_by_label("Filter runs (regular expression)")
     tags = page.get_by_label("Filter tags (regular expression)")
@@ -296,4 +286,3 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, new_profile: Any, tmp_
     tags.fill(r"(\w+\s?)+$")
     error.wait_for()
     assert page.evaluate("() => tb.all('.tb-card').length") == 1
-    profile.check(server.url)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tbcore.testing import write_run
-
-pytestmark = pytest.mark.browser
 
 NUM_GROUPS, NUM_TAGS = 12, 20
 LAST = f"layer_{NUM_GROUPS - 1:02}/part_{NUM_TAGS - 1:02}"
@@ -25,7 +22,7 @@ ALL_VISIBLE_ARE_RENDERED = f"""() => {{
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     logdir = tmp_path_factory.mktemp("logdir")
     tags = [
         f"layer_{group:02}/part_{part:02}"
@@ -37,8 +34,8 @@ def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def page(server: Any, new_profile: Callable[..., Any]) -> Any:
-    page = new_profile().open(server.url)
+def page(open_page: Any) -> Any:
+    page = open_page()
     page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
     return page
 

@@ -79,18 +79,13 @@ RISING = list(range(101))
 @pytest.fixture(scope="module")
 def server(
     serve_for_module: Callable[..., Any],
-    install_plugin_for_module: Callable[..., Path],
+    install_plugin: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Any:
     """A server with a tab in which tests draw charts."""
     logdir = tmp_path_factory.mktemp("logdir")
     write_run(logdir, "run", scalars={"loss": [1.0]})
-    return serve_for_module(logdir, python_path=[install_plugin_for_module("lab", PLUGIN)])
-
-
-@pytest.fixture(scope="module")
-def profile(new_profile_for_module: Callable[..., Any]) -> Any:
-    return new_profile_for_module()
+    return serve_for_module(logdir, python_path=[install_plugin("lab", PLUGIN)])
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ import pytest
 
 from tbcore.testing import EventFileWriter, summaries
 
-pytestmark = [pytest.mark.browser, pytest.mark.release]
+pytestmark = pytest.mark.release
 
 RUNS = ("train", "eval runs/first & last")
 """A name without characters that URLs encode, and a name with several of them."""
@@ -261,27 +261,6 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def serve_all(
-    serve: Callable[..., Any],
-    images_path: list[Path],
-    audio_path: list[Path],
-    histograms_path: list[Path],
-    distributions_path: list[Path],
-    graphs_path: list[Path],
-    hparams_path: list[Path],
-) -> Callable[..., str]:
-    """Returns a function that serves a directory with the seven plugins and returns the address."""
-    paths = [*images_path, *audio_path, *histograms_path, *distributions_path]
-    paths += [*graphs_path, *hparams_path]
-
-    def start(logdir: Path, *options: str) -> str:
-        url: str = serve(logdir, *options, python_path=paths).url
-        return url
-
-    return start
-
-
 # What is drawn -----------------------------------------------------------------------------------
 
 NUM_CURVES = """() => [...document.querySelectorAll('vz-line-chart path.line')]
@@ -347,12 +326,12 @@ def check_all_tabs(page: OldPage, path_of: Callable[[str], str]) -> None:
 
 def test_the_page_of_tensorflow_1_0(
     logdir: Path,
-    serve_all: Callable[..., str],
+    serve: Callable[..., Any],
     old_page: Callable[..., OldPage],
     tensorflow: zipfile.ZipFile,
 ) -> None:
     """Released in February 2017, with the API from before plugins."""
-    server = serve_all(logdir, "--api", "legacy")
+    server = serve(logdir, "--api", "legacy").url
     page = old_page(server, lambda path: tensorflow_file(tensorflow, path))
     page.open()
     names = {"distributions": "compressedHistograms", "graphs": "graph"}
@@ -361,7 +340,7 @@ def test_the_page_of_tensorflow_1_0(
 
 def test_the_page_of_tensorboard_0_1(
     logdir: Path,
-    serve_all: Callable[..., str],
+    serve: Callable[..., Any],
     old_page: Callable[..., OldPage],
     wheel: Callable[..., zipfile.ZipFile],
     tensorflow: zipfile.ZipFile,
@@ -369,7 +348,7 @@ def test_the_page_of_tensorboard_0_1(
     """Released in June 2017, with the API of plugins."""
     files = wheel("tensorflow-tensorboard==0.1.2")
     page = old_page(
-        serve_all(logdir), lambda path: files.read(f"tensorboard/components/{path or 'index.html'}")
+        serve(logdir).url, lambda path: files.read(f"tensorboard/components/{path or 'index.html'}")
     )
     # The page needs version 0 of custom elements, which browsers have removed since. It does not
     # include a polyfill, but the page of TensorFlow 1.0.0 does.
@@ -382,14 +361,14 @@ def test_the_page_of_tensorboard_0_1(
 
 def test_the_hparams_page_of_tensorboard_1_14(
     sweep: Path,
-    serve_all: Callable[..., str],
+    serve: Callable[..., Any],
     old_page: Callable[..., OldPage],
     wheel: Callable[..., zipfile.ZipFile],
 ) -> None:
     """Released in June 2019, as the first page with that tab."""
     inside = wheel("tensorboard==1.14.0").read("tensorboard/webfiles.zip")
     files = zipfile.ZipFile(io.BytesIO(inside))
-    page = old_page(serve_all(sweep), lambda path: files.read(path or "index.html"))
+    page = old_page(serve(sweep).url, lambda path: files.read(path or "index.html"))
     page.open("#hparams")
     page.wait_for_count(3, NUM_SESSIONS)
     page.page.locator("vaadin-grid paper-checkbox:visible").first.click()

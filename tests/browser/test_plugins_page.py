@@ -12,8 +12,6 @@ import pytest
 
 from tbcore.testing import write_run
 
-pytestmark = pytest.mark.browser
-
 FAULTY = """
 from starlette.routing import Route
 from tbcore import Option, PluginInfo, hookimpl
@@ -37,7 +35,7 @@ def routes():
 """
 
 
-def test_the_page_says_how_each_plugin_fares(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+def test_the_page_says_how_each_plugin_fares(serve: Any, profile: Any, tmp_path: Path) -> None:
     """Reached from the window about the logs and by its address; faults appear by themselves."""
     write_run(tmp_path / "logs", "train", scalars={"loss": [0.5, 0.25]})
     folder = tmp_path / "plugins"
@@ -49,7 +47,6 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, new_profile: Any, tmp_p
         tmp_path / "logs", "--plugins_dir", str(folder), "--set", "faulty.rows=3",
         "--no_plugin", "unwanted", plugins=["scalars"],
     )  # fmt: skip
-    profile = new_profile()
     page = profile.open(server.url)
     page.locator(".tb-run").wait_for()
     page.locator(".chip").click()
@@ -100,4 +97,3 @@ def test_the_page_says_how_each_plugin_fares(serve: Any, new_profile: Any, tmp_p
         ".filter((part) => part.getBoundingClientRect().right > 400).length"
     )
     assert page.evaluate(too_wide) == 0
-    profile.check(server.url)

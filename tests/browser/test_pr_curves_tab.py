@@ -26,11 +26,7 @@ PERFECT = [0.75, 0.25, 0.75, 0.75, 0.25]
 
 
 @pytest.fixture(scope="module")
-def server(
-    serve_for_module: Callable[..., Any],
-    tmp_path_factory: pytest.TempPathFactory,
-    pr_curves_path: list[Path],
-) -> Any:
+def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     logdir = tmp_path_factory.mktemp("logdir")
     for run, steps, predictions in (("a", (10, 20), PREDICTIONS), ("b", (15,), PERFECT)):
         with EventFileWriter(logdir / run / "a.tfevents") as writer:
@@ -44,25 +40,7 @@ def server(
         wrong = summaries.tensor("wrong", np.ones((5, 2)), plugin_name="pr_curves")
         writer.add_summary(15, wrong)
     write_run(logdir, "plain", scalars={"loss": [0.5]})
-    return serve_for_module(logdir, python_path=pr_curves_path)
-
-
-@pytest.fixture(scope="module")
-def profile(new_profile_for_module: Callable[..., Any]) -> Any:
-    """The profile of the module's tests."""
-    profile = new_profile_for_module()
-    profile.context.add_init_script(HELPERS)
-    return profile
-
-
-@pytest.fixture
-def page_of(server: Any, profile: Any) -> Any:
-    """Opens a page of the module's server; returns it, and a function that checks its requests."""
-
-    def open_page(hash: str) -> tuple[Any, Callable[[], None]]:
-        return profile.open(server.url, hash), lambda: profile.check(server.url)
-
-    return open_page
+    return serve_for_module(logdir)
 
 
 def wait_for_row(page: Any, run: str, cells: str) -> None:
@@ -70,8 +48,8 @@ def wait_for_row(page: Any, run: str, cells: str) -> None:
     page.wait_for_function("([run, cells]) => curves.row('cats', run) === cells", arg=[run, cells])
 
 
-def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(page_of: Any) -> None:
-    page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
+def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(open_page: Any) -> None:
+    page = open_page("#pr_curves&tagFilter=cats&pr_curves.step=10")
     nothing = " – – – – – – –"
     wait_for_row(page, "a", "0.8056 10" + nothing)
     page.wait_for_function("() => curves.row('cats', 'b').includes('The first step is 15')")
@@ -106,11 +84,10 @@ def test_the_pointer_and_the_keys_select_a_threshold_for_all_runs(page_of: Any) 
     wait_for_row(page, "a", "1.0000 20 0.2500 0.6000 1.0000 3 2 0 0")
     page.keyboard.press("Escape")
     wait_for_row(page, "a", "1.0000 20" + nothing)
-    check()
 
 
-def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(page_of: Any, tmp_path: Path) -> None:
-    page, check = page_of("#pr_curves&tagFilter=cats&pr_curves.step=10")
+def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("#pr_curves&tagFilter=cats&pr_curves.step=10")
     wait_for_row(page, "a", "0.8056 10 – – – – – – –")
     ticks = "() => [...curves.plot('cats').querySelectorAll('text')].map((one) => one.textContent)"
     full_ticks = page.evaluate(ticks)
@@ -156,10 +133,12 @@ def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(page_of: Any, tmp_pat
     page.evaluate("() => curves.plot('cats').focus()")
     page.keyboard.press("f")
     page.locator(".tb-expanded").wait_for()
-    check()
 
 
-def test_an_invalid_curve_shows_an_error_and_others_still_work(page_of: Any) -> None:
-    page, _ = page_of("#pr_curves")
+def test_an_invalid_curve_shows_an_error_and_others_still_work(
+    open_page: Any, profile: Any
+) -> None:
+    profile.expects_errors = True  # the server's response
+    page = open_page("#pr_curves")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
     page.wait_for_function("() => curves.row('wrong', 'a').includes('got (5, 2)')")

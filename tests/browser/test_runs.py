@@ -13,8 +13,6 @@ from common_fixtures import until
 
 from tbcore.testing import write_run
 
-pytestmark = pytest.mark.browser
-
 SEEDS = ["exp/a_s1/train", "exp/a_s2/train", "exp/b_s1/train", "exp/b_s2/train", "other"]
 
 PROBE = """
@@ -42,19 +40,19 @@ ROW_LABELS = """() => [...document.querySelectorAll('[role=treegrid] [role=row]'
 """A function that returns the labels of the rows, indented by level."""
 
 
-@pytest.fixture
-def logdir(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two experiments with two seeds each, and another run, started in the order of their names."""
-    path = tmp_path / "logs"
+    path = tmp_path_factory.mktemp("logs")
     for index, run in enumerate(SEEDS):
         write_run(path, run, scalars={"loss": [1.0, 0.5]}, wall_time=1_700_000_000.0 + 100 * index)
     return path
 
 
-@pytest.fixture
-def probe(serve: Any, logdir: Path, install_plugin: Callable[..., Path]) -> Any:
+@pytest.fixture(scope="module")
+def server(serve_for_module: Any, logdir: Path, install_plugin: Callable[..., Path]) -> Any:
     """A server with a tab whose module records the values of its host object in `seen`."""
-    return serve(logdir, python_path=[install_plugin("probe", PROBE)])
+    return serve_for_module(logdir, python_path=[install_plugin("probe", PROBE)])
 
 
 def wait_for_rows(page: Any, *rows: str) -> None:
@@ -64,10 +62,9 @@ def wait_for_rows(page: Any, *rows: str) -> None:
     )
 
 
-def test_a_folder_checks_all_runs_in_it(probe: Any, new_profile: Any) -> None:
+def test_a_folder_checks_all_runs_in_it(open_page: Any) -> None:
     """A folder with one child is merged with it; arrow keys move, expand and collapse."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     wait_for_rows(
         page, "exp/", "  a_s1/train", "  a_s2/train", "  b_s1/train", "  b_s2/train", "other"
     )
@@ -100,13 +97,11 @@ def test_a_folder_checks_all_runs_in_it(probe: Any, new_profile: Any) -> None:
     wait_for_rows(page, "exp/", "  a_s1/train", "  a_s2/train")
     page.get_by_label("Filter runs").fill("")
     wait_for_rows(page, "exp/", "other")
-    profile.check(probe.url)
 
 
-def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
+def test_layout_and_order_are_remembered(open_page: Any) -> None:
     """A list of full names, newest first, is the same after a reload."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     page.get_by_text("List", exact=True).click()
     wait_for_rows(page, *SEEDS)
     page.get_by_label("Sort runs").select_option("newest start first")
@@ -118,12 +113,9 @@ def test_layout_and_order_are_remembered(probe: Any, new_profile: Any) -> None:
     wait_for_rows(
         page, "other", "exp/", "  b_s2/train", "  b_s1/train", "  a_s2/train", "  a_s1/train"
     )
-    profile.check(probe.url)
 
 
-def test_runs_have_ages_live_marks_and_nan_marks(
-    serve: Any, new_profile: Any, tmp_path: Path
-) -> None:
+def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_path: Path) -> None:
     """The list shows when a run last logged, whether it is live, and where it has NaN."""
     logdir = tmp_path / "logs"
     hours_ago = time.time() - 3 * 3600
@@ -133,7 +125,6 @@ def test_runs_have_ages_live_marks_and_nan_marks(
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
     write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
     server = serve(logdir)
-    profile = new_profile()
     page = profile.open(server.url)
     row = page.locator(".tb-run[title=old]")
     assert row.locator(".tb-nan").get_attribute("title") == (
@@ -151,14 +142,12 @@ def test_runs_have_ages_live_marks_and_nan_marks(
 
     write_run(logdir, "old", scalars={"loss": [0.5]}, wall_time=time.time())
     row.get_by_role("img", name="live").wait_for(state="attached")
-    profile.check(server.url)
 
 
-def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
+def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
     """The menu copies a path, shows and hides runs, and sets a colour, which the browser keeps."""
-    profile = new_profile()
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     row = page.locator(".tb-run[title=other]")
     row.wait_for()
     color = page.evaluate("() => tb.colors().other")
@@ -176,7 +165,7 @@ def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
     row.hover()
     page.mouse.down(button="right")
     page.get_by_role("menu", name="other").wait_for()
-    page.wait_for_timeout(100)  # about as long as a click takes
+    page.evaluate("() => tb.frame()")  # a click takes longer than a frame
     page.mouse.up(button="right")
     page.get_by_label("Colour").fill("#123456")
     page.wait_for_function("() => globalThis.seen?.runs[0].color === '#123456'")
@@ -188,13 +177,11 @@ def test_a_run_has_a_menu(probe: Any, new_profile: Any, logdir: Path) -> None:
     row.click(button="right")
     page.get_by_role("menuitem", name="Reset colour").click()
     page.wait_for_function("(color) => globalThis.seen?.runs[0].color === color", arg=color)
-    profile.check(probe.url)
 
 
-def test_the_hovered_run_is_shared(probe: Any, new_profile: Any) -> None:
+def test_the_hovered_run_is_shared(open_page: Any) -> None:
     """The tab receives the run under the pointer in the run list, and can highlight one there."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     page.locator(".tb-run[title=other]").hover()
     page.wait_for_function("() => globalThis.seen?.hovered === 'other'")
     page.mouse.move(700, 500)
@@ -203,29 +190,25 @@ def test_the_hovered_run_is_shared(probe: Any, new_profile: Any) -> None:
     page.locator(".tb-run.tb-hovered[title=other]").wait_for()
     page.evaluate("() => host.checkOnly('other')")
     page.wait_for_function("() => location.hash === '#probe&runs=other'")
-    profile.check(probe.url)
 
 
-def test_preferences_are_kept_in_the_browser(probe: Any, new_profile: Any) -> None:
+def test_preferences_are_kept_in_the_browser(open_page: Any) -> None:
     """Preferences are not in the address, and another tab of the browser has them too."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     page.wait_for_function("() => globalThis.host")
     page.evaluate(
         "() => { host.preferences.set('size', 'large'); host.preferences.set('x', 'y'); }"
     )
     page.evaluate("() => host.preferences.set('x', null)")
     assert page.evaluate("() => seen.preferences") == {"size": "large"}
-    again = profile.open(probe.url, "#probe")
+    again = open_page("#probe")
     again.wait_for_function("() => globalThis.seen?.preferences?.size === 'large'")
     assert again.evaluate("() => location.hash") == "#probe"
-    profile.check(probe.url)
 
 
-def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
+def test_runs_are_grouped(open_page: Any) -> None:
     """The editor previews a rule; each group has a colour, and the rule is in the address."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
     page.get_by_text("3 groups of 5 runs, 1 with a single run").wait_for()
@@ -260,22 +243,20 @@ def test_runs_are_grouped(probe: Any, new_profile: Any) -> None:
     )
     page.get_by_role("checkbox", name="exp/b_s{seed}/train, 2 runs").uncheck()
     page.wait_for_function("() => globalThis.seen?.groups?.groups.length === 2")
-    again = profile.open(probe.url, "#probe&group=re:exp/(.)_s")
+    again = open_page("#probe&group=re:exp/(.)_s")
     wait_for_rows(again, "a", "b", "other")
     again.get_by_role("button", name="Grouped", exact=True).click()
     again.get_by_role("button", name="Ungroup", exact=True).click()
     again.wait_for_function("() => globalThis.seen?.groups === null && seen.runs[0].group === null")
     again.wait_for_function("() => location.hash === '#probe'")
-    broken = profile.open(probe.url, "#probe&group=re:(")
+    broken = open_page("#probe&group=re:(")
     broken.get_by_text("Cannot group by “re:(”: unclosed (.").wait_for()
     broken.wait_for_function("() => globalThis.seen?.groups === null")
-    profile.check(probe.url)
 
 
-def test_keys_focus_the_filters_and_open_the_help(probe: Any, new_profile: Any) -> None:
+def test_keys_focus_the_filters_and_open_the_help(open_page: Any) -> None:
     """Keys of the open tab are called and listed too; no key acts while the reader types."""
-    profile = new_profile()
-    page = profile.open(probe.url, "#probe")
+    page = open_page("#probe")
     page.wait_for_function("() => globalThis.host")
     page.keyboard.press("/")
     page.wait_for_function(
@@ -304,13 +285,12 @@ def test_keys_focus_the_filters_and_open_the_help(probe: Any, new_profile: Any) 
     dialog.wait_for(state="detached")
     page.get_by_role("button", name="Keyboard shortcuts", exact=True).click()
     dialog.wait_for()
-    profile.check(probe.url)
 
 
-def test_the_run_list_is_complete_at_400_pixels(probe: Any, new_profile: Any) -> None:
+def test_the_run_list_is_complete_at_400_pixels(server: Any, new_profile: Any) -> None:
     """Groups and menus work by touch, and the page does not scroll horizontally."""
     profile = new_profile(viewport={"width": 400, "height": 700}, has_touch=True, is_mobile=True)
-    page = profile.open(probe.url, "#probe")
+    page = profile.open(server.url, "#probe")
     page.get_by_role("button", name="Runs").click()
     page.get_by_role("button", name="Group…").click()
     page.get_by_role("button", name="Ignore seeds 3 groups").click()
@@ -320,13 +300,12 @@ def test_the_run_list_is_complete_at_400_pixels(probe: Any, new_profile: Any) ->
     page.get_by_role("menuitem", name="Show only this run").tap()
     page.wait_for_function("() => globalThis.seen?.runs.length === 1")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
-    profile.check(probe.url)
 
 
-def test_a_checked_box_has_a_tick_in_forced_colours(probe: Any, new_profile: Any) -> None:
+def test_a_checked_box_has_a_tick_in_forced_colours(server: Any, new_profile: Any) -> None:
     """A partly checked folder has a dash, and the runs keep their colours."""
     profile = new_profile(forced_colors="active")
-    page = profile.open(probe.url, "#probe&runs=other,exp/a_s1/train")
+    page = profile.open(server.url, "#probe&runs=other,exp/a_s1/train")
     mark = """(box) => {
       const { content, clipPath, backgroundColor } = getComputedStyle(box, '::before');
       const isSeen = backgroundColor !== getComputedStyle(box).backgroundColor;
@@ -338,4 +317,3 @@ def test_a_checked_box_has_a_tick_in_forced_colours(probe: Any, new_profile: Any
     assert page.get_by_role("checkbox", name="exp/a_s2/train").evaluate(mark) == ""
     assert page.get_by_role("checkbox", name="exp/, 4 runs").evaluate(mark) == "inset"
     assert page.evaluate("() => new Set(Object.values(tb.colors())).size") == len(SEEDS)
-    profile.check(probe.url)

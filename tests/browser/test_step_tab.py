@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tbcore.testing import EventFileWriter
-
-pytestmark = pytest.mark.browser
 
 PYTHON = """
 from tbcore import Claim, PluginInfo, hookimpl
@@ -42,7 +38,7 @@ export default { render: (host) => renderStepTab(host, kind) };
 """
 
 
-def test_samples_with_only_fields(serve: Any, new_profile: Any, tmp_path: Path) -> None:
+def test_samples_with_only_fields(serve: Any, profile: Any, tmp_path: Path) -> None:
     """Samples have no URL and no download, and the tab uses the plugin's plural.
 
     Without the component `Sample`, the tab shows an error that says what is missing.
@@ -57,13 +53,13 @@ def test_samples_with_only_fields(serve: Any, new_profile: Any, tmp_path: Path) 
     (folder / "other.py").write_text(PYTHON)
     (folder / "other.js").write_text(MODULE.replace("Sample: Matrix", "sample: Matrix"))
     server = serve(tmp_path / "logs", "--plugins_dir", str(folder), plugins=[])
-    profile = new_profile()
     page = profile.open(server.url, "#matrices")
     sample = page.get_by_label("m, train, step 7")
     sample.wait_for()
     assert sample.inner_text() == '["",[[7,0],[0,1]]]'
     assert page.locator(".tb-step-samples a").count() == 0
     page.get_by_label("Step of all matrices").first.wait_for()
-    profile.check(server.url)
+    profile.check()
+    profile.expects_errors = True
     page.evaluate("() => { location.hash = 'other'; }")
     page.get_by_text("kind.Sample is missing").wait_for()

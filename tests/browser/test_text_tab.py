@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,26 +58,8 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(serve_for_module: Callable[..., Any], logdir: Path, text_path: list[Path]) -> Any:
-    return serve_for_module(logdir, python_path=text_path)
-
-
-@pytest.fixture(scope="module")
-def profile(new_profile_for_module: Callable[..., Any]) -> Any:
-    """The profile of the module's tests."""
-    profile = new_profile_for_module()
-    profile.context.add_init_script(HELPERS)
-    return profile
-
-
-@pytest.fixture
-def page_of(server: Any, profile: Any) -> Any:
-    """Opens a page of the module's server; returns it, and a function that checks its requests."""
-
-    def open_page(hash: str = "#text") -> tuple[Any, Callable[[], None]]:
-        return profile.open(server.url, hash), lambda: profile.check(server.url)
-
-    return open_page
+def server(serve_for_module: Any, logdir: Path) -> Any:
+    return serve_for_module(logdir)
 
 
 def wait_for_text(page: Any, tag: str, run: str, part: str) -> None:
@@ -88,9 +69,9 @@ def wait_for_text(page: Any, tag: str, run: str, part: str) -> None:
     )
 
 
-def test_markdown_is_rendered_and_no_script_of_a_log_runs(page_of: Any) -> None:
+def test_markdown_is_rendered_and_no_script_of_a_log_runs(open_page: Any) -> None:
     """Nothing is loaded either: the check sees all requests, and what the page's policy blocked."""
-    page, check = page_of()
+    page = open_page("#text")
     wait_for_text(page, "report", "train", "Epoch 4")
     wait_for_text(page, "report", "eval", "only one")
     drawn = page.evaluate(
@@ -120,12 +101,11 @@ def test_markdown_is_rendered_and_no_script_of_a_log_runs(page_of: Any) -> None:
     )
     assert links == ["https://example.org/b.png"]
     assert page.evaluate("() => globalThis.hacked") is None
-    check()
 
 
-def test_changes_are_shown_by_line_and_word(page_of: Any) -> None:
+def test_changes_are_shown_by_line_and_word(open_page: Any) -> None:
     """Since the previous step, the first, or any; the choice is in the address."""
-    page, check = page_of("#text&runFilter=train")
+    page = open_page("#text&runFilter=train")
     wait_for_text(page, "report", "train", "Epoch 4")
     page.keyboard.press("d")
     wait_for_text(page, "report", "train", "Changes since step 30")
@@ -150,12 +130,11 @@ def test_changes_are_shown_by_line_and_word(page_of: Any) -> None:
     page.wait_for_function("() => location.hash.includes('text.at=report:10')")
     page.keyboard.press("d")
     wait_for_text(page, "report", "train", "Epoch 1")
-    check()
 
 
-def test_the_search_finds_texts_of_all_steps(page_of: Any) -> None:
+def test_the_search_finds_texts_of_all_steps(open_page: Any) -> None:
     """A click on a match shows its step, with the match highlighted."""
-    page, check = page_of()
+    page = open_page("#text")
     wait_for_text(page, "report", "train", "Epoch 4")
     page.keyboard.press("s")
     page.keyboard.type("EPOCH 2")
@@ -169,12 +148,11 @@ def test_the_search_finds_texts_of_all_steps(page_of: Any) -> None:
     page.get_by_label("Search texts").fill("")
     found.wait_for(state="detached")
     page.wait_for_function("() => CSS.highlights.get('tbcore-text').size === 0")
-    check()
 
 
-def test_long_texts_are_folded_and_can_be_loaded_whole(page_of: Any) -> None:
+def test_long_texts_are_folded_and_can_be_loaded_whole(open_page: Any) -> None:
     """A narrow page stays narrow; the source can be shown and copied."""
-    page, check = page_of()
+    page = open_page("#text")
     page.set_viewport_size({"width": 400, "height": 800})
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wait_for_text(page, "long", "train", "line 0 of")
@@ -196,4 +174,3 @@ def test_long_texts_are_folded_and_can_be_loaded_whole(page_of: Any) -> None:
     copied = page.evaluate("() => navigator.clipboard.readText()")
     assert copied == REPORT.format(epoch=4, loss=0.25)
     page.wait_for_function("() => document.documentElement.scrollWidth <= 400")
-    check()

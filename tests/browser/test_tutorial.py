@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.browser
-
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_plugin.md"
 BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MAX_LINES = 40
@@ -67,14 +65,13 @@ def served(tmp_path: Path, files: dict[str, str]) -> Iterator[str]:
 
 
 def test_the_tutorial_ends_with_a_tab(
-    served: str, files: dict[str, str], new_profile: Any, tmp_path: Path
+    served: str, files: dict[str, str], profile: Any, tmp_path: Path
 ) -> None:
     """With what its route says of the runs; a change that the page proposes is in the open tab."""
     assert sorted(Path(path).suffix for path in files) == [".js", ".py"]
     for text in files.values():
         assert len(text.splitlines()) < MAX_LINES
 
-    profile = new_profile()
     page = profile.open(served)
     page.get_by_role("tab", name="Steps", exact=True).click()
     items = page.locator(".plugin li")
@@ -92,4 +89,3 @@ def test_the_tutorial_ends_with_a_tab(
     assert old in files[path]
     (tmp_path / path).write_text(files[path].replace(old, new), encoding="utf-8")
     page.get_by_role("tab", name="Last steps", exact=True).wait_for()
-    profile.check(served)
