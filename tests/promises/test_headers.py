@@ -25,7 +25,7 @@ RESPONSES: dict[str, tuple[int, str]] = {
     "a part": (206, GET.format("/data/plugin/audio/individualAudio?run=media&tag=a&index=0",
                                "Range: bytes=0-3\r\n")),
     "the old page's address": (302, GET.format("/audio", "")),
-    "what the client has": (304, GET.format("/static/tbcore/shell/boot.js", "If-None-Match: *\r\n")),
+    "what the client has": (304, GET.format("/static/tbcore/format.js", "If-None-Match: *\r\n")),
     "no HTTP": (400, "nonsense\r\n\r\n"),
     "no HTTP, after a while": (400, GET.format("/data/runs", "Content-Length: -1\r\n")),
     "a header without end": (400, GET.format("/data/runs", f"X: {'a' * 200_000}\r\n")),
