@@ -32,7 +32,7 @@ HALVES = {
     "half a body that nobody reads": (
         b"POST /data/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
     ),
-    "no reading": b"GET /static/tbcore/lib/chart/series.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,
+    "no reading": b"GET /static/tbcore/text-names.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,
     "half of TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 }
 """Bytes that a client sends before it stops, without reading a response."""
