@@ -10,7 +10,6 @@ export { axisTicks } from "./lib/chart/ticks.js";
 export { Card } from "./lib/cards/card.js";
 export { ChartCard } from "./lib/cards/chart-card.js";
 export { LazyCard } from "./lib/cards/lazy-card.js";
-export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
 
 /**
  * @typedef {import("./lib/cards/chart-card.js").Chart} Chart
@@ -36,6 +35,11 @@ export { SAMPLES, SeriesCard } from "./lib/cards/series-card.js";
  * @template {Chart} C
  * @typedef {import("./lib/cards/series-card.js").Drawing<T, C>} Drawing
  */
+
+/** Loads `SeriesCard`, a card with a chart of one series, and `SAMPLES`, the choices of its number of steps. */
+export function seriesCards() {
+  return import("./lib/cards/series-card.js");
+}
 
 /**
  * Loads what a drawing needs to be saved as a picture, when the user asks for one: `frameSVG`, the

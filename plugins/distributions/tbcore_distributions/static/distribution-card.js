@@ -3,9 +3,11 @@
  */
 
 import { html } from "htm/preact";
-import { SeriesCard } from "tbcore/cards.js";
+import { seriesCards } from "tbcore/cards.js";
 import { LineChart } from "tbcore/chart.js";
 import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
+
+const { SeriesCard } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").PercentileBand} PercentileBand

@@ -7,7 +7,7 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useMemo } from "preact/hooks";
-import { SAMPLES } from "tbcore/cards.js";
+import { seriesCards } from "tbcore/cards.js";
 import { makeCursor } from "tbcore/chart.js";
 import { Options } from "tbcore/options.js";
 import { Answers } from "tbcore/requests.js";
@@ -15,6 +15,8 @@ import { TagTab, watchTags } from "tbcore/tags.js";
 import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { DistributionCard } from "./distribution-card.js";
 import { readPercentiles } from "./percentiles.js";
+
+const { SAMPLES } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host

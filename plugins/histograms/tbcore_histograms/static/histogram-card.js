@@ -3,9 +3,11 @@
  */
 
 import { html } from "htm/preact";
-import { SeriesCard } from "tbcore/cards.js";
+import { seriesCards } from "tbcore/cards.js";
 import { bucketRows } from "./buckets.js";
 import { RidgeChart } from "./ridge-chart.js";
+
+const { SeriesCard } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Histogram} Histogram

@@ -6,13 +6,15 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { SAMPLES } from "tbcore/cards.js";
+import { seriesCards } from "tbcore/cards.js";
 import { Options } from "tbcore/options.js";
 import { Answers } from "tbcore/requests.js";
 import { TagTab, watchTags } from "tbcore/tags.js";
 import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
+
+const { SAMPLES } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host
