@@ -1,6 +1,4 @@
-/**
- * A card with a chart of one or more tags in the selected runs.
- */
+/** A card with a chart of one or more tags in the selected runs. */
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -11,7 +9,7 @@ import { Icon, Lazy, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
 import { DASHES } from "./data-source.js";
 
-/** The card of one chart. @param {import("./types.js").CardProps} props */
+/** @param {import("./types.js").CardProps} props */
 export function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const { host, options, cursor } = tab;
   const tags = parts.map(({ tag }) => tag);
@@ -127,12 +125,11 @@ export function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   />`;
 }
 
-/** The settings of the chart's axes. @param {import("./types.js").Options} options */
+/**
+ * The settings of the chart's axes.
+ * @param {import("./types.js").Options} options
+ * @returns {Parameters<LineChart["setAxes"]>[0]}
+ */
 function axesOf({ x, logX, logY, clip }) {
-  return {
-    xAxis: x,
-    xScale: /** @type {"log" | "linear"} */ (logX ? "log" : "linear"),
-    yScale: /** @type {"log" | "linear"} */ (logY ? "log" : "linear"),
-    clip,
-  };
+  return { xAxis: x, xScale: logX ? "log" : "linear", yScale: logY ? "log" : "linear", clip };
 }

@@ -9,14 +9,10 @@ import { cachedLines, groupOfBand, loadLines, pixelsFor, queryFor, roundView, sp
 import { covers } from "./lines-store.js";
 
 /**
- * @typedef {import("tbcore/chart.js").Hit} Hit
  * @typedef {import("tbcore/chart.js").LineChart} LineChart
  * @typedef {import("./types.js").Drawn} Drawn
- * @typedef {import("./types.js").LinkedZoom} LinkedZoom
- * @typedef {import("./types.js").Options} Options
  * @typedef {import("./types.js").Part} Part
  * @typedef {import("./types.js").ShownBands} ShownBands
- * @typedef {import("./types.js").ShownLines} ShownLines
  * @typedef {import("./types.js").Tab} Tab
  * @typedef {import("./types.js").View} View
  */
@@ -28,14 +24,30 @@ import { covers } from "./lines-store.js";
 const MAX_DRAW_DELAY_MS = 1000;
 /** How long view, smoothing and pointer must stay unchanged before rows are requested. */
 const SETTLE_DELAY_MS = 120;
-/** @type {ShownLines} */
-const NO_LINES = { lines: [], numShown: 0, numInside: 0 };
 /** @type {ShownBands} */
 const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
+/** Charts that zoom together. */
+export class LinkedZoom {
+  /** @type {View | null} */ view = null;
+  /** @type {Set<ChartFeed>} */ #feeds = new Set();
+
+  /** Adds a chart; the result removes it. @param {ChartFeed} feed */
+  join(feed) {
+    this.#feeds.add(feed);
+    return () => void this.#feeds.delete(feed);
+  }
+
+  /** Moves all other charts. @param {View | null} view @param {boolean} settled @param {ChartFeed} from */
+  move(view, settled, from) {
+    this.view = view;
+    for (const feed of this.#feeds) if (feed !== from) feed.follow(view, settled);
+  }
+}
+
 /** The lines, bands and view of one chart, as signals. */
 export class ChartFeed {
-  lines = signal(NO_LINES);
+  lines = signal(/** @type {import("./types.js").ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
   bands = signal(NO_BANDS);
   /** The visible part of the x axis, at the end of a gesture; null for all of it. */
   view = signal(/** @type {View | null} */ (null));
@@ -47,18 +59,22 @@ export class ChartFeed {
   #lineError = signal("");
   #bandError = signal("");
   /** @type {LineChart | null} */ #chart = null;
-  /** The width of the chart to request rows for; 0 while there is no chart. */
+  /** The width to request rows for; 0 while there is no chart. */
   #pixels = signal(0);
-  /** @type {import("@preact/signals-core").Signal<readonly Part[]>} */ #parts = signal([]);
+  #parts = signal(/** @type {readonly Part[]} */ ([]));
   #isGrouped = signal(false);
   #hoveredGroup = signal(/** @type {string | null} */ (null));
-  /** @type {import("@preact/signals-core").Signal<Options>} */ #options;
+  #options;
   #grouped = computed(() => (this.#isGrouped.value ? this.#parts.value.map(splitByGroup) : null));
   /** With groups, only runs alone in their group and runs of the hovered group have lines. */
   #lineParts = computed(() => {
     const hovered = this.#hoveredGroup.value;
-    const membersOf = (/** @type {readonly import("./types.js").RunGroup[]} */ groups) => groups.find(({ name }) => name === hovered)?.runs ?? [];
-    return this.#grouped.value?.map(({ groups, single }) => ({ tag: single.tag, runs: [...membersOf(groups), ...single.runs] })) ?? this.#parts.value;
+    return (
+      this.#grouped.value?.map(({ tag, groups, single }) => {
+        const members = groups.find(({ name }) => name === hovered)?.runs ?? [];
+        return { tag, runs: [...members, ...single.runs] };
+      }) ?? this.#parts.value
+    );
   });
   // These change only with the options on which the rows of lines and bands depend.
   #lineQuery = computed(() => JSON.stringify(queryFor("", this.#options.value, null)));
@@ -81,12 +97,9 @@ export class ChartFeed {
   #refreshBands = () => {};
   #id;
   #tab;
-  /** @type {(() => void)[]} */ #stops;
+  #stops;
 
-  /**
-   * @param {string} id  of the card in the page address
-   * @param {Tab} tab
-   */
+  /** @param {string} id  of the card in the page address @param {Tab} tab */
   constructor(id, tab) {
     this.#id = id;
     this.#tab = tab;
@@ -110,12 +123,7 @@ export class ChartFeed {
     for (const stop of this.#stops) stop();
   }
 
-  /**
-   * Sets what to show.
-   * @param {Tab} tab
-   * @param {readonly Part[]} parts  the tags and their runs
-   * @param {LinkedZoom | null} link  the charts that zoom together
-   */
+  /** Sets what to show. @param {Tab} tab @param {readonly Part[]} parts @param {LinkedZoom | null} link */
   show(tab, parts, link) {
     const isOtherAxis = tab.options.x !== this.#options.peek().x;
     this.#tab = tab;
@@ -144,10 +152,10 @@ export class ChartFeed {
   }
 
   /**
-   * Draws in a chart.
+   * Draws in a chart, until `signal` is aborted.
    * @param {LineChart} chart
-   * @param {Element} element  the element of the chart, whose size may change
-   * @param {AbortSignal} signal  aborted when the chart is removed
+   * @param {Element} element  whose size may change
+   * @param {AbortSignal} signal
    */
   attach(chart, element, signal) {
     this.#chart = chart;
@@ -175,55 +183,48 @@ export class ChartFeed {
   move(moved, settled) {
     const view = roundView(moved);
     this.#link?.move(view, settled, this);
-    this.#drawUncovered(view);
-    if (!settled) return;
-    this.view.value = view;
-    this.#tab.onView(this.#id, view);
+    this.#showMoved(view, settled, view);
+  }
+
+  /** Another chart of the link is zoomed. @param {View | null} view @param {boolean} settled */
+  follow(view, settled) {
+    this.#chart?.setView(view, settled);
+    this.#showMoved(view, settled, null); // the chart that was zoomed keeps the view in the address
   }
 
   /**
-   * Another chart of the link is zoomed.
    * @param {View | null} view
    * @param {boolean} settled
+   * @param {View | null} addressed  what the page address keeps
    */
-  follow(view, settled) {
-    this.#chart?.setView(view, settled);
+  #showMoved(view, settled, addressed) {
     this.#drawUncovered(view);
     if (!settled) return;
     this.view.value = view;
-    this.#tab.onView(this.#id, null); // the chart that was zoomed keeps the view in the address
+    this.#tab.onView(this.#id, addressed);
   }
 
-  /** The pointer is at a point, or nowhere. @param {Hit | undefined} nearest */
+  /** The pointer is at a point, or nowhere. @param {import("tbcore/chart.js").Hit | undefined} nearest */
   hover(nearest) {
     if (nearest?.band) this.#hoveredGroup.value = groupOfBand(nearest.band);
     else if (!nearest?.line?.faint) this.#hoveredGroup.value = null;
   }
 
   /**
-   * The next logged x, from the server.
+   * The next logged x, from the server; null: the chart can find it among its points.
    * @param {number} x
    * @param {-1 | 1} direction
-   * @returns {Promise<number | null> | null} null: the chart can find it among its points
    */
   nextX(x, direction) {
     const { lines, numShown, numInside } = this.lines.peek();
     if (numShown >= numInside || this.#isGrouped.peek()) return null;
     const options = this.#options.peek();
-    const fetchNext = async () => {
-      const { fetchPointsAt, nextPointX } = await import("./exact-points.js");
-      const found = await fetchPointsAt(this.#tab.host, lines, { ...options, smooth: 0 }, x);
-      return nextPointX(found.values(), options, x, direction);
-    };
-    return fetchNext();
+    return import("./exact-points.js").then(({ fetchNextX }) => fetchNextX(this.#tab.host, lines, options, x, direction));
   }
 
-  /**
-   * Draws coarser rows when a gesture leaves the area that the drawn rows cover.
-   * @param {View | null} view
-   */
+  /** Draws coarser rows for a view that the drawn rows do not cover. @param {View | null} view */
   #drawUncovered(view) {
-    const scale = this.#options.peek().logX ? "log" : "linear";
+    const { scale } = queryFor("", this.#options.peek(), view);
     if (!covers(this.#drawnLines.view, view, scale)) this.#drawnLines.drawFor(view);
     if (!covers(this.#drawnBands.view, view, scale, 0)) this.#drawnBands.drawFor(view);
   }
@@ -248,21 +249,17 @@ export class ChartFeed {
     const options = this.#options.value;
     const hoveredGroup = this.#hoveredGroup.value;
     const controller = new AbortController();
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer;
+    let timer = 0;
     let numResponses = 0;
     let nextDrawAt = 1;
     const views = view ? [...new Set([view, this.#lastView, null])] : [null];
     const release = store.retain(parts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
-    /**
-     * Draws what the store has.
-     * @param {boolean} isComplete  whether the store has everything
-     * @param {View | null} [target]
-     */
+    /** Draws what the store has. @param {boolean} isComplete @param {View | null} [target] */
     const draw = (isComplete, target = view) => {
       clearTimeout(timer);
-      timer = undefined;
-      const drawnView = views.find((each) => covers(each, target, options.logX ? "log" : "linear")) ?? null;
+      timer = 0;
+      const { scale } = queryFor("", options, target);
+      const drawnView = views.find((each) => covers(each, target, scale)) ?? null;
       this.#drawnLines = { view: drawnView, drawFor: (other) => draw(false, other) };
       batch(() => {
         this.lines.value = cachedLines(store, parts, options, [...new Set([target, ...views])], hoveredGroup);
@@ -270,25 +267,20 @@ export class ChartFeed {
       });
     };
     const onResponse = () => {
-      if (++numResponses < nextDrawAt) timer ??= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
+      if (++numResponses < nextDrawAt) timer ||= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
       else {
         nextDrawAt *= 2;
         draw(false);
       }
     };
-    const load = serialize(controller.signal, async () => {
+    const load = makeLoad(controller.signal, this.#lineError, async () => {
       this.#lastSmooth = options.smooth;
       numResponses = 0;
       nextDrawAt = 1;
-      try {
-        await loadLines(store, parts, options, view, pixels, host.generations.value.of, controller.signal, onResponse);
-        if (controller.signal.aborted) return;
-        this.#lastView = view;
-        this.#lineError.value = "";
-        draw(true);
-      } catch (failure) {
-        if (!controller.signal.aborted) this.#lineError.value = /** @type {Error} */ (failure).message;
-      }
+      await loadLines(store, parts, options, view, pixels, host.generations.value.of, controller.signal, onResponse);
+      if (controller.signal.aborted) return;
+      this.#lastView = view;
+      draw(true);
     });
     this.#refreshLines = load;
     draw(false);
@@ -310,10 +302,7 @@ export class ChartFeed {
     const whole = this.#wholeBands.value;
     this.#refreshBands = () => {};
     if (pixels === 0) return undefined;
-    if (grouped?.some(({ groups }) => groups.length > 0)) {
-      const parts = grouped.map(({ single, groups }) => ({ tag: single.tag, groups }));
-      return untracked(() => this.#fetchBands(parts, view, pixels, whole));
-    }
+    if (grouped?.some(({ groups }) => groups.length > 0)) return untracked(() => this.#fetchBands(grouped, view, pixels, whole));
     batch(() => {
       this.bands.value = NO_BANDS;
       this.#hasBands.value = true;
@@ -322,7 +311,7 @@ export class ChartFeed {
   }
 
   /**
-   * @param {readonly { tag: string, groups: readonly import("./types.js").RunGroup[] }[]} parts
+   * @param {readonly import("./types.js").GroupedPart[]} parts
    * @param {View | null} view
    * @param {number} pixels
    * @param {{ found: ShownBands | null }} whole  set to the bands of the full range
@@ -335,30 +324,20 @@ export class ChartFeed {
       const { loadBands } = await import("./bands.js");
       return loadBands(this.#tab.host, parts, options, bandView, pixels, controller.signal);
     };
-    /**
-     * Draws the bands of a view.
-     * @param {ShownBands} found
-     * @param {View | null} bandView
-     */
+    /** @param {ShownBands} found @param {View | null} bandView */
     const draw = (found, bandView) => {
       if (controller.signal.aborted) return;
       const overviews = new Map(whole.found?.bands.map(({ key, x }) => [key, x]));
       this.bands.value = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
       this.#drawnBands.view = bandView;
     };
-    const load = serialize(controller.signal, async () => {
-      try {
-        if (!view || !whole.found) {
-          whole.found = await fetchBands(null);
-          draw(whole.found, null);
-        }
-        if (view) draw(await fetchBands(view), view);
-        if (controller.signal.aborted) return;
-        this.#hasBands.value = true;
-        this.#bandError.value = "";
-      } catch (failure) {
-        if (!controller.signal.aborted) this.#bandError.value = /** @type {Error} */ (failure).message;
+    const load = makeLoad(controller.signal, this.#bandError, async () => {
+      if (!view || !whole.found) {
+        whole.found = await fetchBands(null);
+        draw(whole.found, null);
       }
+      if (view) draw(await fetchBands(view), view);
+      if (!controller.signal.aborted) this.#hasBands.value = true;
     });
     this.#refreshBands = load;
     this.#drawnBands.drawFor = () => whole.found && draw(whole.found, null);
@@ -370,4 +349,21 @@ export class ChartFeed {
       clearTimeout(loadTimer);
     };
   }
+}
+
+/**
+ * Makes a function that runs `load`, and again if it is called while `load` runs.
+ * @param {AbortSignal} signal
+ * @param {{ value: string }} error  the message if `load` rejects, else empty
+ * @param {() => Promise<void>} load
+ */
+function makeLoad(signal, error, load) {
+  return serialize(signal, async () => {
+    try {
+      await load();
+      if (!signal.aborted) error.value = "";
+    } catch (failure) {
+      if (!signal.aborted) error.value = /** @type {Error} */ (failure).message;
+    }
+  });
 }

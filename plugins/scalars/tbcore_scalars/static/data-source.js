@@ -5,8 +5,14 @@
 import { xColumn } from "tbcore/cards.js";
 import { covers, hasAllPoints } from "./lines-store.js";
 
-/** @import { LinesStore } from "./lines-store.js" */
-/** @import { Options, Part, Query, Rows, RunGroup, ShownLines, View, XAxis } from "./types.js" */
+/**
+ * @typedef {import("./lines-store.js").LinesStore} LinesStore
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Part} Part
+ * @typedef {import("./types.js").RunGroup} RunGroup
+ * @typedef {import("./types.js").ShownLines} ShownLines
+ * @typedef {import("./types.js").View} View
+ */
 
 /** Dash patterns of the tags that share a chart. */
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
@@ -41,7 +47,7 @@ export function roundView(view) {
  * @param {Options} options
  * @param {View | null} view
  * @param {number} [pixels]  needed to request rows, ignored when rows are looked up
- * @returns {Query}
+ * @returns {import("./types.js").Query}
  */
 export function queryFor(tag, options, view, pixels = 0) {
   return {
@@ -58,7 +64,7 @@ export function queryFor(tag, options, view, pixels = 0) {
  * A tag's runs by group; groups are in the order in which their first run appears. Runs that are
  * alone in their group are in `single`: these runs are drawn as lines, not as bands.
  * @param {Part} part
- * @returns {{ groups: RunGroup[], single: Part }}
+ * @returns {import("./types.js").GroupedPart}
  */
 export function splitByGroup({ tag, runs }) {
   /** @type {Map<string, RunGroup>} */
@@ -71,6 +77,7 @@ export function splitByGroup({ tag, runs }) {
   }
   const all = [...groups.values()];
   return {
+    tag,
     groups: all.filter((group) => group.runs.length > 1),
     single: { tag, runs: all.flatMap((group) => (group.runs.length > 1 ? [] : group.runs)) },
   };
@@ -145,12 +152,7 @@ export function colorForTag(color, tagIndex) {
   });
 }
 
-/**
- * How many rows have an x inside the view.
- * @param {Rows} rows
- * @param {XAxis} xAxis
- * @param {View} view
- */
+/** @param {import("./types.js").Rows} rows @param {Options["x"]} xAxis @param {View} view */
 function countInside(rows, xAxis, [from, to]) {
   let count = 0;
   for (const x of xColumn(rows, xAxis, rows.startTime)) if (x >= from && x <= to) count++;

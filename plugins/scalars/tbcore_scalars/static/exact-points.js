@@ -43,16 +43,18 @@ export async function fetchPointsAt(host, lines, options, x, signal) {
 }
 
 /**
- * The next x at which any line has a point.
- * @param {Iterable<Line>} lines
+ * The next logged x of any line.
+ * @param {Host} host
+ * @param {readonly Line[]} lines
  * @param {Options} options
  * @param {number} x
  * @param {-1 | 1} direction
- * @returns {number | null} null if there is none
+ * @returns {Promise<number | null>} null if there is none
  */
-export function nextPointX(lines, options, x, direction) {
+export async function fetchNextX(host, lines, options, x, direction) {
+  const found = await fetchPointsAt(host, lines, { ...options, smooth: 0 }, x);
   let next = direction * Infinity;
-  for (const line of lines) {
+  for (const line of found.values()) {
     for (const other of xColumn(line, options.x, line.startTime)) {
       // The tolerance skips x itself, which may have been rounded to fewer digits.
       if (direction * (other - x) > Math.abs(x) * 1e-14 && direction * (next - other) > 0) next = other;

@@ -1,11 +1,9 @@
-/**
- * The scalars tab: curves of the selected runs, with a chart for each tag.
- */
+/** The scalars tab: curves of the selected runs, with a chart for each tag. */
 
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
 import { Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
@@ -14,12 +12,15 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, Lazy, Menu } from "tbcore/ui.js";
 import { ScalarsCard } from "./chart-card.js";
+import { LinkedZoom } from "./chart-feed.js";
 import { LinesStore } from "./lines-store.js";
-import { makeLinkedZoom } from "./linked-zoom.js";
 import { OPTIONS } from "./options.js";
 
-/** @import { ReadonlySignal } from "@preact/signals-core" */
-/** @import { Host, LinkedZoom, Options, Part, Run, RunToTags, Tab, View } from "./types.js" */
+/**
+ * @typedef {import("./types.js").Host} Host
+ * @typedef {import("./types.js").Options} Options
+ * @typedef {import("./types.js").Part} Part
+ */
 
 /** @type {[value: Options["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
@@ -51,10 +52,7 @@ export default {
       { key: "drag", label: "Zoom to a range; Shift pans, Ctrl or ⌘ and the wheel zooms, double-click shows everything" },
     ]);
 
-    /**
-     * Sends a key that was pressed outside all cards to the hovered card.
-     * @param {KeyboardEvent} event
-     */
+    /** Sends a key that was pressed outside all cards to the hovered card. @param {KeyboardEvent} event */
     function passToCard({ key }) {
       host.element.querySelector(".tb-card:hover")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
     }
@@ -64,24 +62,21 @@ export default {
   },
 };
 
-/**
- * The toolbar and the sections of cards.
- * @param {{ host: Host, store: LinesStore, tags: ReadonlySignal<RunToTags> }} props
- */
+/** The toolbar and the sections of cards. @param {import("./types.js").DashboardProps} props */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
   const grouping = host.groups.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const options = useStable(OPTIONS.parse(settings), equalOptions);
+  const parsed = OPTIONS.parse(settings);
+  const options = useMemo(() => parsed, [JSON.stringify(parsed)]);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const stable = useStableRuns(runsOf);
   const { closed, onToggle } = closedGroups(host);
   const pinnedTags = pinsOf(host);
-  const combined = combinedOf(host);
+  /** Lists of tags that share a chart; the card is in the place of the first tag. */
+  const combined = parseLists(settings.with);
   const cursor = useMemo(makeCursor, []);
-  /** @type {Map<string, LinkedZoom>} */
-  const links = useMemo(() => new Map(), [options.x, options.link]);
+  const links = useMemo(() => /** @type {Map<string, LinkedZoom>} */ (new Map()), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
   const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
@@ -98,10 +93,8 @@ function Dashboard({ host, store, tags }) {
     OPTIONS.set(host, "x", x);
     host.settings.set("at", null); // a pinned x means nothing on another axis
   };
-
-  /** Returns the previous parts if they are equal, so that a card does not request rows again. */
-  const partsOf = useRef(makePartsCache()).current;
-  /** @type {Tab} */
+  const partsOf = useMemo(makePartsCache, []);
+  /** @type {import("./types.js").Tab} */
   const tab = {
     host,
     store,
@@ -114,7 +107,7 @@ function Dashboard({ host, store, tags }) {
 
   /** @param {string} section */
   const linkOf = (section) => {
-    const link = links.get(section) ?? makeLinkedZoom();
+    const link = links.get(section) ?? new LinkedZoom();
     links.set(section, link);
     return link;
   };
@@ -122,12 +115,11 @@ function Dashboard({ host, store, tags }) {
   /** @param {string} tag @param {string} group @param {string} section */
   const renderCard = (tag, group, section) => {
     const shown = combined.find(([first]) => first === tag) ?? [tag];
-    const parts = partsOf(shown.map((name) => ({ tag: name, runs: stable.get(name) ?? [] })));
     return html`<${ScalarsCard}
-      key=${parts.map((part) => part.tag).join("\n")}
+      key=${shown.join("\n")}
       id=${section === PINNED ? `${PINNED} ${tag}` : tag}
       tab=${tab}
-      parts=${parts}
+      parts=${partsOf(shown.map((name) => ({ tag: name, runs: runsOf.get(name) ?? [] })))}
       group=${group}
       pinned=${pinnedTags.includes(tag)}
       link=${options.link ? linkOf(section) : null}
@@ -166,117 +158,67 @@ function Dashboard({ host, store, tags }) {
 }
 
 /**
- * What the page address has about each card, and functions that change it.
+ * What the page address has about each card. Each change parses the address again, since the tab may
+ * not be redrawn yet.
  * @param {Host} host
- * @returns {Pick<Tab, "viewOf" | "onView" | "flagsOf" | "onFlag" | "onPin" | "onCombine" | "onSplit">}
+ * @returns {import("./types.js").StateOfCards}
  */
 function stateOfCards(host) {
-  const zooms = () => parseLists(host.settings.value.zoom);
-  const cardFlags = () => parseLists(host.settings.value.cards);
-  const flagsOf = (/** @type {string} */ card) => cardFlags().find(([first]) => first === card)?.slice(1) ?? [];
+  // A setting has lists, which begin with a card or a tag.
+  const listOf = (/** @type {string} */ setting, /** @type {string} */ first) =>
+    parseLists(host.settings.value[setting]).find((list) => list[0] === first)?.slice(1) ?? [];
+  /** @param {string} setting @param {string} first @param {string[]} rest  empty: removes the list */
+  const setList = (setting, first, rest) => {
+    const lists = parseLists(host.settings.value[setting]).filter((list) => list[0] !== first);
+    host.settings.set(setting, formatLists(rest.length > 0 ? [...lists, [first, ...rest]] : lists));
+  };
+  const flagsOf = (/** @type {string} */ card) => listOf("cards", card);
   return {
     viewOf(card) {
-      const [, from, to] = zooms().find(([first]) => first === card) ?? [];
-      const view = [Number(from), Number(to)];
-      return view[0] < view[1] ? /** @type {View} */ (view) : null;
+      const [from, to] = listOf("zoom", card).map(Number);
+      return from < to ? [from, to] : null;
     },
-    onView(card, view) {
-      const others = zooms().filter(([first]) => first !== card);
-      host.settings.set("zoom", formatLists(view ? [...others, [card, ...view.map(String)]] : others));
-    },
+    onView: (card, view) => setList("zoom", card, view?.map(String) ?? []),
     flagsOf,
     onFlag(card, kind, flag) {
-      const others = cardFlags().filter(([first]) => first !== card);
-      const flags = flagsOf(card).filter((old) => !kind.test(old));
-      if (flag !== null) flags.push(flag);
-      host.settings.set("cards", formatLists(flags.length > 0 ? [...others, [card, ...flags]] : others));
+      const others = flagsOf(card).filter((old) => !kind.test(old));
+      setList("cards", card, flag === null ? others : [...others, flag]);
     },
     onPin(tag) {
       const pins = pinsOf(host);
       const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
       host.settings.set("pinned", formatLists([next]));
     },
-    onCombine(into, other) {
-      if (into.includes(other)) return;
-      host.settings.set("with", formatLists([...combinedOf(host).filter(([first]) => first !== into[0]), [...into, other]]));
+    onCombine([first, ...rest], other) {
+      if (first !== other && !rest.includes(other)) setList("with", first, [...rest, other]);
     },
-    onSplit(parts) {
-      host.settings.set("with", formatLists(combinedOf(host).filter(([first]) => first !== parts[0])));
-    },
+    onSplit: ([first]) => setList("with", first, []),
   };
 }
-
-// `pinsOf` and `combinedOf` are called again for each change, since the tab may not be redrawn yet.
 
 /** The tags whose cards are pinned to the top. @param {Host} host */
 function pinsOf(host) {
   return parseLists(host.settings.value.pinned).flat();
 }
 
-/**
- * Lists of tags that share a chart; the card is in the place of the first tag.
- * @param {Host} host
- */
-function combinedOf(host) {
-  return parseLists(host.settings.value.with);
-}
-
-/**
- * A function that returns the previous parts for the same tags, or new parts if these differ.
- * @returns {(parts: Part[]) => Part[]}
- */
+/** Makes a function that returns the previous parts if they are equal: their card is not redrawn. */
 function makePartsCache() {
   /** @type {Map<string, Part[]>} */
   const known = new Map();
-  return (parts) => {
+  return (/** @type {Part[]} */ parts) => {
     const key = JSON.stringify(parts.map(({ tag }) => tag));
     const last = known.get(key);
-    if (last?.every(({ runs }, index) => runs === parts[index].runs)) return last;
+    if (last?.every(({ runs }, index) => equalRuns(runs, parts[index].runs))) return last;
     known.set(key, parts);
     return parts;
   };
 }
 
-/**
- * The previous value as long as the new one is equal to it.
- * @template T
- * @param {T} value
- * @param {(a: T, b: T) => boolean} isEqual
- * @returns {T}
- */
-function useStable(value, isEqual) {
-  const last = useRef(value);
-  if (!isEqual(last.current, value)) last.current = value;
-  return last.current;
-}
-
-/** @param {Options} a @param {Options} b */
-function equalOptions(a, b) {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
-/**
- * The runs of each tag. An equal list stays the same object, so that its card is not redrawn.
- * @param {Map<string, Run[]>} runsOf
- */
-function useStableRuns(runsOf) {
-  const last = useRef(/** @type {typeof runsOf} */ (new Map()));
-  return useMemo(() => {
-    /** @type {typeof runsOf} */
-    const next = new Map();
-    for (const [tag, runs] of runsOf) {
-      const old = last.current.get(tag);
-      next.set(tag, old && equalRuns(old, runs) ? old : runs);
-    }
-    last.current = next;
-    return next;
-  }, [runsOf]);
-}
-
-/** @param {readonly Run[]} a @param {readonly Run[]} b */
+/** @param {Part["runs"]} a @param {Part["runs"]} b */
 function equalRuns(a, b) {
   return (
-    a.length === b.length &&
-    a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group)
+    a === b ||
+    (a.length === b.length &&
+      a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group))
   );
 }

@@ -6,7 +6,11 @@
 import { smoothed } from "tbcore/chart.js";
 import { readColumns } from "tbcore/requests.js";
 
-/** @import { Query, Rows, View } from "./types.js" */
+/**
+ * @typedef {import("./types.js").Query} Query
+ * @typedef {import("./types.js").Rows} Rows
+ * @typedef {import("./types.js").View} View
+ */
 
 /** How far rows are fetched beyond each edge of a view, as a share of its width. */
 const MARGIN = 0.5;
@@ -27,11 +31,7 @@ export class LinesStore {
   #fetchRows;
   #inTurn;
 
-  /**
-   * @param {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} fetchRows
-   * @param {(request: (signal: AbortSignal) => Promise<ArrayBuffer>, signal: AbortSignal) => Promise<ArrayBuffer>} inTurn
-   *   starts a request when those before it have ended
-   */
+  /** @param {import("./types.js").FetchRows} fetchRows @param {import("./types.js").InTurn} inTurn */
   constructor(fetchRows, inTurn) {
     this.#fetchRows = fetchRows;
     this.#inTurn = inTurn;
@@ -94,7 +94,7 @@ export class LinesStore {
         const generations = new Map(chunk.map((run) => [run, generationOf(run)]));
         try {
           const response = await this.#inTurn((ending) => this.#fetchRows(bodyOf(query, chunk, rowsByRun), ending), signal);
-          this.#put(query, rowsByRun, chunk, generations, readColumns(response));
+          this.#put(query, rowsByRun, generations, readColumns(response));
         } catch (error) {
           if (signal.aborted) return;
           failure = error;
@@ -109,12 +109,11 @@ export class LinesStore {
    * Stores the rows of a response, and removes the requested runs that it lacks.
    * @param {Query} query
    * @param {Map<string, Rows>} rowsByRun
-   * @param {readonly string[]} runs
-   * @param {Map<string, string>} generations
-   * @param {{ header: any, tables: Record<string, Float64Array>[] }} response
+   * @param {Map<string, string>} generations  of the requested runs
+   * @param {ReturnType<typeof readColumns>} response
    */
-  #put(query, rowsByRun, runs, generations, { header, tables }) {
-    const gone = new Set(runs);
+  #put(query, rowsByRun, generations, { header, tables }) {
+    const gone = new Set(generations.keys());
     header.runs.forEach((/** @type {any} */ entry, /** @type {number} */ index) => {
       gone.delete(entry.run);
       let rows = rowsByRun.get(entry.run);

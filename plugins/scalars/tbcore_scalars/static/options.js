@@ -1,6 +1,4 @@
-/**
- * The options of the scalars tab, with their defaults and valid values.
- */
+/** The options of the scalars tab, with their defaults and valid values. */
 
 import { MAX_SMOOTHING } from "tbcore/chart.js";
 import { Options } from "tbcore/options.js";

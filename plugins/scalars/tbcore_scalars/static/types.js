@@ -30,6 +30,11 @@ export {};
  * @property {string} tag
  * @property {readonly Run[]} runs
  *
+ * @typedef {object} GroupedPart  a tag's runs by group
+ * @property {string} tag
+ * @property {RunGroup[]} groups  of several runs, drawn as bands
+ * @property {Part} single  the runs that are alone in their group, drawn as lines
+ *
  * @typedef {object} ShownLines  the lines that a chart currently draws
  * @property {Line[]} lines
  * @property {number} numShown  points drawn in the view
@@ -46,7 +51,7 @@ export {};
  * @property {"step" | "relative" | "wall"} x
  * @property {"linear" | "log"} scale
  * @property {View | null} view  null: everything
- * @property {number} pixels
+ * @property {number} pixels  the width of the chart in device pixels
  * @property {number} smoothing  0 to below 1
  *
  * @typedef {object} Rows  the fetched points of one run and tag, in drawing order
@@ -63,13 +68,26 @@ export {};
  * @property {number} numInside  points logged in the view
  * @property {number} numShown  rows in the view
  *
- * @typedef {object} Tab  the state and callbacks that all cards of the tab share
+ * @typedef {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} FetchRows
+ *
+ * @typedef {(request: (signal: AbortSignal) => Promise<ArrayBuffer>, signal: AbortSignal) => Promise<ArrayBuffer>} InTurn
+ *   starts a request when those before it have ended
+ *
+ * @typedef {object} DashboardProps
+ * @property {Host} host
+ * @property {import("./lines-store.js").LinesStore} store
+ * @property {import("@preact/signals-core").ReadonlySignal<RunToTags>} tags
+ *
+ * @typedef {object} TabState  what all cards of the tab share
  * @property {Host} host
  * @property {import("./lines-store.js").LinesStore} store
  * @property {Options} options
  * @property {import("tbcore/chart.js").Cursor} cursor
  * @property {readonly RunGroup[] | null} groups  null: every run has its own line
  * @property {string[]} tags  all tags that can be added to a chart
+ *
+ * @typedef {object} StateOfCards  what the page address has about each card, and functions that
+ *   change it
  * @property {(card: string) => View | null} viewOf  the card's view in the page address
  * @property {(card: string, view: View | null) => void} onView
  * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full`
@@ -82,26 +100,18 @@ export {};
  *   same chart
  * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
  *
+ * @typedef {TabState & StateOfCards} Tab
+ *
  * @typedef {object} CardProps  the props of a card with a chart
  * @property {string} id  of the card in the page address
  * @property {Tab} tab
  * @property {readonly Part[]} parts
  * @property {string} group  name of the section, which the title omits
  * @property {boolean} pinned
- * @property {LinkedZoom | null} link  the charts that zoom together; null if this one zooms alone
+ * @property {import("./chart-feed.js").LinkedZoom | null} link  the charts that zoom together; null if
+ *   this one zooms alone
  *
  * @typedef {object} Drawn  the lines or the bands that a chart draws at the moment
  * @property {View | null} view  the view whose rows are drawn
  * @property {(view: View | null) => void} drawFor  draws the best cached rows for another view
- *
- * @typedef {object} ZoomFollower  one of the charts that zoom together
- * @property {(view: View | null, settled: boolean) => void} follow  shows a view; not settled while
- *   the gesture continues
- *
- * @typedef {object} LinkedZoom  charts that zoom together
- * @property {View | null} view  their common view
- * @property {(chart: ZoomFollower) => () => void} join  adds a chart; returns a function that
- *   removes it
- * @property {(view: View | null, settled: boolean, from: ZoomFollower) => void} move  moves
- *   all other charts
  */
