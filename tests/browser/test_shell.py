@@ -48,6 +48,14 @@ MODULES = {
           host.fetch('lost');
           setTimeout(() => { Promise.reject(new Error('not caught')); }, 300);
         } };""",
+    "parts": """
+        import { html } from "htm/preact";
+        import { render } from "preact";
+        import { Lazy } from "tbcore/ui.js";
+        export default { render(host) {
+          const load = async () => ({ Lazy });
+          render(html`<p>drawn</p><${Lazy} load=${load} of="Lazy" />`, host.element);
+        } };""",
     "typo": "export default { render(host) {",
     "menus": """
         import "@preact/signals";
@@ -341,6 +349,9 @@ def test_other_kinds_of_errors_are_shown_in_their_tab(with_plugins: Any, profile
     wait_for_text(page, "Error: not caught")
     assert uncaught == ["not caught"]
     wait_for_text(page, "still here")
+    # An effect of a component of the page, which no function of the plugin calls.
+    page.get_by_role("tab", name="Parts").click()
+    wait_for_text(page, "load is not a function")
     page.get_by_role("tab", name="Absent").click()
     wait_for_text(page, "could not load static/tbcore/lib/formats.js")
     page.get_by_role("tab", name="Scalars", exact=True).click()

@@ -83,12 +83,17 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
     }
   }
 
-  /** Reports uncaught errors whose stack includes one of the plugin's files. */
+  /** Reports uncaught errors whose stack includes one of the plugin's files, or of the parts that it uses. */
   function watchUncaughtErrors() {
     const folder = new URL(".", moduleUrl).href;
+    const core = address("static/tbcore/");
     /** @param {unknown} error */
     const handle = (error) => {
-      if (!(error instanceof Error) || networkErrors.has(error) || !error.stack?.includes(folder)) return;
+      if (!(error instanceof Error) || networkErrors.has(error)) return;
+      const stack = error.stack ?? "";
+      // A component of the page that the tab uses may be drawn when no function of the tab runs.
+      const isOfSharedParts = stack.includes(core) && !stack.includes(`${core}shell/`);
+      if (!stack.includes(folder) && !isOfSharedParts) return;
       reportToServer(plugin, error);
       onUncaughtError(error);
     };
