@@ -57,6 +57,7 @@ export class Options {
    * @param {T[Name]} value
    */
   set(host, name, value) {
+    if (!(name in this.#defaults)) throw new Error(`there is no option ${name}; there are ${Object.keys(this.#defaults).join(", ")}`);
     const text = value === this.#defaults[name] ? null : String(value);
     host.settings.set(name, text);
     host.preferences.set(name, text);

@@ -184,7 +184,7 @@ const CARDS_PER_PAGE = 24;
  * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width
  *   with `--tb-card-width`
  * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]
- *   renders the card of one tag and run; its key must be unique for both
+ *   renders the card of one tag and run
  * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]
  *   renders the card of one tag, for all runs; its key must be unique
  */

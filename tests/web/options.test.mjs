@@ -49,3 +49,9 @@ test("defaults are not stored, and stored options do not change what a link show
   OPTIONS.recall(linked);
   assert.deepEqual(linked.settings.value, { x: "relative" });
 });
+
+test("an option that does not exist cannot be set", () => {
+  const options = new Options({ order: "up", log: false });
+  const host = /** @type {any} */ ({ settings: { set: () => assert.fail() }, preferences: { set: () => assert.fail() } });
+  assert.throws(() => options.set(host, /** @type {any} */ ("lgo"), true), /there is no option lgo; there are order, log/);
+});
