@@ -4,13 +4,13 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
 import { dragColumn } from "./column-list.js";
 import { ImportanceMark } from "./importance-mark.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
-import { contextOf, followDrag, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { contextOf, followDrag, readColors, renderPNG, useExporter, useSize } from "./plot-canvas.js";
 import { useRowHover } from "./row-hover.js";
 import { makeScale } from "./scales.js";
 import { moveKey } from "./sorting.js";
@@ -51,17 +51,13 @@ export function ParallelPlot({ tab }) {
     paintAll(context, { geometry, scales, positions, rows: ordered, filteredOut, colorOf, colors: readColors(box.current) });
   }, [geometry, scales, positions, ordered, filteredOut, colorOf, theme]);
 
-  useEffect(() => {
-    const exportPNG = () => {
-      const colors = readColors(/** @type {HTMLElement} */ (box.current));
-      return renderPNG(width, height + NAMES_HEIGHT_PX, colors.surface, (context) => {
-        paintNames(context, geometry, axes.map(({ label }) => label), NAMES_HEIGHT_PX / 2 + 2, colors.ink);
-        context.translate(0, NAMES_HEIGHT_PX);
-        paintAll(context, { geometry, scales, positions, rows: ordered, filteredOut, colorOf, colors });
-      });
-    };
-    tab.exporters.set("parallel", exportPNG);
-    return () => void tab.exporters.delete("parallel");
+  useExporter(tab, "parallel", () => {
+    const colors = readColors(/** @type {HTMLElement} */ (box.current));
+    return renderPNG(width, height + NAMES_HEIGHT_PX, colors.surface, (context) => {
+      paintNames(context, geometry, axes.map(({ label }) => label), NAMES_HEIGHT_PX / 2 + 2, colors.ink);
+      context.translate(0, NAMES_HEIGHT_PX);
+      paintAll(context, { geometry, scales, positions, rows: ordered, filteredOut, colorOf, colors });
+    });
   });
 
   const hovered = tab.hoveredRow.value;

@@ -1,9 +1,9 @@
 /**
  * Shared by both plots: canvases at the resolution of the screen, their size, the colours of the
- * theme, and drags.
+ * theme, drags, and pictures to download.
  */
 
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const FONT_FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 /** The font of ticks' labels. */
@@ -50,6 +50,23 @@ export function contextOf(canvas, width, height) {
   context?.setTransform(ratio, 0, 0, ratio, 0, 0);
   context?.clearRect(0, 0, width, height);
   return context;
+}
+
+/**
+ * Preact hook: offers the picture of a plot in the download menu while the plot is shown.
+ * @param {import("./tab.js").Tab} tab
+ * @param {import("./view.js").Panel} panel
+ * @param {() => Promise<Blob>} exportPNG
+ */
+export function useExporter({ exporters }, panel, exportPNG) {
+  const latest = useRef(exportPNG);
+  latest.current = exportPNG;
+  useEffect(() => {
+    exporters.value = new Map(exporters.peek()).set(panel, () => latest.current());
+    return () => {
+      exporters.value = new Map([...exporters.peek()].filter(([other]) => other !== panel));
+    };
+  }, []);
 }
 
 /**

@@ -3,10 +3,10 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { LogSwitch } from "./axis-settings.js";
-import { contextOf, followDrag, readColors, renderPNG, useSize } from "./plot-canvas.js";
+import { contextOf, followDrag, readColors, renderPNG, useExporter, useSize } from "./plot-canvas.js";
 import { useRowHover } from "./row-hover.js";
 import { canBeLog, makeScale } from "./scales.js";
 import { dot, frameOf, hitDot, paintScatter, paintTitles, positionsOf, withoutPadding } from "./scatter-paint.js";
@@ -48,18 +48,14 @@ export function ScatterPlot({ tab }) {
     const context = contextOf(dots.current, width, height);
     if (context && box.current) paint(context, box.current);
   }, [frame, scales, positions, ordered, filteredOut, colorOf, theme]);
-  useEffect(() => {
-    const exportPNG = () => {
-      const element = /** @type {HTMLElement} */ (box.current);
-      const { ink, surface } = readColors(element);
-      return renderPNG(width, height + 2 * TITLE_HEIGHT_PX, surface, (context) => {
-        context.translate(0, TITLE_HEIGHT_PX);
-        paint(context, element);
-        paintTitles(context, frame, x.label, y.label, ink);
-      });
-    };
-    tab.exporters.set("scatter", exportPNG);
-    return () => void tab.exporters.delete("scatter");
+  useExporter(tab, "scatter", () => {
+    const element = /** @type {HTMLElement} */ (box.current);
+    const { ink, surface } = readColors(element);
+    return renderPNG(width, height + 2 * TITLE_HEIGHT_PX, surface, (context) => {
+      context.translate(0, TITLE_HEIGHT_PX);
+      paint(context, element);
+      paintTitles(context, frame, x.label, y.label, ink);
+    });
   });
 
   const hovered = tab.hoveredRow.value;

@@ -82,7 +82,7 @@ export function useTab(host, loadedSweep, answers) {
     aggregationName: AGGREGATION_NAMES[aggregation],
     nameColumn: /** @type {Column} */ (sweep.byKey.get("name")),
     /** Functions that export the visible plots as PNG. */
-    exporters: useRef(/** @type {Map<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())).current,
+    exporters: useMemo(() => signal(/** @type {ReadonlyMap<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())), []),
     /** @param {Column} column @param {Session} session */
     hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
     ...actionsOf(host, sweep, view, shownRow),

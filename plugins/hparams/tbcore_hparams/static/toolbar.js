@@ -103,8 +103,8 @@ function Downloads({ tab }) {
       ([name, ending, type, make]) =>
         html`<button type="button" class="tb-button" onClick=${async () => save((await import("./export.js"))[make](shown), `hparams.${ending}`, type)}>${name}</button>`,
     )}
-    ${tab.exporters.size > 0 && html`<p>The plots as shown</p>`}
-    ${[...tab.exporters].map(
+    ${tab.exporters.value.size > 0 && html`<p>The plots as shown</p>`}
+    ${[...tab.exporters.value].map(
       ([panel, take]) =>
         html`<button type="button" class="tb-button" onClick=${async () => save(await take(), `${panel}.png`)}>${PANEL_TITLES[panel]} (PNG)</button>`,
     )}
