@@ -12,10 +12,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from common_fixtures import folder_of_run
 
 from tbcore.testing.conformance.subject import find_subject
 
@@ -272,7 +274,8 @@ def run_suite(
         [
             *(sys.executable, "-m", "pytest", "--pyargs", "tbcore.testing.conformance", *named),
             *("-rA", "--tb=short", "--color=no", "-p", "no:cacheprovider", "-c", os.devnull),
-            *("--rootdir", str(folder), *options),
+            # At the end of a run, the plugin of Hypothesis imports all of it.
+            *("-p", "no:hypothesispytest", "--rootdir", str(folder), *options),
         ],
         cwd=folder,
         env={**os.environ, "COLUMNS": "400", **environment},
@@ -295,21 +298,49 @@ def outcomes(printed: str) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def server_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what two runs of the suite printed, and with the plugins of the first run.
+
+    `bad` is the run for plugins with errors, and `own` that for the plugins of this repository.
+    They overlap, because `bad` waits for slow routes half of the time.
+    """
+
+    def fill(folder: Path) -> None:
+        cases = [{}, *BAD_ON_THE_SERVER.values()]
+        bad = [write_plugin(folder / "plugins", f"p{i}", **code) for i, code in enumerate(cases)]
+        with ThreadPoolExecutor() as pool:
+            runs = {
+                name: pool.submit(run_suite, plugins, folder / f"{name} cwd", "-k", "test_server")
+                for name, plugins in (("bad", bad), ("own", PLUGINS))
+                if plugins
+            }
+        for name, run in runs.items():
+            (folder / name).write_text(run.result(), encoding="utf-8")
+
+    return folder_of_run(tmp_path_factory, "conformance", fill)
+
+
+def test_each_check_of_the_server_fails_for_the_plugin_that_is_bad_there(server_runs: Path) -> None:
     """A plugin with one error fails the test for it and no other; one without errors passes all."""
-    cases = {"good": {}, **BAD_ON_THE_SERVER}
-    folders = {
-        check: write_plugin(tmp_path / "plugins", f"p{number}", **code)
-        for number, (check, code) in enumerate(cases.items())
-    }
-    printed = run_suite(list(folders.values()), tmp_path / "cwd", "-k", "test_server")
+    printed = (server_runs / "bad").read_text(encoding="utf-8")
     found = outcomes(printed)
-    for check, folder in folders.items():
-        ended = found[str(folder)]
+    for number, check in enumerate(["good", *BAD_ON_THE_SERVER]):
+        ended = found[str(server_runs / "plugins" / f"p{number}")]
         expected = set() if check == "good" else {check}
         assert ended.get("FAILED", set()) == expected, f"{check}:\n{printed}"
         assert "ERROR" not in ended, printed
         assert check == "test_it_loads" or len(ended["PASSED"]) >= len(BAD_ON_THE_SERVER) - 1
+
+
+def test_the_plugins_of_this_repository_pass_on_the_server(server_runs: Path) -> None:
+    """All plugins are tested in one run."""
+    if not PLUGINS:
+        pytest.skip("no plugin of this checkout is installed")
+    printed = (server_runs / "own").read_text(encoding="utf-8")
+    found = outcomes(printed)
+    assert sorted(found) == PLUGINS, printed
+    assert {name: ended for name, ended in found.items() if set(ended) != {"PASSED"}} == {}, printed
 
 
 def test_a_path_names_one_plugin(tmp_path: Path) -> None:
@@ -321,16 +352,6 @@ def test_a_path_names_one_plugin(tmp_path: Path) -> None:
     assert find_subject(str(tmp_path / "plugins" / "one")).error == ""
     assert "found one, two; pass the path of each" in find_subject(str(tmp_path / "plugins")).error
     assert "no plugin at" in find_subject(str(tmp_path / "none")).error
-
-
-def test_the_plugins_of_this_repository_pass_on_the_server(tmp_path: Path) -> None:
-    """All plugins are tested in one run."""
-    if not PLUGINS:
-        pytest.skip("no plugin of this checkout is installed")
-    printed = run_suite(PLUGINS, tmp_path / "cwd", "-k", "test_server")
-    found = outcomes(printed)
-    assert sorted(found) == PLUGINS, printed
-    assert {name: ended for name, ended in found.items() if set(ended) != {"PASSED"}} == {}, printed
 
 
 @pytest.mark.browser

@@ -121,7 +121,9 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
     """A call may have no test for the arguments, but not all calls."""
     service = "import pytest\n@pytest.mark.services\ndef test_service(): pass\n"
     (tmp_path / "test_it.py").write_text(f"{service}\ndef test_main(): pass\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  services\n  browser\n")
+    # At the end of a run, the plugin of Hypothesis imports all of it.
+    ini = "[pytest]\naddopts = -p no:hypothesispytest\nmarkers =\n  services\n  browser\n"
+    (tmp_path / "pytest.ini").write_text(ini)
     monkeypatch.setattr(checks, "ROOT", tmp_path)
     steps = checks.Steps()
     calls = [checks.MAIN._replace(in_parallel=False), checks.SERVICES]

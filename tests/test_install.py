@@ -17,7 +17,7 @@ import tomllib
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -118,25 +118,35 @@ def core_alone(
 
 
 @pytest.fixture(scope="session")
-def with_scalars(
+def with_plugin(
     distributions: Distributions, tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
-    """An environment in which `tbcore-scalars` was installed, with the core as its dependency.
+) -> Callable[[str], Environment]:
+    """A function that returns an environment in which the plugin of this name was installed.
 
-    The core is passed to pip, too, which would take it from a package index otherwise.
+    The core is installed as its dependency. It is passed to pip, too, which would take it from a
+    package index otherwise.
     """
 
-    def make(folder: Path) -> None:
-        make_environment(folder, distributions.plugins["scalars"], distributions.core)
+    def find(name: str) -> Environment:
+        def make(folder: Path) -> None:
+            make_environment(folder, distributions.plugins[name], distributions.core)
 
-    return Environment(folder_of_run(tmp_path_factory, "with-scalars", make))
+        return Environment(folder_of_run(tmp_path_factory, f"with-{name}", make))
+
+    return find
+
+
+@pytest.fixture
+def with_text(with_plugin: Callable[[str], Environment]) -> Environment:
+    """An environment with `tbcore-text`, which requires a package that the core does not."""
+    return with_plugin("text")
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log directory with one run of two points."""
+    """A log directory with one run of two numbers and a text."""
     logdir = tmp_path_factory.mktemp("runs")
-    write_run(logdir, "train", scalars={"loss": [0.9, 0.5]})
+    write_run(logdir, "train", scalars={"loss": [0.9, 0.5]}, texts={"note": ["a *red* fox"]})
     return logdir
 
 
@@ -155,10 +165,15 @@ def pip(command: str, *arguments: str, python: str = sys.executable) -> str:
     return run([sys.executable, "-m", "pip", *options, command, *arguments])
 
 
-def run(command: list[str], cwd: Path | None = None) -> str:
+def run(command: list[str], cwd: Path | None = None, **variables: str) -> str:
     """Runs a command outside of this checkout, as a user does; returns its output."""
     response = subprocess.run(
-        command, cwd=cwd, env=clean_environ(), capture_output=True, text=True, check=False
+        command,
+        cwd=cwd,
+        env={**clean_environ(), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert response.returncode == 0, f"{command} failed:\n{response.stdout}\n{response.stderr}"
     return response.stdout
@@ -241,33 +256,30 @@ def test_the_core_alone_reports_how_to_install_plugins(core_alone: Environment) 
     assert "pip install 'tbcore-server[all]'" in run([core_alone.tbcore, "plugins"])
 
 
-def test_the_scalars_plugin_installs_the_core_and_one_tab(
-    with_scalars: Environment, runs: Path, tmp_path: Path
+def test_a_plugin_installs_the_core_and_one_tab(
+    with_text: Environment, runs: Path, tmp_path: Path
 ) -> None:
-    """Users of scalars need to install only the plugin."""
-    with served(with_scalars, runs, tmp_path / "log") as get:
-        until(lambda: json.loads(get("data/plugins_listing")) == {"scalars": True})
+    """Users of texts need to install only the plugin."""
+    with served(with_text, runs, tmp_path / "log") as get:
+        until(lambda: json.loads(get("data/plugins_listing")) == {"text": True})
         (tab,) = json.loads(get("data/frontends"))["plugins"]
-        assert (tab["name"], tab["active"], tab["error"]) == ("scalars", True, None)
+        assert (tab["name"], tab["active"], tab["error"]) == ("text", True, None)
         assert b"export default" in get(tab["module"])
-        rows = json.loads(get("data/plugin/scalars/scalars?run=train&tag=loss"))
-        assert [(row[1], row[2]) for row in rows] == [
-            (0, pytest.approx(0.9, rel=1e-6)),
-            (1, 0.5),
-        ]
+        (row,) = json.loads(get("data/plugin/text/text?run=train&tag=note"))
+        assert (row["step"], row["text"]) == (0, "<p>a <em>red</em> fox</p>")
 
 
-def test_the_scalars_plugin_is_listed_as_working(with_scalars: Environment) -> None:
+def test_the_plugin_is_listed_as_working(with_text: Environment) -> None:
     """`tbcore plugins` lists the plugin without an error."""
-    (plugin,) = json.loads(run([with_scalars.tbcore, "plugins", "--json"]))
-    assert plugin["name"] == "scalars"
+    (plugin,) = json.loads(run([with_text.tbcore, "plugins", "--json"]))
+    assert plugin["name"] == "text"
     assert not plugin.get("error")
 
 
-def test_installed_packages_hold_all_their_files(with_scalars: Environment) -> None:
+def test_installed_packages_hold_all_their_files(with_text: Environment) -> None:
     """Packages have libraries with licences, protos and the marker of a typed package."""
-    core = installed_files(with_scalars, "tbcore-server")
-    plugin = installed_files(with_scalars, "tbcore-scalars")
+    core = installed_files(with_text, "tbcore-server")
+    plugin = installed_files(with_text, "tbcore-text")
 
     wanted = {f"tbcore/web/vendor/{name}" for pair in VENDOR.items() for name in pair}
     for name in ("event", "summary", "tensor", "tensor_shape", "types"):
@@ -276,17 +288,17 @@ def test_installed_packages_hold_all_their_files(with_scalars: Environment) -> N
         }
     wanted |= {"tbcore/py.typed", "tbcore/web/index.html"}
     assert wanted - core == set()
-    assert {"tbcore_scalars/py.typed", "tbcore_scalars/static/index.js"} - plugin == set()
+    assert {"tbcore_text/py.typed", "tbcore_text/static/index.js"} - plugin == set()
     assert any(path.endswith("licenses/LICENSE") for path in core)
 
 
-def test_installed_packages_hold_nothing_else(with_scalars: Environment) -> None:
+def test_installed_packages_hold_nothing_else(with_text: Environment) -> None:
     """All files are in the package: no `tests`, no `dev.py`."""
     for distribution, package in (
         ("tbcore-server", "tbcore"),
-        ("tbcore-scalars", "tbcore_scalars"),
+        ("tbcore-text", "tbcore_text"),
     ):
-        tops = {path.split("/")[0] for path in installed_files(with_scalars, distribution)}
+        tops = {path.split("/")[0] for path in installed_files(with_text, distribution)}
         metadata = {top for top in tops if top.endswith(".dist-info")}
         assert tops - metadata - {".."} == {package}
 
@@ -301,26 +313,25 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
 
 @pytest.mark.parametrize(
     "name",
-    # Half a minute for each plugin, so only one is tested before a release. Another test always
-    # checks that no plugin imports another one.
-    [pytest.param(n, marks=() if n == "scalars" else pytest.mark.release) for n in PLUGINS],
+    # Up to half a minute for each plugin, so only one is tested before a release. Another test
+    # always checks that no plugin imports another one.
+    [pytest.param(n, marks=() if n == "text" else pytest.mark.release) for n in PLUGINS],
 )
 def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
-    distributions: Distributions, tmp_path: Path, name: str
+    with_plugin: Callable[[str], Environment], tmp_path: Path, name: str
 ) -> None:
     """The tests of a plugin pass with the core and without other plugins.
 
-    They need the core's `testing` extra, and some of them hypothesis.
+    They need the core's `testing` extra, and some of them hypothesis. Both are in another folder.
     """
     text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     extra = tomllib.loads(text)["project"]["optional-dependencies"]["testing"]
-    wheels = distributions.plugins[name], distributions.core
-    environment = make_environment(tmp_path / "environment", *wheels, *extra, "hypothesis")
-    tests = tmp_path / "tests"
+    environment, tools, tests = with_plugin(name), str(tmp_path / "tools"), tmp_path / "tests"
+    options = ("--no-compile", "--target", tools)
+    pip("install", *options, *extra, "hypothesis", python=environment.python)
     shutil.copytree(REPOSITORY / "plugins" / name / "tests", tests, ignore=ignored)
-    mode = "--import-mode=importlib"
-    output = run([environment.python, "-m", "pytest", "-q", mode, str(tests)], cwd=tmp_path)
-    assert " passed" in output
+    command = [environment.python, "-m", "pytest", "-q", "--import-mode=importlib", str(tests)]
+    assert " passed" in run(command, cwd=tmp_path, PYTHONPATH=tools)
     (plugin,) = json.loads(run([environment.tbcore, "plugins", "--json"]))
     assert plugin["name"] == name
     assert not plugin.get("error")

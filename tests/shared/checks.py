@@ -56,6 +56,8 @@ class Steps:
 
     def __init__(self) -> None:
         self.environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        # Tests start hundreds of servers. Without bytecode, each of them compiles tbcore.
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self._results: list[tuple[str, bool, float]] = []
         """Name, whether the step passed, and seconds."""
         self._started = time.monotonic()
