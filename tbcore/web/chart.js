@@ -9,11 +9,13 @@
 
 import { html } from "htm/preact";
 import { useId } from "preact/hooks";
-import { MAX_SMOOTHING, smoothed } from "./lib/chart/smoothing.js";
+import { fromAxis } from "./lib/chart/axes.js";
+import { ChartFrame } from "./lib/chart/chart-frame.js";
+import { drawScene } from "./lib/chart/draw.js";
+import { ChartModel, describe, noteOf } from "./lib/chart/model.js";
+import { MAX_SMOOTHING, smoothed } from "./lib/chart/series.js";
 import { Lazy } from "./lib/ui/lazy.js";
 
-export { makeCursor } from "./lib/chart/cursor.js";
-export { LineChart } from "./lib/chart/line-chart.js";
 export { MAX_SMOOTHING, smoothed };
 
 /**
@@ -24,10 +26,260 @@ export { MAX_SMOOTHING, smoothed };
  * @typedef {import("./lib/chart/types.js").Line} Line
  * @typedef {import("./lib/chart/types.js").Range} Range
  * @typedef {import("./lib/chart/types.js").ReadOut} ReadOut
+ * @typedef {import("./lib/chart/types.js").Scene} Scene
  * @typedef {import("./lib/chart/types.js").XAxis} XAxis
  * @typedef {import("./lib/chart/legend-rows.js").LegendRow} LegendRow
  * @typedef {import("./lib/chart/legend-rows.js").LegendSort} LegendSort
  */
+
+/**
+ * A chart of many lines, each with its own x values. It has axes, hover, zoom, and marks for values
+ * that a line cannot show, such as NaN. Plain DOM, without preact. The chart fills its element and
+ * follows its size. `gestures.js` lists how users zoom and pan; the arrow keys select points one by
+ * one. A view is the visible range [from, to] of the x axis, or null for the full range.
+ */
+export class LineChart {
+  /** @type {import("./lib/chart/types.js").Callbacks} */ #options;
+  #model = new ChartModel();
+  #frame;
+  /** @type {Scene | null} the chart as it was last drawn */ #drawn = null;
+  /** Whether a zoom or pan gesture is in progress. The y axis is then frozen, and lines are drawn by `Raster`, which is faster. */
+  #isMoving = false;
+  /** Removes the chart from the shared cursor. */
+  #leaveCursor = () => {};
+  /** @type {import("./lib/chart/pointing.js").Pointing | null} null until it is loaded */ #pointing = null;
+  /** @type {Promise<import("./lib/chart/pointing.js").Pointing | null> | null} null until it is needed; null if it cannot be loaded */ #loading = null;
+
+  /**
+   * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
+   * @param {import("./lib/chart/types.js").LineChartOptions} options
+   */
+  constructor(element, { xAxis = "step", xScale = "linear", yScale = "linear", clip = false, ...options }) {
+    this.#options = options;
+    this.#model.axes = { xAxis, xScale, yScale, clip };
+    this.#frame = new ChartFrame(element, "line chart", {
+      isEmpty: () => this.#model.items.length === 0,
+      layOut: (place, isResized) => this.#layOut(place, isResized),
+      draw: (context, layout) => {
+        this.#drawn = this.#model.scene(layout, this.#frame.colors, this.#isMoving);
+        return drawScene(context, this.#drawn, devicePixelRatio);
+      },
+      update: () => this.#pointing?.update(),
+      hideTooltip: () => this.#pointing?.hideTooltip(),
+      range: () => this.#frame.layout && this.#model.x.range,
+      full: () => this.#model.paddedFullRange,
+      show: (range, settled) => this.#changeView(range, settled),
+      point: (point) => this.#point((pointing) => pointing.point(point), point !== null),
+      click: (point) => this.#point((pointing) => pointing.click(point)),
+      key: (event) => this.#onKey(event.key),
+    });
+    if (options.cursor) this.#leaveCursor = options.cursor.join(this);
+  }
+
+  /**
+   * Replaces all lines. View and hover stay as they are, so this can be called whenever lines grow.
+   * @param {readonly import("./lib/chart/types.js").Line[]} lines  in drawing order
+   */
+  setLines(lines) {
+    this.#model.lines = lines;
+    this.#model.updateItems();
+    this.#update();
+  }
+
+  /** Replaces all bands. Bands are drawn behind all lines. @param {readonly import("./lib/chart/types.js").Band[]} bands */
+  setBands(bands) {
+    this.#model.bands = bands;
+    this.#model.updateItems();
+    this.#update();
+  }
+
+  /**
+   * Changes the axes. A change of the x axis resets zoom and pin.
+   * @param {Partial<import("./lib/chart/types.js").Axes>} axes  missing properties do not change
+   */
+  setAxes(axes) {
+    if (axes.xAxis && axes.xAxis !== this.#model.axes.xAxis) {
+      this.setView(null);
+      this.#point((pointing) => pointing.showPin(null, false), false);
+    }
+    if (this.#model.setAxes(axes)) this.#update();
+  }
+
+  /** Redraws with the theme's current colours. Call it when the theme has changed. */
+  restyle() {
+    this.#frame.restyle();
+  }
+
+  /** The visible range of the x axis, in its units; null for the full range. */
+  get view() {
+    return this.#model.view;
+  }
+
+  /**
+   * Sets the visible range of the x axis. Does not call `onView`.
+   * @param {Range | null} view  in units of the x axis; null for the full range
+   * @param {boolean} [settled]  false during a gesture, to freeze the y axis
+   */
+  setView(view, settled = true) {
+    const wasZoomed = this.isZoomed;
+    this.#model.view = view;
+    this.#isMoving = !settled;
+    this.#frame.scheduleDraw();
+    if (settled) this.#updateAria();
+    if (wasZoomed !== this.isZoomed) this.#options.onZoom?.(this.isZoomed);
+  }
+
+  /**
+   * Approximate width of the plot in device pixels; 0 before layout. It does not depend on the
+   * labels, so that new data does not change it.
+   */
+  get pixels() {
+    return Math.round(Math.max(0, this.#frame.element.clientWidth - 56) * devicePixelRatio);
+  }
+
+  /** The smallest and largest x of all data, in units of the x axis; null without points. */
+  get xExtent() {
+    return this.#model.xExtent;
+  }
+
+  /** Whether a view is set. */
+  get isZoomed() {
+    return this.#model.view !== null;
+  }
+
+  /** Shows the full range and calls `onView`, like a double click. */
+  resetZoom() {
+    this.#changeView(null, true);
+  }
+
+  /**
+   * The chart as an SVG document with title, axes, lines and legend.
+   * @param {string} [note]  text above the plot, such as the smoothing
+   * @returns {Promise<string>}
+   */
+  async toSVG(note) {
+    return (await import("./lib/chart/export.js")).lineChartSVG(this.#options.label, this.#model, this.#frame, note);
+  }
+
+  /**
+   * The chart as a PNG image with title, axes, lines and legend.
+   * @param {number} [scale]  image pixels per CSS pixel
+   * @param {string} [note]
+   * @returns {Promise<Blob>} image/png
+   */
+  async toPNG(scale = 2, note) {
+    const svg = await this.toSVG(note);
+    return (await import("./lib/chart/svg.js")).svgToPNG(svg, scale);
+  }
+
+  /** Removes the chart from its element. */
+  destroy() {
+    this.#pointing?.destroy();
+    this.#leaveCursor();
+    this.#frame.destroy();
+  }
+
+  // --- drawing ----------------------------------------------------------------------------------
+
+  /** The chart as it was last drawn; null while there is nothing to draw. */
+  get #scene() {
+    return this.#frame.layout && this.#drawn;
+  }
+
+  /** Draws what has changed, and describes it for screen readers. */
+  #update() {
+    this.#frame.scheduleDraw();
+    this.#updateAria();
+  }
+
+  #updateAria() {
+    const { label, values } = describe(this.#options.label, this.#model);
+    this.#frame.element.setAttribute("aria-label", label);
+    this.#frame.element.setAttribute("aria-description", values);
+  }
+
+  /** @param {import("./lib/chart/types.js").Place} place @param {boolean} isResized */
+  #layOut(place, isResized) {
+    const { note, layout: old } = this.#frame;
+    if (isResized) this.#isMoving = false;
+    // During a gesture only the x axis changes.
+    const onlyX = this.#isMoving && old !== null;
+    this.#model.updateRanges(onlyX);
+    if (onlyX) return { ...old, xTicks: this.#model.ticks("x", old.width) };
+    note.textContent = note.title = noteOf(this.#model);
+    return this.#model.layOut(place, note.textContent !== "");
+  }
+
+  /**
+   * Changes the view after a gesture, a key or a click, and calls `onView`.
+   * @param {Range | null} range  in axis coordinates
+   * @param {boolean} settled
+   */
+  #changeView(range, settled) {
+    const { x, view: old } = this.#model;
+    const view = range && /** @type {Range} */ (range.map((coordinate) => fromAxis(x, coordinate)));
+    if (!view && !old && !this.#isMoving) return; // already showing the full range
+    this.setView(view, settled);
+    this.#frame.scheduleDraw(true);
+    this.#options.onView?.(view, settled);
+  }
+
+  // --- pointer, keys and pin --------------------------------------------------------------------
+
+  /**
+   * Calls the part of the chart that follows the pointer, the keys and the pin.
+   * @param {(pointing: import("./lib/chart/pointing.js").Pointing) => void} call  called later while it is loading
+   * @param {boolean} isNeeded  whether to load it, if it is not loaded yet; otherwise there is nothing to do
+   */
+  #point(call, isNeeded = true) {
+    if (this.#pointing) return call(this.#pointing);
+    if (isNeeded) {
+      this.#loading ??= this.#loadPointing().catch((error) => {
+        console.warn(error);
+        return null;
+      });
+    }
+    this.#loading?.then((pointing) => pointing && !this.#frame.isClosed && call(pointing));
+  }
+
+  async #loadPointing() {
+    const { Pointing } = await import("./lib/chart/pointing.js");
+    return (this.#pointing = new Pointing(this, this.#frame, this.#options, () => this.#scene));
+  }
+
+  /** Handles the keys that `gestures.js` does not handle. @param {string} key @returns {boolean} whether the key was handled */
+  #onKey(key) {
+    if (this.#pointing) return this.#pointing.press(key);
+    this.#point((pointing) => pointing.press(key));
+    return /^(Arrow|Home|End)/.test(key) || (key === "Escape" && this.isZoomed);
+  }
+
+  /** Emphasizes the lines of a run and fades all others; null for none. @param {string | null} run */
+  highlight(run) {
+    this.#point((pointing) => pointing.highlight(run), run !== null);
+  }
+
+  /**
+   * Marks the pointer's position in another chart. Called by the shared cursor.
+   * @param {number | null} x  in units of the x axis; null removes the mark
+   * @param {string | null} run  run of the line nearest to that pointer
+   */
+  showCursor(x, run) {
+    this.#point((pointing) => pointing.showCursor(x, run), x !== null);
+  }
+
+  /**
+   * Pins an x in this chart only: marks it with a line and a handle. `cursor.pin` pins it in all
+   * charts.
+   * @param {number | null} x  in units of the x axis; null unpins
+   * @param {boolean} [settled]  false while the pin is dragged
+   * @param {boolean} [here]  whether the user pinned it in this chart, not in another one
+   */
+  showPin(x, settled = true, here = false) {
+    this.#point((pointing) => pointing.showPin(x, here), x !== null);
+    this.#options.onPin?.(x, settled, here);
+  }
+}
 
 /**
  * A table of the lines and bands, at the pointer or at their ends. It is loaded when it is first
@@ -55,4 +307,35 @@ export function Smoothing({ value, why, onChange }) {
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
   </div>`;
+}
+
+// --- cursors -------------------------------------------------------------------------------------
+
+/**
+ * A new cursor: what charts with the same x axis share. This is the pointer's x, the hovered run,
+ * and the pinned x. It is for `new LineChart(element, { cursor })`.
+ * @returns {import("./lib/chart/types.js").Cursor}
+ */
+export function makeCursor() {
+  /** @type {Set<import("./lib/chart/types.js").CursorMember>} */
+  const members = new Set();
+  /** @type {number | null} */
+  let pinned = null;
+  return {
+    join(member) {
+      members.add(member);
+      if (pinned !== null) member.showPin(pinned, true, false);
+      return () => void members.delete(member);
+    },
+    move(x, run, from) {
+      for (const member of members) if (member !== from) member.showCursor(x, run);
+    },
+    pin(x, settled, from) {
+      pinned = x;
+      for (const member of members) member.showPin(x, settled, member === from);
+    },
+    highlight(run) {
+      for (const member of members) member.highlight(run);
+    },
+  };
 }

@@ -23,10 +23,7 @@ export function formatValue(value, digits = 6) {
   return trimZeros(value.toFixed(Math.min(12, Math.max(0, digits - whole))));
 }
 
-/**
- * A training step with thousands separators, `1,234,567`.
- * @param {number} step
- */
+/** A training step with thousands separators, `1,234,567`. @param {number} step */
 export function formatStep(step) {
   return Number.isInteger(step) ? INTEGER_FORMAT.format(step) : formatValue(step);
 }
@@ -41,10 +38,7 @@ export function plural(count, noun, plural = `${noun}s`) {
   return `${INTEGER_FORMAT.format(count)} ${count === 1 ? noun : plural}`;
 }
 
-/**
- * A duration: `0.25 s`, `12 s`, `3m 20s`, `2h 05m`, `3d 4h`.
- * @param {number} seconds
- */
+/** A duration: `0.25 s`, `12 s`, `3m 20s`, `2h 05m`, `3d 4h`. @param {number} seconds */
 export function formatDuration(seconds) {
   if (!Number.isFinite(seconds)) return formatValue(seconds);
   const sign = seconds < 0 ? "−" : "";
@@ -57,10 +51,7 @@ export function formatDuration(seconds) {
   return `${sign}${Math.floor(whole / 86400)}d ${Math.floor((whole % 86400) / 3600)}h`;
 }
 
-/**
- * Date and time in the browser's time zone, `2020-03-01 11:06:02`.
- * @param {number} wallTime  seconds since the epoch
- */
+/** Date and time in the browser's time zone, `2020-03-01 11:06:02`. @param {number} wallTime  seconds since the epoch */
 export function formatTime(wallTime) {
   const date = new Date(wallTime * 1000);
   if (Number.isNaN(date.getTime())) return formatValue(wallTime);
@@ -68,10 +59,7 @@ export function formatTime(wallTime) {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/**
- * A number of bytes, `512 B`, `1.4 MB`.
- * @param {number} bytes
- */
+/** A number of bytes, `512 B`, `1.4 MB`. @param {number} bytes */
 export function formatBytes(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let unit = 0;

@@ -63,10 +63,7 @@ export class Options {
     host.preferences.set(name, text);
   }
 
-  /**
-   * Restores the last options from the browser if the URL has no settings.
-   * @param {OptionsHost} host
-   */
+  /** Restores the last options from the browser if the URL has no settings. @param {OptionsHost} host */
   recall(host) {
     // A link must look the same for everyone: options that the link lacks have their default
     // values.

@@ -20,9 +20,9 @@ const MAX_CACHED_CHARS = 60_000_000;
  */
 
 /**
+ * A cached response; `generation` is that of the run at the time of the request.
  * @template T
  * @typedef {{ generation: string, etag: string | null, value: T, numChars: number }} Answer
- *   a cached response; `generation` is the generation of the run at the time of the request
  */
 
 /** The cached responses of one route. @template T */
@@ -67,43 +67,29 @@ export class Answers {
   async load(params, signal) {
     const query = queryOf(params);
     const generation = this.generations.of(params.run);
-    const cached = this.#answers.get(query);
-    if (cached?.generation === generation) {
-      this.#answers.delete(query);
-      this.#answers.set(query, cached); // now the most recently used
-      return cached.value;
+    let answer = this.#answers.get(query);
+    if (answer?.generation !== generation) {
+      answer = await inTurn(this.#host, (aborted) => this.#fetch(query, generation, aborted), signal);
+      this.#numChars += answer.numChars - (this.#answers.get(query)?.numChars ?? 0);
     }
-    const answer = await inTurn(this.#host, (aborted) => this.#fetch(query, cached, aborted), signal);
-    this.#evict(query);
-    this.#answers.set(query, { ...answer, generation });
-    this.#numChars += answer.numChars;
-    for (const oldest of this.#answers.keys()) {
+    this.#answers.delete(query);
+    this.#answers.set(query, answer); // now the most recently used
+    for (const [oldest, { numChars }] of this.#answers) {
       if (this.#numChars <= MAX_CACHED_CHARS || oldest === query) break;
-      this.#evict(oldest);
+      this.#answers.delete(oldest);
+      this.#numChars -= numChars;
     }
     return answer.value;
   }
 
-  /**
-   * Sends a request. Returns the cached response if the server's response has the same ETag.
-   * @param {string} query
-   * @param {Answer<T> | undefined} cached
-   * @param {AbortSignal} signal
-   * @returns {Promise<Omit<Answer<T>, "generation">>}
-   */
-  async #fetch(query, cached, signal) {
-    const response = await this.#host.fetch(`${this.#path}?${query}`, { signal });
+  /** Sends a request. @param {string} query @param {string} generation @param {AbortSignal} signal @returns {Promise<Answer<T>>} */
+  async #fetch(query, generation, signal) {
+    const response = await checked(this.#host.fetch(`${this.#path}?${query}`, { signal }));
     const etag = response.headers.get("etag");
     const text = await response.text();
-    if (!response.ok) throw new Error(text.trim() || `status ${response.status}`);
-    if (cached && etag !== null && etag === cached.etag) return cached;
-    return { etag, value: this.#read(JSON.parse(text)), numChars: text.length };
-  }
-
-  /** Removes a response from the cache. @param {string} query */
-  #evict(query) {
-    this.#numChars -= this.#answers.get(query)?.numChars ?? 0;
-    this.#answers.delete(query);
+    const cached = this.#answers.get(query);
+    if (cached && etag !== null && etag === cached.etag) return { ...cached, generation };
+    return { generation, etag, value: this.#read(JSON.parse(text)), numChars: text.length };
   }
 }
 
@@ -118,21 +104,30 @@ export class Answers {
  */
 export function useAnswer(answers, params, isEnabled) {
   const query = queryOf(params);
-  const [failed, setFailed] = useState({ query, error: "" });
-  // Setting this state only renders the component again: the value is read from the cache.
-  const [, setValue] = useState(/** @type {T | undefined} */ (undefined));
-  const load = async (/** @type {AbortSignal} */ signal) => {
+  const load = (/** @type {AbortSignal} */ signal) => answers.load(params, signal);
+  const last = useLatest(isEnabled ? load : null, [answers, query], answers.generations.of(params.run));
+  // The state of the hook only renders again: the value is read from the cache.
+  return { value: answers.get(params), error: last.params[1] === query ? last.error : "" };
+}
+
+/**
+ * Preact hook: the result of the last request that succeeded, and the error and the `params` of the
+ * last one. The parameters are those of `useRefetch`.
+ * @template T
+ * @param {((signal: AbortSignal) => Promise<T>) | null} load @param {readonly unknown[]} params @param {string} generation
+ */
+function useLatest(load, params, generation) {
+  const [last, setLast] = useState({ value: /** @type {T | undefined} */ (undefined), error: "", params });
+  const send = async (/** @type {AbortSignal} */ signal) => {
     try {
-      const value = await answers.load(params, signal);
-      if (signal.aborted) return;
-      setValue(value);
-      setFailed({ query, error: "" });
+      const value = await /** @type {NonNullable<typeof load>} */ (load)(signal);
+      if (!signal.aborted) setLast({ value, error: "", params });
     } catch (failure) {
-      if (!signal.aborted) setFailed({ query, error: /** @type {Error} */ (failure).message });
+      if (!signal.aborted) setLast(({ value }) => ({ value, error: /** @type {Error} */ (failure).message, params }));
     }
   };
-  useRefetch(isEnabled ? load : null, [answers, query], answers.generations.of(params.run));
-  return { value: answers.get(params), error: failed.query === query ? failed.error : "" };
+  useRefetch(load && send, params, generation);
+  return last;
 }
 
 /**
@@ -230,19 +225,19 @@ export async function post(host, path, params, signal) {
     init.body = await new Response(compressed).arrayBuffer();
     init.headers = { "Content-Encoding": "gzip" };
   }
-  const response = await host.fetch(path, init);
+  return checked(host.fetch(path, init));
+}
+
+/** The response; rejects with the server's error message. @param {Promise<Response>} request */
+async function checked(request) {
+  const response = await request;
   if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
   return response;
 }
 
 // --- queues of tasks -----------------------------------------------------------------------------
 
-/**
- * @template T
- * @typedef {(signal: AbortSignal) => Promise<T>} Task
- */
-
-/** The tasks of each tab. @type {WeakMap<object, Queue>} */
+/** The requests of each tab. `waiting` starts those that wait. @type {WeakMap<object, { numRunning: number, waiting: Set<() => void> }>} */
 const queues = new WeakMap();
 
 /**
@@ -253,50 +248,37 @@ const queues = new WeakMap();
  *
  * @template T
  * @param {object} host  of the tab
- * @param {Task<T>} task
+ * @param {(signal: AbortSignal) => Promise<T>} task
  * @param {AbortSignal} signal  removes the task from the queue when aborted; is passed to the task,
  *   which should then stop
  * @returns {Promise<T>} the task's result; rejects with the signal's reason if the task never ran
  */
-export function inTurn(host, task, signal) {
-  let queue = queues.get(host);
-  if (!queue) queues.set(host, (queue = new Queue()));
-  return queue.add(task, signal);
-}
-
-/** Runs tasks in order, with a limit on how many run at the same time. */
-class Queue {
-  /** Functions that start the pending tasks, in order. @type {(() => void)[]} */
-  #pending = [];
-  #numRunning = 0;
-
-  /** Adds a task, see `inTurn`. @template T @param {Task<T>} task @param {AbortSignal} signal @returns {Promise<T>} */
-  add(task, signal) {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const onAbort = () => {
-        const index = this.#pending.indexOf(start);
-        if (index >= 0) this.#pending.splice(index, 1);
+export async function inTurn(host, task, signal) {
+  signal.throwIfAborted();
+  const queue = queues.get(host) ?? { numRunning: 0, waiting: new Set() };
+  queues.set(host, queue);
+  if (queue.numRunning < MAX_CONCURRENT_REQUESTS) queue.numRunning++;
+  else {
+    await new Promise((resolve, reject) => {
+      const start = () => {
+        signal.removeEventListener("abort", leave);
+        queue.waiting.delete(start);
+        resolve(undefined);
+      };
+      const leave = () => {
+        queue.waiting.delete(start);
         reject(signal.reason);
       };
-      const start = () => {
-        signal.removeEventListener("abort", onAbort);
-        this.#numRunning++;
-        task(signal)
-          .then(resolve, reject)
-          .finally(() => {
-            this.#numRunning--;
-            this.#startNext();
-          });
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#pending.push(start);
-      this.#startNext();
+      queue.waiting.add(start);
+      signal.addEventListener("abort", leave, { once: true });
     });
   }
-
-  #startNext() {
-    while (this.#numRunning < MAX_CONCURRENT_REQUESTS && this.#pending.length > 0) this.#pending.shift()?.();
+  try {
+    return await task(signal);
+  } finally {
+    const [startNext] = queue.waiting;
+    if (startNext) startNext();
+    else queue.numRunning--;
   }
 }
 
@@ -337,23 +319,14 @@ export function serialize(signal, task) {
  * @returns {{ answer: Columns | null, error: string }} `answer` may be older than `error`
  */
 export function useColumns(host, path, params, runs, isEnabled) {
-  const [answer, setAnswer] = useState(/** @type {Columns | null} */ (null));
-  const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
-  const body = JSON.stringify({ runs: names, ...params });
+  const body = { runs: names, ...params };
   const generations = host.generations.value;
-  const generation = names.map((name) => generations.of(name)).join(" ");
-  const send = async (/** @type {AbortSignal} */ signal) => {
-    try {
-      const fetchColumns = async (/** @type {AbortSignal} */ aborted) => readColumns(await (await post(host, path, JSON.parse(body), aborted)).arrayBuffer());
-      const columns = await inTurn(host, fetchColumns, signal);
-      if (signal.aborted) return;
-      setAnswer(columns);
-      setError("");
-    } catch (failure) {
-      if (!signal.aborted) setError(/** @type {Error} */ (failure).message);
-    }
-  };
-  useRefetch(isEnabled ? send : null, [path, body], generation);
-  return { answer, error };
+  const load = async (/** @type {AbortSignal} */ aborted) => readColumns(await (await post(host, path, body, aborted)).arrayBuffer());
+  const { value = null, error } = useLatest(
+    isEnabled ? (signal) => inTurn(host, load, signal) : null,
+    [path, JSON.stringify(body)],
+    names.map((name) => generations.of(name)).join(" "),
+  );
+  return { answer: value, error };
 }

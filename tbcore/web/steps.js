@@ -10,7 +10,7 @@ import { html } from "htm/preact";
 import { useRef, useState } from "preact/hooks";
 import { formatStep } from "./format.js";
 import { IconButton } from "./lib/ui/icons.js";
-import { useRefetch } from "./requests.js";
+import { post, useRefetch } from "./requests.js";
 
 /**
  * @typedef {import("./host.js").Host} Host
@@ -90,8 +90,7 @@ export function StepSlider({ places, value, onChange, label }) {
   const at = Math.max(0, findPlace(places, value));
   const shown = value ?? places[last];
   const text = shown ? describePlace(shown) : "";
-  /** @param {number} next */
-  const go = (next) => onChange(stepTo(places, next));
+  const go = (/** @type {number} */ next) => onChange(stepTo(places, next));
   return html`<div class="tb-steps">
     <${IconButton} icon="previous" label="Previous step: ${label}" title="Previous step" disabled=${at <= 0} onClick=${() => go(at - 1)} />
     <input
@@ -124,7 +123,7 @@ export function stepTo(places, index) {
 
 /** A place in words: `step 40`, or `step 40 (2)` for the second item of step 40. @param {Place} place */
 export function describePlace({ step, nth }) {
-  return nth > 0 ? `step ${formatStep(step)} (${nth + 1})` : `step ${formatStep(step)}`;
+  return `step ${formatStep(step)}${nth > 0 ? ` (${nth + 1})` : ""}`;
 }
 
 /**
@@ -143,10 +142,9 @@ export function usePlaces(host, runs, tags, isEnabled) {
   const generation = runs.map(({ name }) => generations.of(name)).join();
   /** @param {AbortSignal} signal */
   const load = async (signal) => {
-    const body = JSON.stringify({ runs: runs.map(({ name }) => name), tags });
-    const response = await host.fetch("steps", { method: "POST", body, signal });
+    const response = await post(host, "steps", { runs: runs.map(({ name }) => name), tags }, signal);
     const text = await response.text();
-    if (!response.ok || text === lastText.current) return;
+    if (text === lastText.current) return;
     lastText.current = text;
     // Steps in ascending order, and the maximum number of items that one series logged at each.
     /** @type {{ step: number[], count: number[] }} */
@@ -159,5 +157,6 @@ export function usePlaces(host, runs, tags, isEnabled) {
 
 /** Renders a complete tab. @param {Host} host @param {import("./lib/steps/step-tab.js").MediaKind} kind */
 export async function renderStepTab(host, kind) {
-  return (await import("./lib/steps/step-tab.js")).renderStepTab(host, kind);
+  const tab = await import("./lib/steps/step-tab.js");
+  return tab.renderStepTab(host, kind);
 }

@@ -10,8 +10,8 @@ import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { plural } from "./format.js";
-import { LazyCard } from "./lib/cards/lazy-card.js";
-import { FilterBox } from "./lib/ui/filter-box.js";
+import { LazyCard } from "./lib/cards/card.js";
+import { FilterBox } from "./lib/ui/filter.js";
 import { Icon } from "./lib/ui/icons.js";
 import { formatLists, groupTags, parseLists } from "./text-names.js";
 
@@ -58,21 +58,25 @@ export async function watchTags(host, read = (json) => json) {
 }
 
 /**
- * The closed groups of tags, which are kept in the URL. In the URL, "/" stands for the group with
- * the name "". The group named "/", of tags that start with "//", cannot be closed.
+ * Which groups of tags are closed. The URL has those that the reader toggled; there, "/" stands for
+ * the group with the name "", because lists in the URL have no empty names. The group named "/", of tags that start with "//", cannot be closed.
  * @param {Host} host
+ * @param {string} [setting]  in the URL: the groups that the user opened or closed
+ * @param {ReadonlySet<string>} [closedByDefault]  those that are closed until the user opens them
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */
-export function closedGroups(host) {
-  const read = () => new Set(parseLists(host.settings.value.closed).flat().map((name) => (name === "/" ? "" : name)));
+export function closedGroups(host, setting = "closed", closedByDefault = new Set()) {
+  const read = () => new Set(parseLists(host.settings.value[setting]).flat().map((name) => (name === "/" ? "" : name)));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
-    const closed = read(); // read it again: it may have changed since the tab was rendered
-    if (open) closed.delete(name);
-    else closed.add(name);
-    host.settings.set("closed", formatLists([[...closed].map((group) => group || "/")]));
+    const toggled = read(); // read it again: it may have changed since the tab was rendered
+    if (open === closedByDefault.has(name)) toggled.add(name);
+    else toggled.delete(name);
+    host.settings.set(setting, formatLists([[...toggled].map((group) => group || "/")]));
   };
-  return { closed: read(), onToggle };
+  const toggled = read();
+  const closed = [...closedByDefault, ...toggled].filter((name) => toggled.has(name) !== closedByDefault.has(name));
+  return { closed: new Set(closed), onToggle };
 }
 
 /**
@@ -129,28 +133,15 @@ const TAGS_PER_PAGE = 48;
  * @param {(tag: string, group: string) => unknown} props.renderCard
  */
 export function TagGroups({ groups, closed, onToggle, renderCard }) {
-  return groups.map(
-    (group) => html`<${Group}
-      key=${group.name}
-      group=${group}
-      open=${!closed.has(group.name)}
-      onToggle=${onToggle}
-      renderCard=${renderCard}
-    />`,
-  );
+  return groups.map((group) => html`<${Group} key=${group.name} open=${!closed.has(group.name)} ...${{ group, onToggle, renderCard }} />`);
 }
 
 /**
- * The section of one group.
- * @param {object} props
- * @param {import("./text-names.js").TagGroup} props.group
- * @param {boolean} props.open
- * @param {(name: string, open: boolean) => void} props.onToggle
- * @param {(tag: string, group: string) => unknown} props.renderCard
+ * The section of one group; see TagGroups.
+ * @param {{ group: import("./text-names.js").TagGroup, open: boolean } & Pick<Parameters<typeof TagGroups>[0], "onToggle" | "renderCard">} props
  */
-function Group({ group, open, onToggle, renderCard }) {
+function Group({ group: { name, tags }, open, onToggle, renderCard }) {
   const [numShown, setNumShown] = useState(TAGS_PER_PAGE);
-  const { name, tags } = group;
   const rest = tags.length - numShown;
   return html`<section class="tb-group" data-group=${name}>
     <h2>
@@ -192,7 +183,6 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const { closed, onToggle } = closedGroups(host);
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
@@ -203,8 +193,7 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
       ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
       <${TagGroups}
         groups=${groups}
-        closed=${closed}
-        onToggle=${onToggle}
+        ...${closedGroups(host)}
         renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => {
           const members = runsOf.get(tag) ?? [];
           if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
@@ -229,11 +218,7 @@ export function runsInGroupOrder(host) {
 
 /**
  * The cards of a tag, one for each run.
- * @param {object} props
- * @param {string} props.tag
- * @param {string} props.group
- * @param {readonly Run[]} props.runs
- * @param {(card: { tag: string, run: Run, group: string }) => unknown} props.renderCard
+ * @param {{ tag: string, group: string, runs: readonly Run[] } & Required<Pick<Parameters<typeof TagTab>[0], "renderCard">>} props
  */
 function TagCards({ tag, group, runs, renderCard }) {
   const [numShown, setNumShown] = useState(CARDS_PER_PAGE);

@@ -26,21 +26,13 @@ export function compareNames(a, b) {
   return left.length - right.length;
 }
 
-/**
- * Compares path segments in natural order.
- *
- * 1. Skip the common prefix. If it ends inside a number, go back to the start of the number.
- * 2. From there compare numbers by value, and all else by character.
- * 3. If one segment is the start of the other, the shorter one is less.
- * @param {string} a
- * @param {string} b
- */
+/** Compares path segments in natural order. @param {string} a @param {string} b */
 function compareSegments(a, b) {
-  // 1.
+  // Skip the common prefix. If it ends inside a number, go back to the start of the number.
   let i = 0;
   while (i < a.length && a.charCodeAt(i) === b.charCodeAt(i)) i++;
   while (i > 0 && WITHIN_NUMBER.test(a[i - 1])) i--;
-  // 2.
+  // From there compare numbers by value, and all else by character.
   let j = i;
   while (i < a.length && j < b.length) {
     if (isDigit(a, i) && isDigit(b, j)) {
@@ -50,14 +42,12 @@ function compareSegments(a, b) {
       if (byNumber !== 0) return byNumber;
       i += left.length;
       j += right.length;
-      continue;
+    } else {
+      const byCharacter = a.charCodeAt(i++) - b.charCodeAt(j++);
+      if (byCharacter !== 0) return byCharacter;
     }
-    const byCharacter = a.charCodeAt(i) - b.charCodeAt(j);
-    if (byCharacter !== 0) return byCharacter;
-    i++;
-    j++;
   }
-  // 3.
+  // If one segment is the start of the other, the shorter one is less.
   const byLength = a.length - i - (b.length - j);
   if (byLength !== 0) return byLength;
   // Numbers may be equal but written differently, such as "1" and "01".
@@ -75,16 +65,9 @@ const WITHIN_NUMBER = /[\d.e+-]/i;
 const IN_VERSION = /(?:\d\.|(?<![a-z])v)$/i;
 
 /**
- * The number `0.<digits> * 10 ** power`, which has `length` characters in the name. `digits` are any
- * number of digits without leading and trailing zeros; "" for zero.
- * @typedef {{ length: number, digits: string, power: number }} NumberInName
- */
-
-/**
- * Parses the number that starts at a digit. A part of a version or date is only its digits.
- * @param {string} text
- * @param {number} index
- * @returns {NumberInName}
+ * Parses the number that starts at a digit, as `0.<digits> * 10 ** power`, where `digits` have no
+ * leading and trailing zeros: they are "" for zero. A part of a version or date is only its digits.
+ * @param {string} text @param {number} index
  */
 function readNumber(text, index) {
   const numPoints = match(DIGITS_AND_POINTS, text, index)[0].split(".").length - 1;
@@ -101,7 +84,7 @@ function match(pattern, text, index) {
   return /** @type {RegExpExecArray} */ (pattern.exec(text));
 }
 
-/** @param {NumberInName} left @param {NumberInName} right */
+/** @param {ReturnType<typeof readNumber>} left @param {ReturnType<typeof readNumber>} right */
 function compareNumbers(left, right) {
   if (left.digits === "" || right.digits === "") return left.digits.length - right.digits.length;
   if (left.power !== right.power) return left.power - right.power;

@@ -2,15 +2,13 @@
 
 import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "./lib/ui/icons.js";
+import { Icon, IconButton } from "./lib/ui/icons.js";
 
 export { colorsOf, oklchToHex } from "./lib/ui/colors.js";
-export { makeFilter } from "./lib/ui/filter.js";
-export { FilterBox } from "./lib/ui/filter-box.js";
-export { Icon };
-export { Lazy, useNear } from "./lib/ui/lazy.js";
+export { FilterBox, makeFilter } from "./lib/ui/filter.js";
+export { Icon, IconButton };
+export { Lazy, VirtualList, useNear } from "./lib/ui/lazy.js";
 export { Tooltip, readOutNodes } from "./lib/ui/tooltip.js";
-export { VirtualList } from "./lib/ui/virtual-list.js";
 
 /** @typedef {import("./lib/ui/filter.js").Filter} Filter */
 /** The values to choose from. `why` is a tooltip. @typedef {readonly (readonly [value: unknown, title: string, why?: string])[]} Choices */
@@ -29,16 +27,14 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const id = useId();
   const [open, setOpen] = useState(false);
-
-  /** @param {ToggleEvent} event */
-  const onToggle = (event) => setOpen(event.newState === "open");
+  const onToggle = (/** @type {ToggleEvent} */ event) => setOpen(event.newState === "open");
 
   // Place the popover below the button, aligned with its right edge but inside the window. Place it
   // again when its size changes, because content may load late.
   useLayoutEffect(() => {
-    const { current: menu } = box;
-    if (!open || !button.current || !menu) return undefined;
-    const anchor = button.current.getBoundingClientRect();
+    if (!open) return undefined;
+    const menu = /** @type {HTMLElement} */ (box.current);
+    const anchor = /** @type {HTMLElement} */ (button.current).getBoundingClientRect();
     const { clientWidth, clientHeight } = document.documentElement;
     const place = () => {
       const { width, height } = menu.getBoundingClientRect();
@@ -51,14 +47,7 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
     return () => sizes.disconnect();
   }, [open]);
 
-  return html`<button
-      type="button"
-      class=${className}
-      ref=${button}
-      aria-label=${label}
-      title=${label}
-      popovertarget=${id}
-    >
+  return html`<button type="button" class=${className} ref=${button} aria-label=${label} title=${label} popovertarget=${id}>
       ${icon && html`<${Icon} name=${icon} />`}${text}
     </button>
     <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;

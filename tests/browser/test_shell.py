@@ -196,6 +196,33 @@ def test_tags_are_filtered(open_page: Any) -> None:
     wait_for_text(page, "No tag of the selected runs matches “nothing like it”.")
 
 
+def test_modules_that_cannot_be_loaded_cost_only_what_they_are_for(
+    open_page: Any, profile: Any
+) -> None:
+    """Expressions work again once they can be loaded; charts are drawn without their tooltip."""
+    page = open_page()
+    wait_for_curve(page, "loss", "train")
+    profile.expects_errors = True
+    missing = ("**/lib/ui/expressions.js*", "**/lib/chart/pointing.js")
+    for pattern in missing:
+        page.route(pattern, lambda route: route.abort())
+    box = page.get_by_label("Filter runs (regular expression)")
+    box.fill("^TR")
+    wait_for_text(page, "its worker does not start")
+    assert page.locator(".tb-run").count() == 2
+    page.evaluate("() => tb.canvas('loss').scrollIntoView()")
+    with page.expect_event("requestfailed"):
+        page.locator(".tb-chart").first.hover()
+    page.locator(".tb-chart").first.press("ArrowRight")
+    assert not page.get_by_role("button", name="Reload this tab").is_visible()
+
+    for pattern in missing:
+        page.unroute(pattern)
+    box.fill("^TRA")
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 1")
+    wait_for_curve(page, "loss", "train")
+
+
 def test_ten_tabs_of_one_server_all_load_and_update(
     serve: Any, new_profile: Any, tmp_path: Path
 ) -> None:

@@ -300,5 +300,7 @@ def test_real_logs_are_shown(real_server: Any, profile: Any, tab: str) -> None:
     if tab in SERIES_TABS:
         assert page.evaluate("() => tb.all('.tb-card-error').length") == 0
     if tab == "audio":
-        page.locator("audio").first.evaluate("(player) => { player.muted = true; player.play(); }")
-        page.wait_for_function("() => tb.all('audio')[0].currentTime > 0")
+        # Cells before it may still come, so that it is not the first for long.
+        player = page.locator("audio").first.element_handle()
+        player.evaluate("(player) => { player.muted = true; player.play(); }")
+        page.wait_for_function("(player) => player.currentTime > 0", arg=player)

@@ -2,13 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeIn } from "../../tbcore/web/lib/chart/axes.js";
-import { makeCursor } from "../../tbcore/web/lib/chart/cursor.js";
+import { limited, moved, placeIn, zoomed } from "../../tbcore/web/lib/chart/axes.js";
+import { makeCursor } from "../../tbcore/web/chart.js";
 import { chartSVG } from "../../tbcore/web/lib/chart/export.js";
-import { legendRows, sortRows } from "../../tbcore/web/lib/chart/legend-rows.js";
-import { marksOf } from "../../tbcore/web/lib/chart/marks.js";
-import { limited, moved, zoomed } from "../../tbcore/web/lib/chart/ranges.js";
-import { extent, newNonFinitePoints, nonFinitePoints, rowAt, segmentsOf } from "../../tbcore/web/lib/chart/series.js";
+import { legendRows, rowAt, sortRows } from "../../tbcore/web/lib/chart/legend-rows.js";
+import { marksOf } from "../../tbcore/web/lib/chart/draw.js";
+import { extent, newNonFinitePoints, nonFinitePoints, segmentsOf } from "../../tbcore/web/lib/chart/series.js";
 import { axisTicks } from "../../tbcore/web/lib/chart/ticks.js";
 
 /**

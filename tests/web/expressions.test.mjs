@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { compileExpression } from "../../tbcore/web/lib/ui/expression-syntax.js";
-import { TOO_LONG, expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
-import { MAX_PATTERN_LENGTH, makeFilter } from "../../tbcore/web/lib/ui/filter.js";
+import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
+import { MAX_PATTERN_LENGTH, TOO_LONG, makeFilter } from "../../tbcore/web/lib/ui/filter.js";
 import { cpuTime, generator, provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();
@@ -20,7 +20,7 @@ async function select(text, names) {
   await until(() => {
     filter = makeFilter(text, filter);
     names.filter(filter.matches);
-    return filter.error !== null || filter.numAnswers !== 0;
+    return filter.error !== null || filter.numAnswers > 0;
   });
   return { error: filter.error, found: names.filter(filter.matches) };
 }
@@ -106,7 +106,7 @@ test("an expression that takes too long only with later names matches what was m
   // As when a link with an expression is opened: the runs are not known yet.
   const text = "(x+x+)+y$";
   let filter = makeFilter(text);
-  await until(() => (filter = makeFilter(text, filter)).numAnswers !== 0);
+  await until(() => (filter = makeFilter(text, filter)).numAnswers > 0);
   assert.equal(filter.error, null);
   const name = "x".repeat(60);
   assert.equal(filter.matches(name), false);
@@ -149,7 +149,7 @@ test("a filter matches what was matched before until the worker has answered", a
   let filter = makeFilter("l.st$", makeFilter("lost"));
   assert.deepEqual([filter.matches("lost"), filter.matches("lost/2"), filter.matches("last")], [true, true, false]);
   assert.equal(makeFilter("l.st$", filter), filter, "the same filter until there is an answer");
-  await until(() => (filter = makeFilter("l.st$", filter)).numAnswers !== 0);
+  await until(() => (filter = makeFilter("l.st$", filter)).numAnswers > 0);
   assert.deepEqual([filter.matches("lost"), filter.matches("lost/2"), filter.matches("last")], [true, false, true]);
   assert.equal(filter.matches("list"), false); // not known yet
   const last = filter;

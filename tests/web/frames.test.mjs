@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cancelDraw, scheduleDraw } from "../../tbcore/web/lib/chart/frames.js";
+import { cancelDraw, scheduleDraw } from "../../tbcore/web/lib/chart/chart-frame.js";
 
 /** The callbacks of requested animation frames. @type {(() => void)[]} */
 const frames = [];

@@ -5,9 +5,8 @@ import { test } from "node:test";
 import { drawScene } from "../../tbcore/web/lib/chart/draw.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../tbcore/web/lib/chart/hover.js";
 import { nextX, selectionAfter } from "../../tbcore/web/lib/chart/keyboard.js";
-import { ChartModel } from "../../tbcore/web/lib/chart/model.js";
-import { limited, pixelScales, zoomed } from "../../tbcore/web/lib/chart/ranges.js";
-import { describe, noteOf } from "../../tbcore/web/lib/chart/words.js";
+import { ChartModel, describe, noteOf } from "../../tbcore/web/lib/chart/model.js";
+import { limited, pixelScales, zoomed } from "../../tbcore/web/lib/chart/axes.js";
 import { Recorder, provideCanvas } from "./tools.mjs";
 
 provideCanvas();

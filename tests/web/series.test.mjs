@@ -7,7 +7,6 @@ import {
   countFinite,
   extent,
   isRising,
-  nearestIndex,
   nonFinitePoints,
   risingStretches,
   segmentsOf,
@@ -17,7 +16,8 @@ import {
   windowOf,
   xColumn,
 } from "../../tbcore/web/lib/chart/series.js";
-import { padded } from "../../tbcore/web/lib/chart/ranges.js";
+import { padded } from "../../tbcore/web/lib/chart/axes.js";
+import { nearestIndex } from "../../tbcore/web/lib/chart/hover.js";
 
 /** A path that records its calls. */
 class Path {

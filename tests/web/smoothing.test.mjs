@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { smoothed } from "../../tbcore/web/lib/chart/smoothing.js";
+import { smoothed } from "../../tbcore/web/lib/chart/series.js";
 
 /**
  * Asserts that numbers are equal except for rounding errors.
@@ -31,6 +31,12 @@ test("the numbers are those that the server computed", () => {
   assertClose([0, 1, 10, 100, 499].map((i) => result[i]), [
     0, 0.18171629746983003, 1.4331685405564598, -3.856308511603504, 12.003434976243476,
   ]);
+});
+
+test("segments are smoothed separately", () => {
+  const values = [1, 2, 4, 3, 3, 1, 2, 4];
+  assertClose(smoothed(values, 0.5, [0, 3, 5]), [1, 1.25 / 0.75, 2.625 / 0.875, 3, 3, 1, 1.25 / 0.75, 2.625 / 0.875]);
+  assert.deepEqual(values, [1, 2, 4, 3, 3, 1, 2, 4]);
 });
 
 test("a weight of 0, constant series and series without finite values change nothing", () => {

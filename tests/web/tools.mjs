@@ -40,8 +40,8 @@ export function provideWorkers() {
         globalThis.Worker.numStarted++;
         const source = `import { parentPort } from "node:worker_threads";
           globalThis.postMessage = (data) => parentPort.postMessage(data);
-          parentPort.on("message", (data) => globalThis.onmessage({ data }));
-          await import(${JSON.stringify(url.href)});`;
+          await import(${JSON.stringify(url.href)});
+          parentPort.on("message", (data) => globalThis.onmessage({ data }));`;
         this.thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
         this.thread.on("message", (data) => this.onmessage({ data }));
         this.thread.on("error", (error) => this.onerror(error));

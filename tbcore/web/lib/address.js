@@ -21,21 +21,13 @@ export function parseAddress(hash) {
   return { tab: tab.includes("=") ? "" : decode(tab), values };
 }
 
-/**
- * Formats a URL fragment with the leading `#`, or "" for an empty address. Values are written in
- * their given order, empty ones included.
- * @param {Address} address
- */
+/** Formats a URL fragment with the leading `#`, or "" for an empty address. Values keep their order, empty ones included. @param {Address} address */
 export function formatAddress({ tab, values }) {
   const pairs = Object.entries(values).map(([name, value]) => `${encode(name)}=${encode(value)}`);
-  const parts = [encode(tab), ...pairs];
-  return parts.length === 1 && tab === "" ? "" : `#${parts.join("&")}`;
+  return tab === "" && pairs.length === 0 ? "" : `#${[encode(tab), ...pairs].join("&")}`;
 }
 
-/**
- * Characters that are escaped in lists of names: the one at index N is written `~N`. `%` was the
- * escape character of older links.
- */
+/** Characters that are escaped in lists of names: the one at index N is written `~N`. `%` was the escape character of older links. */
 const ESCAPED_CHARS = "~,!;%";
 
 /** Escapes a name for use in a list: `a,b` becomes `a~1b`. Slashes are not escaped. @param {string} name */

@@ -1,43 +1,174 @@
-/** The page's entry point: renders the top bar, the run list and the open tab. */
+/** The page: its top bar, run list and open tab, and its keyboard shortcuts. This is the entry point. */
 
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../format.js";
+import { Icon } from "../lib/ui/icons.js";
 import { Lazy } from "../lib/ui/lazy.js";
-import { suppressRequestErrors } from "./host.js";
-import { watchKeys } from "./keys.js";
+import { suppressRequestErrors, withStyles } from "./plugin-loader.js";
 import { Opening, PluginView } from "./plugin-view.js";
-import { Sidebar } from "./sidebar.js";
-import { PLUGINS_PAGE, State } from "./state/reader-state.js";
+import { RunsPanel } from "./runs/panel.js";
+import { PLUGINS_PAGE, State, openPreferences } from "./state/reader-state.js";
 import { keepInSync } from "./state/server-state.js";
-import { TopBar, isFirstPass, orderTabs } from "./top-bar.js";
+import { TopBar, isFirstPass } from "./top-bar.js";
 
-/** @typedef {import("../host.js").Plugin} Plugin */
+/** @import { Plugin } from "../host.js" */
+
+// --- sidebar -------------------------------------------------------------------------------------
+
+const DEFAULT_WIDTH_PX = 280;
+const MIN_WIDTH_PX = 180;
+const MAX_WIDTH_PX = 720;
+/** How far an arrow key moves the edge. */
+const WIDTH_STEP_PX = 16;
+
+/** The `#` cannot occur in the name of a plugin, so no plugin has the same preferences. */
+const preferences = openPreferences("#sidebar");
+
+/** @param {number} width */
+const limited = (width) => Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_PX, width)));
+
+/**
+ * The sidebar. Wide pages always show it, narrow ones if it is open.
+ * @param {{ state: State, isOpen: boolean, onClose: () => void, onInfo: () => void }} props
+ */
+function Sidebar({ state, isOpen, onClose, onInfo }) {
+  const width = limited(Number(preferences.values.value.width ?? DEFAULT_WIDTH_PX)) || DEFAULT_WIDTH_PX;
+  const aside = useRef(/** @type {HTMLElement | null} */ (null));
+  const numUnshown = state.frontends.value?.unshown.reduce((sum, { num_tags }) => sum + num_tags, 0) ?? 0;
+
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const before = document.activeElement;
+    aside.current?.querySelector("input")?.focus();
+    /** @param {KeyboardEvent} event */
+    const onKey = (event) => event.key === "Escape" && onClose();
+    document.addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("keydown", onKey);
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [isOpen]);
+
+  return html`
+    ${isOpen && html`<div class="backdrop" onClick=${onClose}></div>`}
+    <aside id="runs" class=${isOpen ? "open" : ""} ref=${aside} style=${{ "--sidebar": `${width}px` }}>
+      <${RunsPanel} state=${state} />
+      <footer>
+        ${numUnshown > 0 &&
+        html`<button type="button" class="unshown" onClick=${onInfo}>
+          <${Icon} name="info" />
+          <span>${plural(numUnshown, "tag")} that no installed plugin shows</span>
+        </button>`}
+        <button type="button" class="logdir" title=${state.frontends.value?.logdir} onClick=${onInfo}>
+          <bdi>${state.frontends.value?.logdir ?? ""}</bdi>
+        </button>
+      </footer>
+      <${Handle} width=${width} />
+    </aside>
+  `;
+}
+
+/** The edge that changes the width. @param {{ width: number }} props */
+function Handle({ width }) {
+  /** @param {number} next */
+  const change = (next) => preferences.set("width", String(limited(next)));
+  /** @param {PointerEvent} event */
+  const onPointerDown = (event) => {
+    const handle = /** @type {HTMLElement} */ (event.currentTarget);
+    const start = event.clientX - width;
+    handle.setPointerCapture(event.pointerId);
+    handle.onpointermove = (move) => change(move.clientX - start);
+    handle.onlostpointercapture = () => (handle.onpointermove = null);
+  };
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const step = { ArrowLeft: -WIDTH_STEP_PX, ArrowRight: WIDTH_STEP_PX }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    change(width + step);
+  };
+  return html`<div
+    class="handle"
+    role="separator"
+    aria-orientation="vertical"
+    aria-label="Width of the run list"
+    aria-valuemin=${MIN_WIDTH_PX}
+    aria-valuemax=${MAX_WIDTH_PX}
+    aria-valuenow=${width}
+    tabindex="0"
+    onPointerDown=${onPointerDown}
+    onKeyDown=${onKeyDown}
+  ></div>`;
+}
+
+// --- keyboard shortcuts --------------------------------------------------------------------------
+
+/**
+ * Starts listening for keys, which the help dialog lists; returns a function that stops it.
+ * @param {{ state: State, onRuns: () => void, onHelp: () => void }} options
+ */
+function watchKeys({ state, onRuns, onHelp }) {
+  // A sidebar that slides in moves the focus to its filter by itself.
+  const showRunFilter = () => focus(document.querySelector("aside")) || onRuns();
+  const showTagFilter = () => focus(document.querySelector(".plugin")?.shadowRoot) || showRunFilter();
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    const ofTab = state.pluginKeys.value.find(({ key, act }) => act && key === event.key);
+    const act = { "?": onHelp, "/": showTagFilter, r: showRunFilter }[event.key] ?? (ofTab && (() => ofTab.act?.(event)));
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+  document.addEventListener("keydown", onKeyDown);
+  return () => document.removeEventListener("keydown", onKeyDown);
+}
+
+/** Focuses the first search box and selects its text; returns false if it is hidden or missing. @param {ParentNode | null} [parent] */
+function focus(parent) {
+  const box = parent?.querySelector("input[type=search]");
+  if (!(box instanceof HTMLInputElement) || !box.checkVisibility({ visibilityProperty: true })) return false;
+  box.focus();
+  box.select();
+  return true;
+}
+
+/** Whether the key goes to a text field, a dialog or a popover. Only `?` works in popovers. @param {KeyboardEvent} event */
+function isTyping(event) {
+  const target = event.composedPath()[0];
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.closest("dialog, [popover]:popover-open")) return event.key !== "?" || Boolean(target.closest("dialog"));
+  if (target instanceof HTMLInputElement) return !/^(checkbox|radio|range|button|color)$/.test(target.type);
+  return target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+}
+
+// --- page ----------------------------------------------------------------------------------------
 
 /** Dialogs by name: how to load each module, and the component in it. */
 const DIALOGS = {
-  info: { load: () => import("./dialogs/info.js"), of: "InfoDialog" },
-  help: { load: () => import("./dialogs/help.js"), of: "HelpDialog" },
+  info: { load: () => withStyles(import("./dialogs/info.js")), of: "InfoDialog" },
+  help: { load: () => withStyles(import("./dialogs/help.js")), of: "HelpDialog" },
 };
 
-/**
- * The page: top bar, run list and open tab, and a dialog while one is open.
- * @param {{ state: State, sync: { reload(): void, retry(): void } }} props
- */
+/** The page: top bar, run list and open tab, and a dialog while one is open. @param {{ state: State, sync: ReturnType<typeof keepInSync> }} props */
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
   const [isTabOpening, setIsTabOpening] = useState(true);
   const frontends = state.frontends.value;
   const showsPlugins = state.tab.value === PLUGINS_PAGE;
-  const plugin = orderTabs(frontends?.plugins ?? []).find(({ name }) => name === state.tab.value);
+  const plugin = state.tabs.value.find(({ name }) => name === state.tab.value);
   const emptyKind = showsPlugins ? null : findEmptyKind(state, plugin);
   const isConnecting = emptyKind === "connecting" && !state.serverError.value;
   const isOpening = isConnecting || (emptyKind === null && plugin?.error === null && isTabOpening);
 
-  useEffect(() => openFirstTab(state));
-  useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp: () => setDialog("help") }), []);
+  const onInfo = () => setDialog("info");
+  const onHelp = () => setDialog("help");
+  useLayoutEffect(() => openFirstTab(state)); // an effect after the paint would load the notice that no tab is open
+  useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp }), []);
   useEffect(() => {
     const directory = frontends?.logdir.split("/").filter(Boolean).pop();
     document.title = frontends?.window_title || (directory ? `${directory} · tbcore` : "tbcore");
@@ -45,15 +176,13 @@ function Page({ state, sync }) {
 
   const parts = { state, plugin };
   const content = showsPlugins
-    ? html`<${Lazy} key="plugins" load=${() => import("./plugins-page.js")} of="PluginsPage" />`
+    ? html`<${Lazy} key="plugins" load=${() => withStyles(import("./plugins-page.js"))} of="PluginsPage" />`
     : emptyKind
-      ? !isConnecting && html`<${Lazy} key="empty" load=${() => import("./empty-states.js")} of="EmptyState" kind=${emptyKind} ...${parts} />`
+      ? !isConnecting && html`<${Lazy} key="empty" load=${() => withStyles(import("./empty-states.js"))} of="EmptyState" kind=${emptyKind} ...${parts} />`
       : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
-  const onInfo = () => setDialog("info");
-  const onHelp = () => setDialog("help");
   const onRuns = () => setShowsRuns(!showsRuns);
   return html`
-    <${TopBar} ...${{ state, showsRuns, onRuns, onInfo, onHelp, onReload: sync.reload, onRetry: sync.retry }} />
+    <${TopBar} ...${{ state, showsRuns, onRuns, onInfo, onHelp, sync }} />
     <div class="body">
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${onInfo} />
       <main>
@@ -79,18 +208,12 @@ function Page({ state, sync }) {
  *   plugin has none
  */
 
-/**
- * Returns why there is no tab to show, or null if the open tab can be shown.
- * @param {State} state
- * @param {Plugin | undefined} plugin  the open tab's plugin
- * @returns {EmptyKind | null}
- */
+/** Why there is no tab to show; null if the tab of this plugin can be shown. @param {State} state @param {Plugin} [plugin] @returns {EmptyKind | null} */
 function findEmptyKind(state, plugin) {
-  const frontends = state.frontends.value;
   const status = state.status.value;
-  if (!frontends || !status) return "connecting";
+  if (!state.frontends.value || !status) return "connecting";
   if (plugin?.error || plugin?.active) return null;
-  if (orderTabs(frontends.plugins).length === 0) return "noPlugin";
+  if (state.tabs.value.length === 0) return "noPlugin";
   if (isFirstPass(status)) return "loading";
   if (state.runs.value.length === 0) return "noRuns";
   return plugin ? "inactive" : "noActive";
@@ -98,7 +221,7 @@ function findEmptyKind(state, plugin) {
 
 /** Opens the first tab whose plugin is active, unless a tab is open already. @param {State} state */
 function openFirstTab(state) {
-  const tabs = orderTabs(state.frontends.value?.plugins ?? []);
+  const tabs = state.tabs.value;
   if (state.tab.value === PLUGINS_PAGE || tabs.some(({ name }) => name === state.tab.value)) return;
   const first = tabs.find(({ active, error }) => active && error === null);
   if (first) state.openTab(first.name);

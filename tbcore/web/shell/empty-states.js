@@ -5,16 +5,12 @@ import { plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
 import { loadingText } from "./top-bar.js";
 
-/**
- * @typedef {import("./state/updates.js").Status} Status
- * @typedef {import("../host.js").Plugin} Plugin
- * @typedef {import("../host.js").Unshown} Unshown
- */
+/** @import { Plugin, Unshown } from "../host.js" */
+/** @import { EmptyKind } from "./boot.js" */
+/** @import { State } from "./state/reader-state.js" */
+/** @import { Status } from "./state/server.js" */
 
-/**
- * The notice for one kind of empty state; `plugin` is that of the open tab.
- * @param {{ kind: import("./boot.js").EmptyKind, state: import("./state/reader-state.js").State, plugin?: Plugin }} props
- */
+/** The notice for one kind of empty state; `plugin` is that of the open tab. @param {{ kind: EmptyKind, state: State, plugin?: Plugin }} props */
 export function EmptyState({ kind, state, plugin }) {
   const frontends = state.frontends.value;
   const status = state.status.value;
@@ -103,11 +99,7 @@ function ScanSummary({ status }) {
   </p>`;
 }
 
-/**
- * Data that no installed plugin shows, one row per kind, and the command that installs the plugins
- * for it.
- * @param {{ unshown: readonly Unshown[] }} props
- */
+/** Data that no installed plugin shows, one row per kind, and the command that installs the plugins for it. @param {{ unshown: readonly Unshown[] }} props */
 export function UnshownList({ unshown }) {
   const kinds = mergeKinds(unshown);
   if (kinds.length === 0) return null;

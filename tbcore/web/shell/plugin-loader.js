@@ -1,25 +1,26 @@
-/** Opens plugins' tabs: loads a plugin's module, calls its `render`, and handles its errors. */
-
-import { TAB_CLOSED, makeHost, networkErrors } from "./host.js";
-import { ServerError, address } from "./state/server.js";
-import { adoptStyles } from "./styles.js";
-
 /**
- * @typedef {import("../host.js").Cleanup} Cleanup
- * @typedef {import("../host.js").Plugin} Plugin
+ * Opens plugins' tabs: loads a plugin's module, makes the `host` for it, calls its `render`, and
+ * handles its errors.
  */
+
+import { computed } from "@preact/signals-core";
+import { openPreferences } from "./state/reader-state.js";
+import { ServerError, address, getJSON, withoutPrototype } from "./state/server.js";
+
+/** @import { ReadonlySignal } from "@preact/signals-core" */
+/** @import { Cleanup, Host, Plugin, PluginModule, Readable } from "../host.js" */
+/** @import { State } from "./state/reader-state.js" */
 
 const COMPONENTS_CSS = new URL("../lib/components.css", import.meta.url);
 
 /**
  * Opens a plugin's tab: loads its module and calls its `render`.
  * @param {object} options
- * @param {import("./state/reader-state.js").State} options.state
+ * @param {State} options.state
  * @param {Plugin & { module: string }} options.plugin
  * @param {HTMLElement} options.container  empty; the shadow root is attached to it
  * @param {number} options.attempt  0 for the first attempt; later ones load the module again
- * @param {(error: unknown) => void} options.onError  called at most once, with the error that
- *   closed the tab
+ * @param {(error: {}) => void} options.onError  called at most once, with the error that closed the tab
  * @param {(error: Error) => void} options.onUncaughtError  called for an error that the plugin did
  *   not catch; the tab stays open
  * @param {() => void} options.onReady  called when `render` has returned
@@ -50,7 +51,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
       throw new Error(`${plugin.module} has no default export with a function "render"`);
     }
     const host = makeHost({ state, plugin, moduleUrl, root, element, signal: closing.signal, fail });
-    const result = await /** @type {import("../host.js").PluginModule} */ (module).render(host);
+    const result = await /** @type {PluginModule} */ (module).render(host);
     if (closing.signal.aborted) runCleanup(result);
     else {
       cleanup = result;
@@ -64,7 +65,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
     console.warn(`plugin ${plugin.name}:`, error);
     reportToServer(plugin, error);
     close();
-    onError(error);
+    onError(error ?? new Error("unknown error"));
   }
 
   function close() {
@@ -111,8 +112,8 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
  */
 async function importModule(url) {
   /** @type {PerformanceEntryList} */
-  let loaded = [];
-  const observer = new PerformanceObserver((list) => void (loaded = [...loaded, ...list.getEntries()]));
+  const loaded = [];
+  const observer = new PerformanceObserver((list) => void loaded.push(...list.getEntries()));
   observer.observe({ type: "resource" });
   try {
     return await import(url.href);
@@ -122,36 +123,13 @@ async function importModule(url) {
       .map(({ name }) => name.replace(address(""), ""));
     if (error instanceof TypeError && missing.length > 0) error.message += `: could not load ${missing.join(", ")}`;
     if (error instanceof SyntaxError && !error.stack?.includes("://")) {
-      const location = await findSyntaxError(url);
+      const location = await import("./syntax-errors.js").then(({ findSyntaxError }) => findSyntaxError(url), () => "");
       if (location) error.stack = `${error.name}: ${error.message}\n    at ${location}`;
     }
     throw error;
   } finally {
     observer.disconnect();
   }
-}
-
-/**
- * Finds the location of a syntax error in a module. Browsers report it only in the window's error
- * event for a `<script>` element, so the module is loaded once more by such an element.
- * @param {URL} moduleUrl
- * @returns {Promise<string>} "" if the browser does not report it
- */
-function findSyntaxError(moduleUrl) {
-  return new Promise((resolve) => {
-    const url = new URL(moduleUrl);
-    url.searchParams.set("location", "");
-    const script = Object.assign(document.createElement("script"), { type: "module", src: url.href });
-    /** @param {ErrorEvent} event */
-    const onError = ({ filename, lineno, colno }) => resolve(`${filename.split("?")[0]}:${lineno}:${colno}`);
-    window.addEventListener("error", onError, { once: true });
-    script.onload = script.onerror = () => {
-      window.removeEventListener("error", onError);
-      script.remove();
-      resolve("");
-    };
-    document.head.append(script);
-  });
 }
 
 /** Sends an error to the server, which prints it if it runs with `--dev`. @param {Plugin} plugin @param {unknown} error */
@@ -163,3 +141,165 @@ function reportToServer(plugin, error) {
   fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // shown in the page too
 }
 
+// --- the host object -----------------------------------------------------------------------------
+
+/** Message of the error with which requests are rejected when their tab closes. */
+const TAB_CLOSED = "the tab was closed";
+/**
+ * Errors of requests that did not reach the server. The shell shows that the connection is lost, so
+ * a plugin need not catch them.
+ */
+const networkErrors = new WeakSet();
+
+/** Keeps the browser from logging errors of plugins' requests that their closing tab aborted, or that did not reach the server. */
+export function suppressRequestErrors() {
+  window.addEventListener("unhandledrejection", (event) => {
+    const isClosed = event.reason instanceof DOMException && event.reason.message === TAB_CLOSED;
+    if (isClosed || networkErrors.has(event.reason)) event.preventDefault();
+  });
+}
+
+/** Adds a request's error to `networkErrors` if it did not reach the server. @template T @param {Promise<T>} request */
+function trackNetworkErrors(request) {
+  // A TypeError is what `fetch` throws for the network.
+  request.catch((error) => error instanceof TypeError && networkErrors.add(error));
+  return request;
+}
+
+/**
+ * Makes the host object of a tab.
+ * @typedef {{ state: State, plugin: Plugin, moduleUrl: URL, root: ShadowRoot, element: HTMLElement, signal: AbortSignal }} Parts
+ * @param {Parts & { fail: (error: unknown) => void }} parts
+ * @returns {Host}
+ */
+function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
+  const folder = `data/plugin/${plugin.name}/`;
+  const prefix = `${plugin.name}.`;
+
+  /** @type {Host["url"]} */
+  const url = (path, params) => address(folder + path.replace(/^\//, ""), params);
+  /** @template T @param {ReadonlySignal<T>} source */
+  const readable = (source) => makeReadable(source, signal, fail);
+  const ownSettings = computed(() => {
+    const own = Object.entries(state.settings.value).filter(([name]) => name.startsWith(prefix));
+    return Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));
+  });
+  const preferences = openPreferences(plugin.name);
+  const generations = readable(state.generations);
+  signal.addEventListener("abort", () => {
+    state.pluginKeys.value = [];
+    state.hoveredRun.value = null;
+  });
+
+  return {
+    name: plugin.name,
+    element,
+    url,
+    fetch(path, init = {}) {
+      const ownSignal = init.signal ? AbortSignal.any([signal, init.signal]) : signal;
+      return trackNetworkErrors(fetch(url(path), { ...init, signal: ownSignal }));
+    },
+    fetchJSON: async (path, params) => withoutPrototype(await trackNetworkErrors(getJSON(url(path, params), { signal }))),
+    async css(textOrUrl) {
+      if (typeof textOrUrl !== "string" || !textOrUrl.includes("{")) return adoptStyles(root, new URL(textOrUrl, moduleUrl));
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync(textOrUrl);
+      root.adoptedStyleSheets.push(sheet);
+    },
+    runs: readable(state.shownRuns),
+    wantedRuns: readable(state.wantedRuns),
+    groups: readable(state.groups),
+    hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
+    checkOnly: (name) => state.checkOnly([name]),
+    tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),
+    settings: Object.assign(readable(ownSettings), {
+      set: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value),
+    }),
+    preferences: Object.assign(readable(preferences.values), { set: preferences.set }),
+    keys(keys) {
+      if (!signal.aborted) state.pluginKeys.value = keys;
+    },
+    theme: readable(state.theme),
+    generations,
+    onReload(callback) {
+      let isFirst = true;
+      return generations.subscribe((value) => {
+        if (!isFirst) callback(value);
+        isFirst = false;
+      });
+    },
+    showError: fail,
+    signal,
+  };
+}
+
+/**
+ * Returns a read-only view of a signal for a plugin. Subscriptions end when the tab closes, and an
+ * error thrown by a callback fails the tab.
+ * @template T
+ * @param {ReadonlySignal<T>} source
+ * @param {AbortSignal} closed
+ * @param {(error: unknown) => void} fail
+ * @returns {Readable<T>}
+ */
+function makeReadable(source, closed, fail) {
+  return {
+    get value() {
+      return source.value;
+    },
+    subscribe(callback) {
+      if (closed.aborted) return () => {};
+      const stop = source.subscribe((value) => {
+        try {
+          callback(value);
+        } catch (error) {
+          // Deferred, because the tab must not be closed while a signal is being set.
+          queueMicrotask(() => fail(error));
+        }
+      });
+      closed.addEventListener("abort", stop, { once: true });
+      return () => {
+        closed.removeEventListener("abort", stop);
+        stop();
+      };
+    },
+  };
+}
+
+// --- style sheets --------------------------------------------------------------------------------
+
+// A sheet is fetched once and shared by all roots that adopt it. Unlike inline styles, adopted
+// sheets comply with a strict Content-Security-Policy.
+
+/** The fetched sheets by URL. @type {Map<string, Promise<CSSStyleSheet>>} */
+const sheets = new Map();
+
+/** Fetches a sheet and adds it to a root; resolves when the styles apply. @param {Document | ShadowRoot} root @param {URL} url */
+async function adoptStyles(root, { href }) {
+  const loading = sheets.get(href) ?? loadSheet(href);
+  sheets.set(href, loading);
+  loading.catch(() => sheets.delete(href)); // fetch it again next time
+  const sheet = await loading;
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+}
+
+/**
+ * Loads the styles of what is loaded when it is first opened, together with a module of it. Without
+ * the styles, the module is shown as it is.
+ * @template T
+ * @param {Promise<T>} module
+ * @returns {Promise<T>} the module
+ */
+export async function withStyles(module) {
+  const styles = adoptStyles(document, new URL("lazy.css", import.meta.url)).catch(console.warn);
+  const [loaded] = await Promise.all([module, styles]);
+  return loaded;
+}
+
+/** @param {string} href */
+async function loadSheet(href) {
+  const response = await fetch(href);
+  if (!response.ok) throw new Error(`style sheet ${href}: status ${response.status}`);
+  const sheet = new CSSStyleSheet({ baseURL: response.url });
+  return sheet.replace(await response.text());
+}

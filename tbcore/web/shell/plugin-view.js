@@ -7,13 +7,12 @@ import { openPlugin } from "./plugin-loader.js";
 import { ServerError } from "./state/server.js";
 import { PLUGINS_PAGE } from "./state/reader-state.js";
 
-/**
- * @typedef {import("./state/reader-state.js").State} State
- * @typedef {import("../host.js").Plugin} Plugin
- */
+/** @import { Plugin } from "../host.js" */
+/** @import { State } from "./state/reader-state.js" */
 
 /**
- * A plugin's tab. After an error, a retry loads the module again.
+ * A plugin's tab. It is closed when the component is removed. After an error, a retry loads the
+ * module again.
  * @param {object} props
  * @param {State} props.state
  * @param {Plugin} props.plugin
@@ -21,52 +20,14 @@ import { PLUGINS_PAGE } from "./state/reader-state.js";
  *   with false when it has been drawn or has failed
  */
 export function PluginView({ state, plugin, onOpening }) {
-  const [attempt, setAttempt] = useState(0);
-  const [error, setError] = useState(/** @type {unknown} */ (null));
-  const retry = () => {
-    setError(null);
-    setAttempt(attempt + 1);
-  };
-  const onPlugins = () => state.openTab(PLUGINS_PAGE);
-  if (plugin.error !== null) {
-    return html`<${Failure}
-      title="The plugin “${plugin.name}” could not be loaded"
-      text=${plugin.error}
-      traceback=${plugin.traceback}
-      onPlugins=${onPlugins}
-    />`;
-  }
-  if (error !== null) {
-    const serverDetails = error instanceof ServerError ? error.details : "";
-    return html`<${Failure}
-      title="The tab “${plugin.title}” stopped because of an error"
-      text=${messageOf(error, plugin)}
-      details=${stackOf(error, plugin)}
-      traceback=${serverDetails || plugin.traceback}
-      onRetry=${retry}
-      onPlugins=${onPlugins}
-    />`;
-  }
-  const callbacks = { onError: setError, onRetry: retry, onOpening };
-  return html`<${Mount} key=${attempt} state=${state} plugin=${plugin} attempt=${attempt} ...${callbacks} />`;
-}
-
-/**
- * One attempt to open the tab. It is closed when the component is removed.
- * @param {object} props
- * @param {State} props.state
- * @param {Plugin} props.plugin
- * @param {number} props.attempt  0 for the first attempt
- * @param {(error: unknown) => void} props.onError
- * @param {() => void} props.onRetry
- * @param {(isOpening: boolean) => void} props.onOpening
- */
-function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
   const container = useRef(/** @type {HTMLElement | null} */ (null));
-  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null));
+  const [attempt, setAttempt] = useState(0);
+  const [error, setError] = useState(/** @type {unknown} */ (null)); // closed the tab
+  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null)); // left it open
   const { module } = plugin;
 
   useEffect(() => {
+    setUncaught(null);
     if (!container.current || module === null) return undefined;
     onOpening(true);
     return openPlugin({
@@ -76,21 +37,44 @@ function Mount({ state, plugin, attempt, onError, onRetry, onOpening }) {
       attempt,
       onError: (error) => {
         onOpening(false);
-        onError(error ?? new Error("unknown error"));
+        setError(error);
       },
       onUncaughtError: setUncaught,
       onReady: () => onOpening(false),
     });
-  }, []);
+  }, [attempt, plugin.error]);
 
+  const retry = () => {
+    setError(null);
+    setUncaught(null);
+    setAttempt(attempt + 1);
+  };
+  if (plugin.error !== null) {
+    return html`<${Failure}
+      title="The plugin “${plugin.name}” could not be loaded"
+      text=${plugin.error}
+      traceback=${plugin.traceback}
+      state=${state}
+    />`;
+  }
+  if (error !== null) {
+    return html`<${Failure}
+      title="The tab “${plugin.title}” stopped because of an error"
+      text=${messageOf(error, plugin)}
+      details=${stackOf(error, plugin)}
+      traceback=${(error instanceof ServerError && error.details) || plugin.traceback}
+      state=${state}
+      onRetry=${retry}
+    />`;
+  }
   return html`
     ${uncaught &&
     html`<div class="uncaught-error" role="alert">
       <${Icon} name="warning" /><span>${messageOf(uncaught, plugin)}</span>
-      <button type="button" class="tb-button" onClick=${onRetry}>Reload this tab</button>
+      <button type="button" class="tb-button" onClick=${retry}>Reload this tab</button>
     </div>`}
     <h1 class="tb-hidden">${plugin.title}</h1>
-    <div class="plugin" data-plugin=${plugin.name} ref=${container}></div>
+    <div key=${attempt} class="plugin" data-plugin=${plugin.name} ref=${container}></div>
   `;
 }
 
@@ -116,9 +100,9 @@ export function Opening({ title }) {
 /**
  * An error in place of a plugin. `traceback` is from the server: "" if there is none, undefined
  * without `--dev`.
- * @param {{ title: string, text: string, details?: string, traceback?: string, onRetry?: () => void, onPlugins: () => void }} props
+ * @param {{ title: string, text: string, details?: string, traceback?: string, state: State, onRetry?: () => void }} props
  */
-function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
+function Failure({ title, text, details, traceback, state, onRetry }) {
   return html`<div class="notice failure" role="alert">
     <h1><${Icon} name="warning" /> ${title}</h1>
     <p class="message">${text}</p>
@@ -131,16 +115,12 @@ function Failure({ title, text, details, traceback, onRetry, onPlugins }) {
     <p>
       ${onRetry &&
       html`<button type="button" class="tb-button primary" onClick=${onRetry}>Try again</button>${" "}`}
-      <button type="button" class="tb-button" onClick=${onPlugins}>About the plugins</button>
+      <button type="button" class="tb-button" onClick=${() => state.openTab(PLUGINS_PAGE)}>About the plugins</button>
     </p>
   </div>`;
 }
 
-/**
- * Returns an error's message, with the name of the module if the error has no location.
- * @param {unknown} error
- * @param {Plugin} plugin
- */
+/** An error's message, with the name of the module if the error has no location. @param {unknown} error @param {Plugin} plugin */
 function messageOf(error, plugin) {
   if (!(error instanceof Error)) return String(error);
   const message = `${error.name}: ${error.message}`;

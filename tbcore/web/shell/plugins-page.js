@@ -6,7 +6,6 @@ import { formatDuration, formatTime, formatValue, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
 import { deprecationsOf } from "./deprecated.js";
 import { address, getJSON } from "./state/server.js";
-import { adoptStyles } from "./styles.js";
 
 /** The states of a plugin, in the order in which the page lists them. */
 const STATES = /** @type {const} */ (["failed", "active", "inactive", "off"]);
@@ -43,10 +42,6 @@ const SLOW_CALL_SECONDS = 1;
 export function PluginsPage() {
   const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
-  const [isStyled, setStyled] = useState(false);
-  useEffect(() => {
-    adoptStyles(document, new URL("plugins-page.css", import.meta.url)).finally(() => setStyled(true));
-  }, []);
   useEffect(() => {
     const closed = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -69,7 +64,7 @@ export function PluginsPage() {
     };
   }, []);
 
-  if (!isStyled || (!plugins && !error)) {
+  if (!plugins && !error) {
     return html`<p class="plugins-page tb-dim" role="status">Loading the list of plugins</p>`;
   }
   return html`<div class="plugins-page">

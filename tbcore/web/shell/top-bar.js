@@ -1,37 +1,23 @@
 /** The bar at the top of the page: tabs, the server's status, and buttons. */
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { formatBytes, plural } from "../format.js";
 import { Icon, IconButton } from "../lib/ui/icons.js";
 import { address } from "./state/server.js";
 
-/**
- * @typedef {import("./state/reader-state.js").State} State
- * @typedef {import("./state/updates.js").Status} Status
- */
+/** @import { State } from "./state/reader-state.js" */
+/** @import { Status } from "./state/server.js" */
 
 /** How long the copy button confirms that the link was copied. */
 const COPIED_NOTICE_MS = 2000;
 
-/** Returns the plugins that have a tab, the active ones first. @param {readonly import("../host.js").Plugin[]} plugins */
-export function orderTabs(plugins) {
-  const tabs = plugins.filter(({ module, error }) => module !== null || error !== null);
-  return [...tabs.filter(({ active }) => active), ...tabs.filter(({ active }) => !active)];
-}
-
 /**
- * The bar.
- * @param {object} props
- * @param {State} props.state
- * @param {boolean} props.showsRuns  whether a narrow page shows the run list
- * @param {() => void} props.onRuns  shows or hides the run list on a narrow page
- * @param {() => void} props.onInfo  opens the dialog about the log directory
- * @param {() => void} props.onHelp  opens the dialog with the keyboard shortcuts
- * @param {() => void} props.onReload  fetches everything again
- * @param {() => void} props.onRetry  reconnects at once
+ * The bar. The run list is shown and hidden on narrow pages only.
+ * @typedef {{ showsRuns: boolean, onRuns: () => void, onInfo: () => void, onHelp: () => void }} Switches
+ * @param {Switches & { state: State, sync: ReturnType<typeof import("./state/server-state.js").keepInSync> }} props
  */
-export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onRetry }) {
+export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, sync }) {
   const isDark = state.theme.value === "dark";
   const otherTheme = isDark ? "Light theme" : "Dark theme";
   const runs = { label: "Runs", title: "Runs", "aria-expanded": showsRuns, "aria-controls": "runs" };
@@ -42,9 +28,9 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
       <span>tbcore</span>
     </a>
     <${Tabs} state=${state} />
-    <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${onRetry} />
+    <${StatusChip} state=${state} onInfo=${onInfo} onRetry=${sync.retry} />
     <${CopyLink} state=${state} />
-    <${IconButton} icon="reload" label="Reload" title="Reload all data from the server" onClick=${onReload} />
+    <${IconButton} icon="reload" label="Reload" title="Reload all data from the server" onClick=${sync.reload} />
     <${IconButton} icon=${isDark ? "sun" : "moon"} label=${otherTheme} title=${otherTheme} onClick=${state.toggleTheme} />
     <button
       type="button"
@@ -61,12 +47,10 @@ export function TopBar({ state, showsRuns, onRuns, onInfo, onHelp, onReload, onR
 
 /** The tabs. If there is too little space for all, they scroll sideways. @param {{ state: State }} props */
 function Tabs({ state }) {
-  const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const tabs = orderTabs(state.frontends.value?.plugins ?? []);
+  const tabs = state.tabs.value;
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
-    const tab = list.current?.querySelector("[aria-selected=true]");
-    tab?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    document.getElementById(`tab-${state.tab.value}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [isOpen, state.tab.value]);
 
   /** Arrow keys, Home and End open other tabs. @param {KeyboardEvent} event */
@@ -77,12 +61,10 @@ function Tabs({ state }) {
     if (!target) return;
     event.preventDefault();
     state.openTab(target.name);
-    /** @type {HTMLElement | null | undefined} */
-    const button = list.current?.querySelector(`[data-plugin="${CSS.escape(target.name)}"]`);
-    button?.focus();
+    document.getElementById(`tab-${target.name}`)?.focus();
   };
 
-  return html`<div class="tabs" role="tablist" aria-label="Plugins" ref=${list} onKeyDown=${onKeyDown}>
+  return html`<div class="tabs" role="tablist" aria-label="Plugins" onKeyDown=${onKeyDown}>
     ${tabs.map((plugin, index) => {
       const { name, title, active, description } = plugin;
       const error = plugin.error ?? plugin.activity_error;
@@ -178,12 +160,12 @@ function Progress({ state }) {
 }
 
 /**
- * Returns whether the server is in its first pass over the log directory. Lazy passes only read
- * what was added, so the page does not show their progress.
+ * Whether the server reads the log directory for the first time. Later passes only read what was
+ * added, so the page shows no progress of them.
  * @param {Status} status
  */
-export function isFirstPass(status) {
-  return status.loading && status.passes === 0;
+export function isFirstPass({ loading, passes }) {
+  return loading && passes === 0;
 }
 
 /** Returns the progress of the first pass, as text. @param {Status} status */

@@ -8,19 +8,30 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
-import { Smoothing, makeCursor } from "tbcore/chart.js";
+import { MAX_SMOOTHING, Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
-import { TagGroups, runsInGroupOrder } from "tbcore/tags.js";
-import { formatLists, parseLists } from "tbcore/text-names.js";
+import { Options } from "tbcore/options.js";
+import { TagGroups, closedGroups, runsInGroupOrder } from "tbcore/tags.js";
 import { Check, Choice, FilterBox, Menu } from "tbcore/ui.js";
 import { CustomCard } from "./chart-card.js";
 import { categoriesOf, titleOf } from "./lines.js";
-import { OPTIONS, X_AXIS_CHOICES } from "./options.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
  * @typedef {import("./types.js").Layout} Layout
  */
+
+/** @type {[value: import("./types.js").XAxis, title: string][]} */
+const X_AXIS_CHOICES = [
+  ["step", "Step"],
+  ["relative", "Relative"],
+  ["wall_time", "Wall time"],
+];
+const OPTIONS = new Options(
+  /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, clip: false, legend: false }),
+  { x: X_AXIS_CHOICES.map(([axis]) => axis) },
+  { smooth: [0, MAX_SMOOTHING] },
+);
 
 /** @type {[name: "logY" | "clip" | "legend", title: string, why: string][]} */
 const SWITCHES = [
@@ -78,7 +89,6 @@ function Tab({ host, layout }) {
   const cursor = useMemo(makeCursor, [options.x]);
   useEffect(() => host.hoveredRun.subscribe((run) => cursor.highlight(run)), [cursor]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
-  const { folded, onToggle } = foldedCategories(host, foldedByDefault);
   // The cards of `TagGroups` are charts here: the "tags" of a group are keys of `charts`.
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);
   const drawChart = (/** @type {string} */ key) =>
@@ -95,8 +105,7 @@ function Tab({ host, layout }) {
       ${numCharts === 0 && html`<${EmptyState} layout=${layout.value} filter=${filter} />`}
       <${TagGroups}
         groups=${groups}
-        closed=${folded}
-        onToggle=${onToggle}
+        ...${closedGroups(host, "toggled", foldedByDefault)}
         renderCard=${(/** @type {string} */ key) =>
           html`<${LazyCard} key=${key} title=${titleOf(/** @type {import("./types.js").Chart} */ (charts.get(key)))} draw=${() => drawChart(key)} />`}
       />
@@ -114,30 +123,6 @@ function EmptyState({ layout, filter }) {
     <p>${layout.category ? "The logged layout has no charts." : "No run has logged a layout."} To log one with PyTorch, call this once:</p>
     <pre><code>writer.add_custom_scalars({"Losses": {"train and eval": ["Multiline", ["loss/train", "loss/eval"]]}})</code></pre>
   </div>`;
-}
-
-/**
- * Which categories are folded, and a function to fold or unfold one. The page address has the names
- * of the categories that the user toggled: their state is the opposite of the layout's.
- * @param {Host} host
- * @param {ReadonlySet<string>} foldedByDefault  names of the categories that the layout folds
- */
-function foldedCategories(host, foldedByDefault) {
-  // "/" stands for the category without a title, since lists in the address cannot have empty names.
-  // (A category titled "/" is folded together with it.)
-  const readToggled = () => new Set(parseLists(host.settings.value.toggled).flat().map((name) => (name === "/" ? "" : name)));
-  const toggled = readToggled();
-  const folded = new Set([...foldedByDefault].filter((name) => !toggled.has(name)));
-  for (const name of toggled) if (!foldedByDefault.has(name)) folded.add(name);
-  /** @param {string} name @param {boolean} open */
-  const onToggle = (name, open) => {
-    // Read again, because the address may have changed since the tab was drawn.
-    const next = readToggled();
-    if (open === foldedByDefault.has(name)) next.add(name);
-    else next.delete(name);
-    host.settings.set("toggled", formatLists([[...next].map((title) => title || "/")]));
-  };
-  return { folded, onToggle };
 }
 
 /** The settings menu of the toolbar. @param {{ host: Host }} props */

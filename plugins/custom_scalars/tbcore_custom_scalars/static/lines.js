@@ -83,7 +83,7 @@ export function linesOf(data, runs, weight) {
         wallTime,
         value,
         segments,
-        smoothed: weight > 0 ? smoothSegments(value, segments, weight) : null,
+        smoothed: weight > 0 ? smoothed(value, weight, segments) : null,
       },
     ];
   });
@@ -165,16 +165,4 @@ export function notesOf({ multiline, margin }, { header: { lines, num_lines: num
 /** A text that identifies the three tags of a margin. @param {import("./types.js").Entry} entry */
 function marginKey({ value, lower, upper }) {
   return JSON.stringify([value, lower, upper]);
-}
-
-/**
- * Smooths each segment separately, because a restarted job starts over.
- * @param {Float64Array} value
- * @param {readonly number[]} segments
- * @param {number} weight
- */
-function smoothSegments(value, segments, weight) {
-  const result = new Float64Array(value.length);
-  segments.forEach((from, part) => result.set(smoothed(value.subarray(from, segments[part + 1] ?? value.length), weight), from));
-  return result;
 }

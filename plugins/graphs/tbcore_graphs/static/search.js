@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
-import { Icon, VirtualList } from "tbcore/ui.js";
+import { FilterBox, IconButton, VirtualList } from "tbcore/ui.js";
 import { paramsOf } from "./graph-ref.js";
 import { lastPart, scopeOf } from "./paths.js";
 
@@ -66,30 +66,24 @@ export function readQuery(text) {
 
 /** The search box in the toolbar. @param {{ search: Search }} props */
 export function SearchBox({ search }) {
-  const label = "Search nodes, or op:MatMul";
-  return html`<div class="tb-filter">
-    <${Icon} name="search" />
-    <input
-      class="tb-input"
-      type="search"
-      spellcheck="false"
-      autocomplete="off"
-      aria-label=${label}
-      placeholder=${label}
-      title="* matches anything, as in conv*bias; op:MatMul finds nodes by op"
-      value=${search.text}
-      onInput=${(/** @type {InputEvent} */ event) => search.setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
-      onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
-        if (event.key === "Escape") search.setText("");
-        if (event.key !== "ArrowDown" && event.key !== "Enter") return;
-        const root = /** @type {ShadowRoot} */ (/** @type {Element} */ (event.currentTarget).getRootNode());
-        const first = /** @type {HTMLElement | null} */ (root.querySelector(".results button"));
-        first?.focus();
-        if (event.key === "Enter") first?.click();
-        event.preventDefault();
-      }}
-    />
-  </div>`;
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    if (event.key === "Escape") search.setText("");
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    const root = /** @type {ShadowRoot} */ (/** @type {Element} */ (event.currentTarget).getRootNode());
+    const first = /** @type {HTMLElement | null} */ (root.querySelector(".results button"));
+    first?.focus();
+    if (event.key === "Enter") first?.click();
+    event.preventDefault();
+  };
+  return html`<${FilterBox}
+    maxlength=${undefined}
+    filter=${{ text: search.text, error: null }}
+    onInput=${search.setText}
+    label="Search nodes, or op:MatMul"
+    title="* matches anything, as in conv*bias; op:MatMul finds nodes by op"
+    onKeyDown=${onKeyDown}
+  />`;
 }
 
 /**
@@ -113,9 +107,7 @@ export function SearchResults({ search: { found, error, setText }, selected, onC
   };
   return html`<header>
       <p role="status">${error || (found ? `${plural(found.total, "match", "matches")}${more}` : "searching")}</p>
-      <button type="button" class="tb-icon-button" aria-label="Close the results" title="Close" onClick=${() => setText("")}>
-        <${Icon} name="close" />
-      </button>
+      <${IconButton} icon="close" label="Close the results" title="Close" onClick=${() => setText("")} />
     </header>
     <div class="results">
       <${VirtualList}

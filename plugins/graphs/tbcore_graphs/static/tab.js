@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, plural } from "tbcore/format.js";
-import { Choice, Icon, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
+import { Choice, IconButton, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";
 import { graphChoices } from "./graph-ref.js";
@@ -129,9 +129,7 @@ export function Tab({ model, view, canvas, callbacks }) {
         <div class="zoom">
           <button type="button" class="tb-icon-button" aria-label="Zoom in" title="Zoom in (+)" onClick=${() => view.zoomBy(1.4)}>+</button>
           <button type="button" class="tb-icon-button" aria-label="Zoom out" title="Zoom out (-)" onClick=${() => view.zoomBy(1 / 1.4)}>−</button>
-          <button type="button" class="tb-icon-button" aria-label="Show the whole graph" title="Show the whole graph (f)" onClick=${() => view.fit()}>
-            <${Icon} name="expand" />
-          </button>
+          <${IconButton} icon="expand" label="Show the whole graph" title="Show the whole graph (f)" onClick=${() => view.fit()} />
         </div>
       </div>
       ${(pane || search.text !== "") &&
@@ -178,26 +176,14 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
       ${COLORS.slice(0, tags.length > 0 ? 4 : 2).map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
     <//>
     <div class="tools">
-      <button
-        type="button"
-        class="tb-icon-button"
-        aria-label="Close all scopes"
-        title="Close all scopes"
-        disabled=${model.open.value.size === 0}
-        onClick=${() => model.closeAll()}
-      >
-        <${Icon} name="shrink" />
-      </button>
-      <button
-        type="button"
-        class="tb-icon-button"
-        aria-label="Details and outline"
+      <${IconButton} icon="shrink" label="Close all scopes" title="Close all scopes" disabled=${model.open.value.size === 0} onClick=${() => model.closeAll()} />
+      <${IconButton}
+        icon="menu"
+        label="Details and outline"
         title="Details and outline"
         aria-expanded=${pane !== null}
         onClick=${() => setPane(pane === null ? "outline" : null)}
-      >
-        <${Icon} name="menu" />
-      </button>
+      />
       <${Menu}
         icon="download"
         label="Download the drawing"
@@ -228,9 +214,7 @@ function Pane({ model, view, search, found, by, pane, setPane, onReveal }) {
           ${selected !== null && found.has(selected) && details}`
       : html`<header>
             <${Choice} label="Pane contents" name="pane" choices=${PANE_CHOICES} value=${pane} onChange=${setPane} />
-            <button type="button" class="tb-icon-button" aria-label="Close the pane" title="Close" onClick=${() => setPane(null)}>
-              <${Icon} name="close" />
-            </button>
+            <${IconButton} icon="close" label="Close the pane" title="Close" onClick=${() => setPane(null)} />
           </header>
           ${pane === "outline" ? html`<${Outline} model=${model} view=${view} by=${by} />` : details}`}
   </aside>`;

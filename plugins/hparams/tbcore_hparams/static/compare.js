@@ -6,7 +6,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatValue } from "tbcore/format.js";
-import { Icon, colorsOf } from "tbcore/ui.js";
+import { Icon, IconButton, colorsOf } from "tbcore/ui.js";
 import { exactText, shortText } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
 import { bestRow } from "./goals.js";
@@ -55,7 +55,7 @@ export function Compare({ tab, onClose }) {
     <div class="compare-window">
       <header>
         <h2>Compare ${picked.length} rows</h2>
-        <button type="button" class="tb-icon-button" aria-label="Close" title="Close" onClick=${() => dialog.current?.close()}><${Icon} name="close" /></button>
+        <${IconButton} icon="close" label="Close" title="Close" onClick=${() => dialog.current?.close()} />
       </header>
       <div class="compare-table" tabindex="0" role="region" aria-label="Values side by side">
         <table>

@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { plural } from "tbcore/format.js";
-import { Choice, Icon, Menu, Pick, save } from "tbcore/ui.js";
+import { Choice, Icon, IconButton, Menu, Pick, save } from "tbcore/ui.js";
 import { shortText, writerOf } from "./cell-text.js";
 import { ColumnList } from "./column-list.js";
 import { describeFilter } from "./filters.js";
@@ -88,7 +88,7 @@ export function Toolbar({ tab }) {
     >
       Compare${picked.length > 0 ? ` ${picked.length}` : ""}
     </button>
-    ${picked.length > 0 && html`<button type="button" class="tb-icon-button" aria-label="Uncheck all" title="Uncheck all" onClick=${() => tab.set("pick", null)}><${Icon} name="close" /></button>`}
+    ${picked.length > 0 && html`<${IconButton} icon="close" label="Uncheck all" title="Uncheck all" onClick=${() => tab.set("pick", null)} />`}
     <${Menu} icon="download" label="Download" content=${() => html`<${Downloads} tab=${tab} />`} />
   </div>`;
 }

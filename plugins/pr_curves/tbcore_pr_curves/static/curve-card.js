@@ -10,8 +10,8 @@ import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
 import { RunLabel } from "tbcore/text-names.js";
 import { save, toCSV, useNear } from "tbcore/ui.js";
-import { CurveChart } from "./curve-chart.js";
 import { linesAt, rowsOf } from "./curve.js";
+import { CurveChart } from "./plot.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host

@@ -5,10 +5,11 @@
  */
 
 import { html } from "htm/preact";
+import { render } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { addGestures, axisTicks, pictureTools } from "tbcore/cards.js";
 import { formatStep, formatValue } from "tbcore/format.js";
-import { FULL_RANGE, nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
+import { FULL_RANGE, linesAt, nearest, pathOf, rangesOf, xOf, yOf } from "./curve.js";
 
 /**
  * @typedef {import("./curve-card.js").Line} Line
@@ -30,6 +31,74 @@ const EXPANDED_HEIGHT_PX = 520;
 const TICK_SPACING_PX = { width: 56, height: 40 };
 
 /**
+ * @typedef {object} Drawn
+ * @property {readonly Omit<Line, "index">[]} results
+ * @property {string | null} hovered  a run to highlight
+ * @property {boolean} expanded
+ */
+
+/** The plot as a chart of `ChartCard`. */
+export class CurveChart {
+  #element;
+  #label;
+  #onZoom;
+  #onRead;
+  /** @type {Drawn} */ #drawn = { results: [], hovered: null, expanded: false };
+  /** @type {Reading | null} */ #reading = null;
+  /** @type {Range | null} visible range of recall; null: everything */ #view = null;
+
+  /**
+   * @param {HTMLElement} element
+   * @param {string} label
+   * @param {(isZoomed: boolean) => void} onZoom
+   * @param {(reading: Reading | null) => void} onRead  called when the user selects a threshold
+   */
+  constructor(element, label, onZoom, onRead) {
+    this.#element = element;
+    this.#label = label;
+    this.#onZoom = onZoom;
+    this.#onRead = onRead;
+  }
+
+  /** Draws curves. @param {Drawn} drawn */
+  set(drawn) {
+    this.#drawn = drawn;
+    const { results, ...props } = drawn;
+    const lines = linesAt(results, this.#reading);
+    render(html`<${Plot} ...${props} lines=${lines} reading=${this.#reading} label=${this.#label} onRead=${this.#read} view=${this.#view} onView=${this.#show} />`, this.#element);
+  }
+
+  /** Draws at once, so that the next key starts from this reading. */
+  #read = (/** @type {Reading | null} */ reading) => {
+    this.#reading = reading;
+    this.set(this.#drawn);
+    this.#onRead(reading);
+  };
+
+  #show = (/** @type {Range | null} */ view) => {
+    this.#view = view;
+    this.#onZoom(view !== null);
+    this.set(this.#drawn);
+  };
+
+  /** Shows everything. */
+  resetZoom() {
+    this.#show(null);
+  }
+
+  /** The plot as an SVG document, as large as on the screen. @param {string} [note] */
+  toSVG(note) {
+    return plotSVG(this.#element, this.#label, linesAt(this.#drawn.results, null), this.#view, note);
+  }
+
+  /** Removes the plot. */
+  destroy() {
+    if (this.#reading) this.#onRead(null);
+    render(null, this.#element);
+  }
+}
+
+/**
  * The plot.
  * @param {object} props
  * @param {string} props.label
@@ -41,7 +110,7 @@ const TICK_SPACING_PX = { width: 56, height: 40 };
  * @param {string | null} props.hovered  a run to highlight
  * @param {boolean} props.expanded
  */
-export function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded }) {
+function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const area = useRef(/** @type {HTMLElement | null} */ (null));
   const clip = useId();
@@ -52,33 +121,25 @@ export function Plot({ label, lines, reading, onRead, view, onView, hovered, exp
   const clipMargin = view ? 1 : CLIP_MARGIN_PX;
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
-  /** What gestures act on; updated at each render. */
-  const target = useRef(/** @type {import("tbcore/cards.js").GestureTarget} */ ({ range: () => null, full: () => null, show() {}, point() {}, key: () => false }));
-  target.current = {
+  /** What gestures act on; updated at each render. @type {import("tbcore/cards.js").GestureTarget} */
+  const target = Object.assign(useRef(/** @type {any} */ ({})).current, {
     range: () => box.recall,
     full: () => FULL_RANGE,
     show: onView,
-    point(place) {
+    point(/** @type {import("tbcore/cards.js").PointerPosition | null} */ place) {
       const found = place && nearest(curves, box, box.left + place.left, box.top + place.top);
       onRead(found ? readingOf(lines[found.curve], found.index) : null);
     },
-    key(event) {
+    key(/** @type {KeyboardEvent} */ event) {
       const next = readingAfter(lines, reading, event.key);
       if (next !== undefined) onRead(next);
       return next !== undefined;
     },
-  };
+  });
   useEffect(() => {
     if (!element.current || !area.current) return undefined;
     const controller = new AbortController();
-    const latest = {
-      range: () => target.current.range(),
-      full: () => FULL_RANGE,
-      show: (/** @type {Range | null} */ range, /** @type {boolean} */ settled) => target.current.show(range, settled),
-      point: (/** @type {import("tbcore/cards.js").PointerPosition | null} */ place) => target.current.point(place),
-      key: (/** @type {KeyboardEvent} */ event) => target.current.key(event),
-    };
-    addGestures(element.current, area.current, latest, controller.signal);
+    addGestures(element.current, area.current, target, controller.signal);
     return () => controller.abort();
   }, []);
 
@@ -147,7 +208,7 @@ function ticksOf(range, length, spacing) {
  * @param {Range | null} view
  * @param {string} [note]
  */
-export async function plotSVG(element, label, lines, view, note = "") {
+async function plotSVG(element, label, lines, view, note = "") {
   const { frameSVG } = await pictureTools();
   const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
   const drawn = lines.filter(({ found }) => found?.curve);

@@ -2,25 +2,140 @@
  * The bands that a chart draws for groups of runs. The module is loaded when runs are grouped.
  */
 
-import { post, readColumns } from "tbcore/requests.js";
-import { DASHES, colorForTag, nameOf, queryFor } from "./data-source.js";
+import { batch, computed, effect, signal } from "@preact/signals-core";
+import { NO_BANDS, keepLoaded, rowOptions } from "./chart-feed.js";
+import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").Band} Band */
-/** @import { Host, Options, RunGroup, ShownBands, View } from "./types.js" */
+/** @import { Host, Options, Part, RunGroup, ShownBands, View } from "./types.js" */
 
 /**
  * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry
  *   from the server
+ *
+ * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
  */
 
 /** Maps a spread to what a band covers, in words. */
 const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
 
+/** The bands of one chart, and what it draws as lines beside them, as signals. */
+export class BandFeed {
+  shown = signal(NO_BANDS);
+  /** Whether `shown` is everything that there is for the view. */
+  isComplete = signal(false);
+  error = signal("");
+  hoveredGroup = signal(/** @type {string | null} */ (null));
+  /** The runs that have lines: those alone in their group, and those of the hovered group. */
+  lineParts;
+  /** Draws coarser bands for a view that the drawn bands do not cover. @type {(view: View | null) => void} */
+  drawUncovered = () => {};
+  /** Ends all requests. */
+  stop;
+
+  /** @param {Host} host @param {import("./chart-feed.js").ChartFeed} feed  what its chart shows */
+  constructor(host, { options: allOptions, parts, pixels, view }) {
+    const grouped = computed(() => parts.value.map(splitByGroup));
+    this.lineParts = computed(() => {
+      const hovered = this.hoveredGroup.value;
+      return grouped.value.map(({ tag, groups, alone }) => {
+        const members = groups.find(({ name }) => name === hovered)?.runs ?? [];
+        return { tag, runs: [...members, ...alone] };
+      });
+    });
+    const bandOptions = computed(() => rowOptions(allOptions.value) + allOptions.value.spread);
+    /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
+    const wholeBands = computed(() => {
+      grouped.value;
+      bandOptions.value;
+      return { found: /** @type {ShownBands | null} */ (null) };
+    });
+    let lastSmooth = allOptions.peek().smooth;
+    /** The view whose bands are drawn. @type {View | null} */
+    let drawnView = null;
+
+    this.stop = effect(() => {
+      const [width, shownView, groupedParts, whole] = [pixels.value, view.value, grouped.value, wholeBands.value];
+      const options = allOptions.peek();
+      this.drawUncovered = () => {};
+      if (width === 0) return undefined;
+      if (groupedParts.every(({ groups }) => groups.length === 0)) {
+        batch(() => {
+          this.shown.value = NO_BANDS;
+          this.isComplete.value = true;
+        });
+        return undefined;
+      }
+      /** @param {ShownBands} found @param {View | null} bandView */
+      const draw = (found, bandView) => {
+        const overviews = new Map(whole.found?.bands.map(({ key, x }) => [key, x]));
+        this.shown.value = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
+        drawnView = bandView;
+      };
+      this.drawUncovered = (target) => {
+        if (whole.found && !covers(drawnView, target, options.logX, 0)) draw(whole.found, null);
+      };
+      this.drawUncovered(shownView);
+      this.isComplete.value = false;
+      return keepLoaded(host, shownView !== null || options.smooth !== lastSmooth, this.error, async (signal) => {
+        lastSmooth = options.smooth;
+        const load = async (/** @type {View | null} */ bandView) => {
+          const found = await loadBands(host, groupedParts, options, bandView, width, signal);
+          signal.throwIfAborted();
+          return found;
+        };
+        if (!shownView || !whole.found) {
+          whole.found = await load(null);
+          draw(whole.found, null);
+        }
+        if (shownView) draw(await load(shownView), shownView);
+        this.isComplete.value = true;
+      });
+    });
+  }
+
+  /** The pointer is at a point, or nowhere. @param {import("tbcore/chart.js").Hit | undefined} nearest */
+  hover(nearest) {
+    if (nearest?.band) this.hoveredGroup.value = groupOfBand(nearest.band);
+    else if (!nearest?.line?.faint) this.hoveredGroup.value = null;
+  }
+}
+
+/**
+ * A tag's runs by group; groups are in the order in which their first run appears. Groups of one run
+ * are left out: their runs are in `alone`, and are drawn as lines.
+ * @param {Part} part
+ */
+export function splitByGroup({ tag, runs }) {
+  /** @type {Map<string, RunGroup>} */
+  const groups = new Map();
+  for (const run of runs) {
+    const name = run.group ?? run.name;
+    const group = groups.get(name);
+    if (group) group.runs.push(run);
+    else groups.set(name, { name, color: run.color, runs: [run] });
+  }
+  const all = [...groups.values()];
+  return {
+    tag,
+    groups: all.filter((group) => group.runs.length > 1),
+    alone: all.flatMap((group) => (group.runs.length > 1 ? [] : group.runs)),
+  };
+}
+
+/**
+ * The name of the group that a band from `loadBands` stands for.
+ * @param {{ key?: string, name: string }} band
+ * @returns {string}
+ */
+export function groupOfBand({ key, name }) {
+  return key ? JSON.parse(key)[0] : name;
+}
+
 /**
  * Fetches the bands of all groups of a chart.
- * @param {Host} host
- * @param {readonly { tag: string, groups: readonly RunGroup[] }[]} parts  the chart's tags, in the
- *   order of their dashes
+ * @param {Pick<Host, "fetch">} host
+ * @param {readonly BandPart[]} parts  the chart's tags, in the order of their dashes
  * @param {Options} options
  * @param {View | null} view
  * @param {number} pixels
@@ -31,20 +146,15 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
   const found = await Promise.all(
     parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
-      const { view: _, ...query } = queryFor(tag, options, view, pixels);
       const runsInGroupOrder = Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]));
-      const [from, to] = view ?? [null, null];
-      const body = { ...query, from, to, spread: options.spread, groups: runsInGroupOrder };
-      const { header, tables } = readColumns(await (await post(host, "bands", body, signal)).arrayBuffer());
+      const body = { ...queryFor(tag, options, view, pixels), spread: options.spread, groups: runsInGroupOrder };
+      const { header, tables } = await fetchColumns(host, "bands", body, signal);
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
         const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
         const { x, mean, low, high, count, nonfinite } = tables[index];
         /** @type {Band} */
         const band = {
-          key: JSON.stringify([name, tag]),
-          name: nameOf(name, tag, parts),
-          color: colorForTag(color, tagIndex),
-          dash: DASHES[tagIndex % DASHES.length],
+          ...styleOf(name, color, tag, tagIndex, parts),
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
         };
         return { band, numInside: entry.reduced ? entry.num_inside : 0 };

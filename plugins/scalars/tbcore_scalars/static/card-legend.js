@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { xColumn } from "tbcore/cards.js";
 import { Legend } from "tbcore/chart.js";
 import { fetchPointsAt } from "./exact-points.js";
@@ -28,16 +28,18 @@ const SORT_FLAG = /^[a-zA-Z]+[-+]$/;
  * @param {readonly import("tbcore/chart.js").Band[]} props.bands  one for each group of runs: the
  *   table has one row per band, and none for the runs in it
  * @param {readonly import("tbcore/chart.js").Hit[] | null} props.hits  what the pointer is at
- * @param {number | null} props.pin  an x whose values are shown regardless of where the pointer is
  * @param {import("./types.js").View | null} props.view
  */
-export function CardLegend({ id, tab, title, lines, bands, hits, pin, view }) {
+export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
   const { host, options } = tab;
   const xAxis = options.x;
   const sortFlag = tab.flagsOf(id).find((word) => SORT_FLAG.test(word));
   const sort = sortFlag === undefined ? null : { column: /** @type {keyof LegendRow} */ (sortFlag.slice(0, -1)), descending: sortFlag.endsWith("-") };
   const setSort = (/** @type {LegendSort | null} */ next) =>
     tab.onFlag(id, SORT_FLAG, next && `${next.column}${next.descending ? "-" : "+"}`);
+  /** An x whose values are shown regardless of where the pointer is. */
+  const [pin, setPin] = useState(/** @type {number | null} */ (null));
+  useLayoutEffect(() => tab.cursor.join({ showCursor() {}, highlight() {}, showPin: setPin }), [tab.cursor]);
   const listed = useMemo(() => lines.filter((line) => !line.faint), [lines]);
   /** Points at the pin, fetched for lines without a drawn row there. */
   const [atPin, setAtPin] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });

@@ -1,21 +1,15 @@
 /**
- * What the chart of a card shows: its lines and bands, which are fetched for the visible part of the
- * x axis and for the width of the chart, and that part itself.
+ * What the chart of a card shows: its lines, which are fetched for the visible part of the x axis
+ * and for the width of the chart, and that part itself. `bands.js` adds the bands of groups of runs.
  */
 
-import { batch, computed, effect, signal, untracked } from "@preact/signals-core";
+import { batch, computed, effect, signal } from "@preact/signals-core";
 import { serialize } from "tbcore/requests.js";
-import { cachedLines, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "./data-source.js";
-import { covers } from "./lines-store.js";
+import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "./lines.js";
 
-/**
- * @typedef {import("tbcore/chart.js").LineChart} LineChart
- * @typedef {import("./types.js").Drawn} Drawn
- * @typedef {import("./types.js").Part} Part
- * @typedef {import("./types.js").ShownBands} ShownBands
- * @typedef {import("./types.js").Tab} Tab
- * @typedef {import("./types.js").View} View
- */
+/** @typedef {import("tbcore/chart.js").LineChart} LineChart */
+/** @import { Host, Link, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
+/** @import { BandFeed } from "./bands.js" */
 
 /**
  * While responses arrive, the chart is redrawn after 1, 2, 4, 8 … responses, so that all redraws
@@ -25,76 +19,36 @@ const MAX_DRAW_DELAY_MS = 1000;
 /** How long view, smoothing and pointer must stay unchanged before rows are requested. */
 const SETTLE_DELAY_MS = 120;
 /** @type {ShownBands} */
-const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
-
-/** Charts that zoom together. */
-export class LinkedZoom {
-  /** @type {View | null} */ view = null;
-  /** @type {Set<ChartFeed>} */ #feeds = new Set();
-
-  /** Adds a chart; the result removes it. @param {ChartFeed} feed */
-  join(feed) {
-    this.#feeds.add(feed);
-    return () => void this.#feeds.delete(feed);
-  }
-
-  /** Moves all other charts. @param {View | null} view @param {boolean} settled @param {ChartFeed} from */
-  move(view, settled, from) {
-    this.view = view;
-    for (const feed of this.#feeds) if (feed !== from) feed.follow(view, settled);
-  }
-}
+export const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
 
 /** The lines, bands and view of one chart, as signals. */
 export class ChartFeed {
-  lines = signal(/** @type {import("./types.js").ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
-  bands = signal(NO_BANDS);
+  options;
+  parts = signal(/** @type {readonly Part[]} */ ([]));
+  /** The width to request rows for; 0 while there is no chart. */
+  pixels = signal(0);
   /** The visible part of the x axis, at the end of a gesture; null for all of it. */
   view = signal(/** @type {View | null} */ (null));
+  lines = signal(/** @type {ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  bands = computed(() => this.#bandFeed.value?.shown.value ?? NO_BANDS);
   /** Whether `lines` and `bands` are everything that there is for the view. */
-  isComplete = computed(() => this.#hasLines.value && this.#hasBands.value);
-  error = computed(() => this.#lineError.value || this.#bandError.value);
+  isComplete = computed(() => this.#hasLines.value && (!this.#isGrouped.value || this.#bandFeed.value?.isComplete.value));
+  error = computed(() => this.#error.value || this.#bandFeed.value?.error.value);
   #hasLines = signal(false);
-  #hasBands = signal(false);
-  #lineError = signal("");
-  #bandError = signal("");
-  /** @type {LineChart | null} */ #chart = null;
-  /** The width to request rows for; 0 while there is no chart. */
-  #pixels = signal(0);
-  #parts = signal(/** @type {readonly Part[]} */ ([]));
+  #error = signal("");
   #isGrouped = signal(false);
-  #hoveredGroup = signal(/** @type {string | null} */ (null));
-  #options;
-  #grouped = computed(() => (this.#isGrouped.value ? this.#parts.value.map(splitByGroup) : null));
-  /** With groups, only runs alone in their group and runs of the hovered group have lines. */
-  #lineParts = computed(() => {
-    const hovered = this.#hoveredGroup.value;
-    return (
-      this.#grouped.value?.map(({ tag, groups, single }) => {
-        const members = groups.find(({ name }) => name === hovered)?.runs ?? [];
-        return { tag, runs: [...members, ...single.runs] };
-      }) ?? this.#parts.value
-    );
-  });
-  // These change only with the options on which the rows of lines and bands depend.
-  #lineQuery = computed(() => JSON.stringify(queryFor("", this.#options.value, null)));
-  #bandQuery = computed(() => this.#lineQuery.value + this.#options.value.spread);
-  /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
-  #wholeBands = computed(() => {
-    this.#grouped.value;
-    this.#bandQuery.value;
-    return { found: /** @type {ShownBands | null} */ (null) };
-  });
+  /** Null while runs are not grouped, and until the module is loaded. */
+  #bandFeed = signal(/** @type {BandFeed | null} */ (null));
+  #lineParts = computed(() => (this.#isGrouped.value ? this.#bandFeed.value?.lineParts.value : this.parts.value));
+  #rowOptions = computed(() => rowOptions(this.options.value));
   /** The view fetched last; its rows are drawn until the rows of the next view arrive. */
   #lastView = /** @type {View | null} */ (null);
   /** The smoothing weight of the last request. */
   #lastSmooth;
-  /** @type {Drawn} */ #drawnLines = { view: null, drawFor: () => {} };
-  /** @type {Drawn} */ #drawnBands = { view: null, drawFor: () => {} };
-  /** @type {LinkedZoom | null} */ #link = null;
-  #leaveLink = () => {};
-  #refreshLines = () => {};
-  #refreshBands = () => {};
+  /** Draws coarser rows for a view that the drawn rows do not cover. @type {(view: View | null) => void} */
+  #drawUncovered = () => {};
+  /** @type {LineChart | null} */ #chart = null;
+  /** @type {Link | null} */ #link = null;
   #id;
   #tab;
   #stops;
@@ -103,29 +57,21 @@ export class ChartFeed {
   constructor(id, tab) {
     this.#id = id;
     this.#tab = tab;
-    this.#options = signal(tab.options);
+    this.options = signal(tab.options);
     this.#lastSmooth = tab.options.smooth;
     this.view.value = tab.viewOf(id);
-    this.#stops = [
-      effect(() => this.#watchLines()),
-      effect(() => this.#watchBands()),
-      // Requests in progress are not aborted, so that growing runs are drawn.
-      tab.host.generations.subscribe(() => {
-        this.#refreshLines();
-        this.#refreshBands();
-      }),
-    ];
+    this.#stops = [effect(() => this.#watchGroups()), effect(() => this.#watchLines())];
   }
 
   /** Ends all requests. */
   close() {
-    this.#leaveLink();
+    this.#link?.feeds.delete(this);
     for (const stop of this.#stops) stop();
   }
 
-  /** Sets what to show. @param {Tab} tab @param {readonly Part[]} parts @param {LinkedZoom | null} link */
+  /** Sets what to show. @param {Tab} tab @param {readonly Part[]} parts @param {Link | null} link */
   show(tab, parts, link) {
-    const isOtherAxis = tab.options.x !== this.#options.peek().x;
+    const isOtherAxis = tab.options.x !== this.options.peek().x;
     this.#tab = tab;
     batch(() => {
       if (isOtherAxis) {
@@ -134,16 +80,16 @@ export class ChartFeed {
         this.#lastView = null;
         tab.onView(this.#id, null);
       }
-      this.#options.value = tab.options;
-      this.#isGrouped.value = tab.groups !== null;
-      this.#parts.value = parts;
+      this.options.value = tab.options;
+      this.#isGrouped.value = tab.isGrouped;
+      if (!areEqual(parts, this.parts.peek())) this.parts.value = parts;
     });
     if (link === this.#link) return;
-    this.#leaveLink();
+    this.#link?.feeds.delete(this);
     this.#link = link;
-    this.#leaveLink = link?.join(this) ?? (() => {});
+    link?.feeds.add(this);
     if (link?.view) this.view.value = link.view;
-    else if (this.view.peek()) link?.move(this.view.peek(), true, this);
+    else if (this.view.peek()) this.#moveLinked(this.view.peek(), true);
   }
 
   /** Shows a view that was set in the page address. @param {View | null} view */
@@ -164,12 +110,13 @@ export class ChartFeed {
       this.bands.subscribe(({ bands }) => chart.setBands(bands)),
       this.lines.subscribe(({ lines }) => chart.setLines(lines)),
     ];
-    const sizes = new ResizeObserver(() => (this.#pixels.value = pixelsFor(chart.pixels)));
+    const measure = () => void (this.pixels.value = pixelsFor(chart.pixels));
+    const sizes = new ResizeObserver(measure);
     sizes.observe(element);
-    this.#pixels.value = pixelsFor(chart.pixels);
+    measure();
     signal.addEventListener("abort", () => {
       this.#chart = null;
-      this.#pixels.value = 0;
+      this.pixels.value = 0;
       sizes.disconnect();
       for (const stop of stops) stop();
     });
@@ -182,14 +129,19 @@ export class ChartFeed {
    */
   move(moved, settled) {
     const view = roundView(moved);
-    this.#link?.move(view, settled, this);
+    this.#moveLinked(view, settled);
     this.#showMoved(view, settled, view);
   }
 
-  /** Another chart of the link is zoomed. @param {View | null} view @param {boolean} settled */
-  follow(view, settled) {
-    this.#chart?.setView(view, settled);
-    this.#showMoved(view, settled, null); // the chart that was zoomed keeps the view in the address
+  /** Zooms the other charts of the link. @param {View | null} view @param {boolean} settled */
+  #moveLinked(view, settled) {
+    if (!this.#link) return;
+    this.#link.view = view;
+    for (const feed of this.#link.feeds) {
+      if (feed === this) continue;
+      feed.#chart?.setView(view, settled);
+      feed.#showMoved(view, settled, null); // the chart that was zoomed keeps the view in the address
+    }
   }
 
   /**
@@ -199,6 +151,7 @@ export class ChartFeed {
    */
   #showMoved(view, settled, addressed) {
     this.#drawUncovered(view);
+    this.#bandFeed.peek()?.drawUncovered(view);
     if (!settled) return;
     this.view.value = view;
     this.#tab.onView(this.#id, addressed);
@@ -206,8 +159,7 @@ export class ChartFeed {
 
   /** The pointer is at a point, or nowhere. @param {import("tbcore/chart.js").Hit | undefined} nearest */
   hover(nearest) {
-    if (nearest?.band) this.#hoveredGroup.value = groupOfBand(nearest.band);
-    else if (!nearest?.line?.faint) this.#hoveredGroup.value = null;
+    this.#bandFeed.peek()?.hover(nearest);
   }
 
   /**
@@ -218,53 +170,58 @@ export class ChartFeed {
   nextX(x, direction) {
     const { lines, numShown, numInside } = this.lines.peek();
     if (numShown >= numInside || this.#isGrouped.peek()) return null;
-    const options = this.#options.peek();
+    const options = this.options.peek();
     return import("./exact-points.js").then(({ fetchNextX }) => fetchNextX(this.#tab.host, lines, options, x, direction));
   }
 
-  /** Draws coarser rows for a view that the drawn rows do not cover. @param {View | null} view */
-  #drawUncovered(view) {
-    const { scale } = queryFor("", this.#options.peek(), view);
-    if (!covers(this.#drawnLines.view, view, scale)) this.#drawnLines.drawFor(view);
-    if (!covers(this.#drawnBands.view, view, scale, 0)) this.#drawnBands.drawFor(view);
+  /** Loads the code for bands when runs are grouped. */
+  #watchGroups() {
+    if (!this.#isGrouped.value) return undefined;
+    const controller = new AbortController();
+    const load = async () => {
+      const { BandFeed } = await import("./bands.js");
+      if (!controller.signal.aborted) this.#bandFeed.value = new BandFeed(this.#tab.host, this);
+    };
+    load().catch((error) => {
+      if (!controller.signal.aborted) this.#error.value = error.message;
+    });
+    return () => {
+      controller.abort();
+      this.#bandFeed.peek()?.stop();
+      this.#bandFeed.value = null;
+    };
   }
 
   /** Fetches and draws lines whenever what they depend on changes. */
   #watchLines() {
-    const pixels = this.#pixels.value;
+    const pixels = this.pixels.value;
     const parts = this.#lineParts.value;
     const view = this.view.value;
-    this.#lineQuery.value;
-    return pixels > 0 ? untracked(() => this.#fetchLines(parts, view, pixels)) : undefined;
-  }
-
-  /**
-   * @param {readonly Part[]} parts
-   * @param {View | null} view
-   * @param {number} pixels
-   * @returns {() => void} ends the requests
-   */
-  #fetchLines(parts, view, pixels) {
+    this.#rowOptions.value;
+    this.#drawUncovered = () => {};
+    if (pixels === 0 || !parts) return undefined;
     const { host, store } = this.#tab;
-    const options = this.#options.value;
-    const hoveredGroup = this.#hoveredGroup.value;
-    const controller = new AbortController();
+    const options = this.options.peek();
+    const hoveredGroup = this.#bandFeed.peek()?.hoveredGroup.peek() ?? null;
+    const views = view ? [...new Set([view, this.#lastView, null])] : [null];
+    const release = store.retain(parts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
     let timer = 0;
     let numResponses = 0;
     let nextDrawAt = 1;
-    const views = view ? [...new Set([view, this.#lastView, null])] : [null];
-    const release = store.retain(parts.flatMap(({ tag }) => views.map((each) => queryFor(tag, options, each))));
+    /** @type {View | null} */
+    let drawnView = null;
     /** Draws what the store has. @param {boolean} isComplete @param {View | null} [target] */
     const draw = (isComplete, target = view) => {
       clearTimeout(timer);
       timer = 0;
-      const { scale } = queryFor("", options, target);
-      const drawnView = views.find((each) => covers(each, target, scale)) ?? null;
-      this.#drawnLines = { view: drawnView, drawFor: (other) => draw(false, other) };
+      drawnView = views.find((each) => covers(each, target, options.logX)) ?? null;
       batch(() => {
         this.lines.value = cachedLines(store, parts, options, [...new Set([target, ...views])], hoveredGroup);
         this.#hasLines.value = isComplete;
       });
+    };
+    this.#drawUncovered = (target) => {
+      if (!covers(drawnView, target, options.logX)) draw(false, target);
     };
     const onResponse = () => {
       if (++numResponses < nextDrawAt) timer ||= setTimeout(draw, MAX_DRAW_DELAY_MS, false);
@@ -273,97 +230,68 @@ export class ChartFeed {
         draw(false);
       }
     };
-    const load = makeLoad(controller.signal, this.#lineError, async () => {
+    draw(false);
+    const mayChangeAgain = view !== null || hoveredGroup !== null || options.smooth !== this.#lastSmooth;
+    const stop = keepLoaded(host, mayChangeAgain, this.#error, async (signal) => {
       this.#lastSmooth = options.smooth;
       numResponses = 0;
       nextDrawAt = 1;
-      await loadLines(store, parts, options, view, pixels, host.generations.value.of, controller.signal, onResponse);
-      if (controller.signal.aborted) return;
+      await loadLines(store, parts, options, view, pixels, signal, onResponse);
+      signal.throwIfAborted();
       this.#lastView = view;
       draw(true);
     });
-    this.#refreshLines = load;
-    draw(false);
-    const mayChangeAgain = view !== null || hoveredGroup !== null || options.smooth !== this.#lastSmooth;
-    const loadTimer = setTimeout(load, mayChangeAgain ? SETTLE_DELAY_MS : 0);
     return () => {
-      controller.abort();
+      stop();
       release();
       clearTimeout(timer);
-      clearTimeout(loadTimer);
-    };
-  }
-
-  /** Fetches and draws bands whenever what they depend on changes. */
-  #watchBands() {
-    const pixels = this.#pixels.value;
-    const view = this.view.value;
-    const grouped = this.#grouped.value;
-    const whole = this.#wholeBands.value;
-    this.#refreshBands = () => {};
-    if (pixels === 0) return undefined;
-    if (grouped?.some(({ groups }) => groups.length > 0)) return untracked(() => this.#fetchBands(grouped, view, pixels, whole));
-    batch(() => {
-      this.bands.value = NO_BANDS;
-      this.#hasBands.value = true;
-    });
-    return undefined;
-  }
-
-  /**
-   * @param {readonly import("./types.js").GroupedPart[]} parts
-   * @param {View | null} view
-   * @param {number} pixels
-   * @param {{ found: ShownBands | null }} whole  set to the bands of the full range
-   * @returns {() => void} ends the requests
-   */
-  #fetchBands(parts, view, pixels, whole) {
-    const options = this.#options.value;
-    const controller = new AbortController();
-    const fetchBands = async (/** @type {View | null} */ bandView) => {
-      const { loadBands } = await import("./bands.js");
-      return loadBands(this.#tab.host, parts, options, bandView, pixels, controller.signal);
-    };
-    /** @param {ShownBands} found @param {View | null} bandView */
-    const draw = (found, bandView) => {
-      if (controller.signal.aborted) return;
-      const overviews = new Map(whole.found?.bands.map(({ key, x }) => [key, x]));
-      this.bands.value = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
-      this.#drawnBands.view = bandView;
-    };
-    const load = makeLoad(controller.signal, this.#bandError, async () => {
-      if (!view || !whole.found) {
-        whole.found = await fetchBands(null);
-        draw(whole.found, null);
-      }
-      if (view) draw(await fetchBands(view), view);
-      if (!controller.signal.aborted) this.#hasBands.value = true;
-    });
-    this.#refreshBands = load;
-    this.#drawnBands.drawFor = () => whole.found && draw(whole.found, null);
-    this.#drawUncovered(view);
-    this.#hasBands.value = false;
-    const loadTimer = setTimeout(load, view || options.smooth !== this.#lastSmooth ? SETTLE_DELAY_MS : 0);
-    return () => {
-      controller.abort();
-      clearTimeout(loadTimer);
     };
   }
 }
 
+/** A text that changes with the options on which rows depend. @param {Options} options */
+export function rowOptions({ x, logX, smooth }) {
+  return `${x} ${logX} ${smooth}`;
+}
+
 /**
- * Makes a function that runs `load`, and again if it is called while `load` runs.
- * @param {AbortSignal} signal
+ * Loads data now, and again after each change of the runs. A change aborts no request, so that
+ * growing runs are drawn.
+ * @param {Host} host
+ * @param {boolean} mayChangeAgain  whether to wait, because other data may be needed soon
  * @param {{ value: string }} error  the message if `load` rejects, else empty
- * @param {() => Promise<void>} load
+ * @param {(signal: AbortSignal) => Promise<void>} load
+ * @returns {() => void} ends the requests
  */
-function makeLoad(signal, error, load) {
-  return serialize(signal, async () => {
+export function keepLoaded(host, mayChangeAgain, error, load) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const reload = serialize(signal, async () => {
     try {
-      await load();
-      if (!signal.aborted) error.value = "";
+      await load(signal);
+      error.value = "";
     } catch (failure) {
       if (!signal.aborted) error.value = /** @type {Error} */ (failure).message;
     }
   });
+  const start = () => signal.addEventListener("abort", host.generations.subscribe(reload));
+  const timer = setTimeout(start, mayChangeAgain ? SETTLE_DELAY_MS : 0);
+  return () => {
+    clearTimeout(timer);
+    controller.abort();
+  };
+}
+
+/** Whether two charts show the same tags and runs in the same colours. @param {readonly Part[]} a @param {readonly Part[]} b */
+function areEqual(a, b) {
+  return a.length === b.length && a.every(({ tag, runs }, index) => tag === b[index].tag && equalRuns(runs, b[index].runs));
+}
+
+/** @param {Part["runs"]} a @param {Part["runs"]} b */
+function equalRuns(a, b) {
+  return (
+    a === b ||
+    (a.length === b.length &&
+      a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group))
+  );
 }

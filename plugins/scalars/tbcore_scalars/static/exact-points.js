@@ -3,8 +3,7 @@
  */
 
 import { xColumn } from "tbcore/cards.js";
-import { post, readColumns } from "tbcore/requests.js";
-import { queryFor } from "./data-source.js";
+import { fetchColumns, queryFor } from "./lines.js";
 
 /** @import { Host, Line, Options } from "./types.js" */
 
@@ -29,9 +28,8 @@ export async function fetchPointsAt(host, lines, options, x, signal) {
   const found = new Map();
   await Promise.all(
     [...linesByTag].map(async ([tag, lineByRun]) => {
-      const { view: _, ...query } = queryFor(tag, options, null, 1);
-      const body = { ...query, scale: "linear", from: x, to: x, runs: [...lineByRun.keys()] };
-      const { header, tables } = readColumns(await (await post(host, "window", body, signal)).arrayBuffer());
+      const query = queryFor(tag, { ...options, logX: false }, [x, x], 1);
+      const { header, tables } = await fetchColumns(host, "window", { ...query, runs: [...lineByRun.keys()] }, signal);
       header.runs.forEach((/** @type {{ run: string, segments: number[] }} */ { run, segments }, /** @type {number} */ index) => {
         const line = /** @type {Line} */ (lineByRun.get(run));
         const { step, wall_time: wallTime, value, smoothed = null } = tables[index];

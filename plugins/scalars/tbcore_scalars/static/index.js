@@ -3,26 +3,21 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
-import { LazyCard } from "tbcore/cards.js";
-import { Smoothing, makeCursor } from "tbcore/chart.js";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ChartCard, LazyCard } from "tbcore/cards.js";
+import { LineChart, MAX_SMOOTHING, Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
-import { inTurn, post } from "tbcore/requests.js";
+import { Options } from "tbcore/options.js";
 import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbcore/tags.js";
 import { formatLists, parseLists } from "tbcore/text-names.js";
-import { Choice, FilterBox, Lazy, Menu } from "tbcore/ui.js";
-import { ScalarsCard } from "./chart-card.js";
-import { LinkedZoom } from "./chart-feed.js";
-import { LinesStore } from "./lines-store.js";
-import { OPTIONS } from "./options.js";
+import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
+import { ChartFeed } from "./chart-feed.js";
+import { DASHES, LinesStore } from "./lines.js";
 
-/**
- * @typedef {import("./types.js").Host} Host
- * @typedef {import("./types.js").Options} Options
- * @typedef {import("./types.js").Part} Part
- */
+/** @typedef {import("./types.js").Options} AllOptions */
+/** @import { Host, Link } from "./types.js" */
 
-/** @type {[value: Options["x"], title: string, why: string][]} */
+/** @type {[value: AllOptions["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
   ["step", "Step", "The step of each value"],
   ["relative", "Relative", "Time since the run's first value"],
@@ -33,14 +28,31 @@ const SMOOTHING_HELP =
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
+export const OPTIONS = new Options(
+  /** @type {AllOptions} */ ({
+    x: "step",
+    logX: false,
+    logY: false,
+    smooth: 0,
+    clip: false,
+    legend: false,
+    link: false,
+    size: "medium",
+    spread: "range",
+  }),
+  {
+    x: X_AXIS_CHOICES.map(([axis]) => axis),
+    size: ["small", "medium", "large"],
+    spread: ["range", "deviation", "quartiles"],
+  },
+  { smooth: [0, MAX_SMOOTHING] },
+);
+
 export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./scalars.css")]);
-    const store = new LinesStore(
-      async (query, signal) => (await post(host, "window", query, signal)).arrayBuffer(),
-      (request, signal) => inTurn(host, request, signal),
-    );
+    const store = new LinesStore(host);
     OPTIONS.recall(host);
 
     host.keys([
@@ -65,64 +77,51 @@ export default {
 /** The toolbar and the sections of cards. @param {import("./types.js").DashboardProps} props */
 function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
-  const grouping = host.groups.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const parsed = OPTIONS.parse(settings);
-  const options = useMemo(() => parsed, [JSON.stringify(parsed)]);
+  const options = OPTIONS.parse(settings);
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const { closed, onToggle } = closedGroups(host);
   const pinnedTags = pinsOf(host);
-  /** Lists of tags that share a chart; the card is in the place of the first tag. */
-  const combined = parseLists(settings.with);
   const cursor = useMemo(makeCursor, []);
-  const links = useMemo(() => /** @type {Map<string, LinkedZoom>} */ (new Map()), [options.x, options.link]);
+  const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
   useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
   const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
   useEffect(() => cursor.pin(at, true), [cursor, at]);
   useEffect(() => {
     const keep = (/** @type {number | null} */ x, /** @type {boolean} */ settled) => {
-      const text = x === null ? null : String(x);
-      if (settled && text !== (host.settings.value.at ?? null)) host.settings.set("at", text);
+      if (settled) host.settings.set("at", x === null ? null : String(x));
     };
-    return cursor.join({ showCursor: () => {}, highlight: () => {}, showPin: keep });
+    return cursor.join({ showCursor() {}, highlight() {}, showPin: keep });
   }, [cursor]);
-  /** @param {Options["x"]} x */
-  const setAxis = (x) => {
-    OPTIONS.set(host, "x", x);
-    host.settings.set("at", null); // a pinned x means nothing on another axis
+  /** @type {import("./types.js").SetOption} */
+  const set = (name, value) => {
+    OPTIONS.set(host, name, value);
+    if (name === "x") host.settings.set("at", null); // a pinned x means nothing on another axis
   };
-  const partsOf = useMemo(makePartsCache, []);
   /** @type {import("./types.js").Tab} */
   const tab = {
     host,
     store,
     options,
     cursor,
-    groups: grouping?.groups ?? null,
+    isGrouped: host.groups.value !== null,
     tags: [...runsOf.keys()],
     ...stateOfCards(host),
   };
 
-  /** @param {string} section */
-  const linkOf = (section) => {
-    const link = links.get(section) ?? new LinkedZoom();
-    links.set(section, link);
-    return link;
-  };
-
   /** @param {string} tag @param {string} group @param {string} section */
   const renderCard = (tag, group, section) => {
-    const shown = combined.find(([first]) => first === tag) ?? [tag];
+    const shown = tab.tagsOf(tag);
+    if (options.link && !links.has(section)) links.set(section, { view: null, feeds: new Set() });
     return html`<${ScalarsCard}
       key=${shown.join("\n")}
       id=${section === PINNED ? `${PINNED} ${tag}` : tag}
       tab=${tab}
-      parts=${partsOf(shown.map((name) => ({ tag: name, runs: runsOf.get(name) ?? [] })))}
+      parts=${shown.map((name) => ({ tag: name, runs: runsOf.get(name) ?? [] }))}
       group=${group}
       pinned=${pinnedTags.includes(tag)}
-      link=${options.link ? linkOf(section) : null}
+      link=${links.get(section) ?? null}
     />`;
   };
   const shownPins = pinnedTags.filter((tag) => runsOf.has(tag));
@@ -130,12 +129,12 @@ function Dashboard({ host, store, tags }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
-      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${setAxis} />
-      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
+      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => set("smooth", weight)} />
       <${Menu}
         icon="settings"
         label="Settings"
-        content=${() => html`<${Lazy} load=${() => import("./settings-menu.js")} of="SettingsMenu" host=${host} isGrouped=${grouping !== null} runs=${runs} tags=${groups.flatMap((group) => group.tags)} />`}
+        content=${() => html`<${Lazy} load=${() => import("./settings-menu.js")} of="SettingsMenu" ...${{ host, options, set, runs }} isGrouped=${tab.isGrouped} tags=${groups.flatMap((group) => group.tags)} />`}
       />
       <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
@@ -148,8 +147,7 @@ function Dashboard({ host, store, tags }) {
       </section>`}
       <${TagGroups}
         groups=${groups}
-        closed=${closed}
-        onToggle=${onToggle}
+        ...${closedGroups(host)}
         renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
           html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group)} />`}
       />
@@ -189,6 +187,7 @@ function stateOfCards(host) {
       const next = pins.includes(tag) ? pins.filter((other) => other !== tag) : [...pins, tag];
       host.settings.set("pinned", formatLists([next]));
     },
+    tagsOf: (tag) => [tag, ...listOf("with", tag)],
     onCombine([first, ...rest], other) {
       if (first !== other && !rest.includes(other)) setList("with", first, [...rest, other]);
     },
@@ -201,24 +200,114 @@ function pinsOf(host) {
   return parseLists(host.settings.value.pinned).flat();
 }
 
-/** Makes a function that returns the previous parts if they are equal: their card is not redrawn. */
-function makePartsCache() {
-  /** @type {Map<string, Part[]>} */
-  const known = new Map();
-  return (/** @type {Part[]} */ parts) => {
-    const key = JSON.stringify(parts.map(({ tag }) => tag));
-    const last = known.get(key);
-    if (last?.every(({ runs }, index) => equalRuns(runs, parts[index].runs))) return last;
-    known.set(key, parts);
-    return parts;
+// --- cards ---------------------------------------------------------------------------------------
+
+/** A card with a chart of one or more tags in the selected runs. @param {import("./types.js").CardProps} props */
+function ScalarsCard({ id, tab, parts, group, pinned, link }) {
+  const { host, options, cursor } = tab;
+  const tags = parts.map(({ tag }) => tag);
+  const title = tags.join(" + ");
+  const body = useRef(/** @type {HTMLElement | null} */ (null));
+  const isNear = useNear(body);
+  const feed = useMemo(() => new ChartFeed(id, tab), []);
+  useEffect(() => () => feed.close(), []);
+  useEffect(() => feed.show(tab, parts, link));
+  const addressed = tab.viewOf(id);
+  useEffect(() => feed.showAddressed(addressed), [String(addressed)]);
+  // Kept in the page address, so that it survives while a filter hides the card.
+  const flags = tab.flagsOf(id);
+  const expanded = flags.includes("full");
+  /** Whether an x is pinned, and whether the user pinned one in this chart, which then shows its table. */
+  const [hasPin, setHasPin] = useState(false);
+  const [pinnedHere, setPinnedHere] = useState(false);
+  const showsTable = flags.includes("table") || (!flags.includes("plain") && (options.legend || expanded || (pinnedHere && hasPin)));
+  const toggleTable = () => tab.onFlag(id, /^(table|plain)$/, showsTable ? "plain" : "table");
+
+  /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
+  const make = (element, on) => {
+    const chart = new LineChart(element, {
+      label: title,
+      ...axesOf(options),
+      cursor,
+      onView: (view, settled) => feed.move(view, settled),
+      onHover: (hits) => {
+        on.hover(hits[0]?.line ? hits[0].run : null, hits);
+        feed.hover(hits[0]);
+      },
+      onPin: (x, settled, here) => {
+        if (!settled) return;
+        setHasPin(x !== null);
+        if (here) setPinnedHere(true);
+      },
+      nextX: (x, direction) => feed.nextX(x, direction),
+      onZoom: on.zoom,
+    });
+    feed.attach(chart, element, on.signal);
+    return chart;
   };
+  /** The key p pins the card. @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
+    if (event.key !== "p") return;
+    tab.onPin(tags[0]);
+    event.preventDefault();
+  };
+  const actions = html`
+    <${IconButton}
+      icon="pin"
+      class="pin"
+      label="Pin ${title}"
+      title=${pinned ? "Unpin from the top (p)" : "Pin to the top (p)"}
+      aria-pressed=${pinned}
+      onClick=${() => tab.onPin(tags[0])}
+    />
+    <${IconButton} icon="table" label="Table of ${title}" title="Show the values as a table" aria-pressed=${showsTable} onClick=${toggleTable} />
+  `;
+  const { lines, ...shown } = feed.lines.value;
+  const { bands, ...shownBands } = feed.bands.value;
+  const error = feed.error.value;
+  const isEmpty = lines.length === 0 && bands.length === 0;
+  const notes = html`
+    ${shown.numShown < shown.numInside &&
+    html`<p class="tb-card-note" title="Each column of pixels shows its first, lowest, highest and last point, which looks like drawing all. Zoom in to see every point.">
+      ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
+    </p>`}
+    ${shownBands.numInside > 0 &&
+    html`<p class="tb-card-note" title="Each mean is over the points of all runs in one column of pixels. Zoom in to see every point.">
+      ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
+    </p>`}
+  `;
+  return html`<${ChartCard}
+    ...${{ host, body, isNear, title, make, error, actions, expanded, onKeyDown }}
+    group=${parts.length === 1 ? group : ""}
+    onExpand=${(/** @type {boolean} */ expand) => tab.onFlag(id, /^full$/, expand ? "full" : null)}
+    dragged=${tags[0]}
+    onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
+    draw=${(/** @type {LineChart} */ chart) => chart.setAxes(axesOf(options))}
+    drawnBy=${[options.x, options.logX, options.logY, options.clip]}
+    hint=${!isEmpty || !isNear || error ? "" : feed.isComplete.value ? "no points" : "loading"}
+    dashes=${tags.map((tag, index) => [tag, DASHES[index % DASHES.length]])}
+    menu=${{
+      icon: "more",
+      label: `More options for ${title}`,
+      content: (/** @type {unknown} */ pictures) =>
+        html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} pictures=${pictures} />`,
+    }}
+    picture=${{ name: tags.join("_"), note: options.smooth > 0 ? `smoothed by ${options.smooth}` : "" }}
+    below=${notes}
+    legend=${showsTable &&
+    isNear &&
+    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>
+      html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`)}
+  />`;
 }
 
-/** @param {Part["runs"]} a @param {Part["runs"]} b */
-function equalRuns(a, b) {
-  return (
-    a === b ||
-    (a.length === b.length &&
-      a.every(({ name, color, group }, index) => name === b[index].name && color === b[index].color && group === b[index].group))
-  );
+/**
+ * The settings of the chart's axes.
+ * @param {import("./types.js").Options} options
+ * @returns {Parameters<LineChart["setAxes"]>[0]}
+ */
+function axesOf({ x, logX, logY, clip }) {
+  return { xAxis: x, xScale: logX ? "log" : "linear", yScale: logY ? "log" : "linear", clip };
 }

@@ -4,11 +4,10 @@
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { Check } from "tbcore/ui.js";
+import { Check, Choice } from "tbcore/ui.js";
 import { saveNumbers } from "./downloads.js";
-import { OPTIONS } from "./options.js";
 
-/** @import { Host, Options, Run, Spread } from "./types.js" */
+/** @import { Host, Options, Run, SetOption, Spread } from "./types.js" */
 
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
@@ -31,20 +30,22 @@ const SPREADS = [
 
 /**
  * The settings menu of the toolbar.
- * @param {{ host: Host, isGrouped: boolean, runs: readonly Run[], tags: readonly string[] }} props
+ * @param {{ host: Host, options: Options, set: SetOption, isGrouped: boolean, runs: readonly Run[], tags: readonly string[] }} props
  */
-export function SettingsMenu({ host, isGrouped, runs, tags }) {
-  const options = OPTIONS.parse(host.settings.value);
+export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
+  /** @param {"size" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
+  const choiceOf = (name, title, choices) => html`<section>
+    <h4 aria-hidden="true">${title}</h4>
+    <${Choice} label=${title} name=${name} choices=${choices} value=${options[name]} onChange=${(/** @type {any} */ value) => set(name, value)} />
+  </section>`;
   return html`<div class="card-menu">
     ${SWITCHES.map(
       ([name, title, why]) =>
-        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => OPTIONS.set(host, name, isChecked)} />`,
+        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => set(name, isChecked)} />`,
     )}
-    <${Choice} title="Card size" name="size" choices=${SIZES} value=${options.size} onChange=${(/** @type {any} */ size) => OPTIONS.set(host, "size", size)} />
-    ${isGrouped &&
-    html`<${Choice} title="What the band of a run group shows" name="spread" choices=${SPREADS} value=${options.spread} onChange=${(/** @type {any} */ spread) => OPTIONS.set(host, "spread", spread)} />`}
+    ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("spread", "What the band of a run group shows", SPREADS)}
     <section>
       <h4>Download all points of the tags and runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(
@@ -59,22 +60,4 @@ export function SettingsMenu({ host, isGrouped, runs, tags }) {
       ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
     </section>
   </div>`;
-}
-
-/**
- * A row of radio buttons.
- * @param {{ title: string, name: string, value: string, onChange: (value: string) => void,
- *   choices: [value: string, title: string, why?: string][] }} props
- */
-function Choice({ title, name, choices, value, onChange }) {
-  return html`<fieldset class="choice">
-    <legend>${title}</legend>
-    <div class="tb-segments">
-      ${choices.map(
-        ([choice, label, why]) => html`<label title=${why}>
-          <input type="radio" name=${name} checked=${value === choice} onChange=${() => onChange(choice)} />${label}
-        </label>`,
-      )}
-    </div>
-  </fieldset>`;
 }

@@ -26,14 +26,11 @@ export {};
  * @property {"small" | "medium" | "large"} size  of the cards
  * @property {Spread} spread  what the band of a group of runs covers
  *
+ * @typedef {<Name extends keyof Options>(name: Name, value: Options[Name]) => void} SetOption
+ *
  * @typedef {object} Part  one tag in a chart, and the runs that have it
  * @property {string} tag
  * @property {readonly Run[]} runs
- *
- * @typedef {object} GroupedPart  a tag's runs by group
- * @property {string} tag
- * @property {RunGroup[]} groups  of several runs, drawn as bands
- * @property {Part} single  the runs that are alone in their group, drawn as lines
  *
  * @typedef {object} ShownLines  the lines that a chart currently draws
  * @property {Line[]} lines
@@ -50,12 +47,14 @@ export {};
  * @property {string} tag
  * @property {"step" | "relative" | "wall"} x
  * @property {"linear" | "log"} scale
- * @property {View | null} view  null: everything
+ * @property {number | null} from  of the view; null: everything
+ * @property {number | null} to
  * @property {number} pixels  the width of the chart in device pixels
  * @property {number} smoothing  0 to below 1
  *
  * @typedef {object} Rows  the fetched points of one run and tag, in drawing order
  * @property {string} generation  the run's, according to the server
+ * @property {string} requested  the run's generation that the page knew at the request
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  * @property {Float64Array} value
@@ -68,22 +67,17 @@ export {};
  * @property {number} numInside  points logged in the view
  * @property {number} numShown  rows in the view
  *
- * @typedef {(body: object, signal: AbortSignal) => Promise<ArrayBuffer>} FetchRows
- *
- * @typedef {(request: (signal: AbortSignal) => Promise<ArrayBuffer>, signal: AbortSignal) => Promise<ArrayBuffer>} InTurn
- *   starts a request when those before it have ended
- *
  * @typedef {object} DashboardProps
  * @property {Host} host
- * @property {import("./lines-store.js").LinesStore} store
+ * @property {import("./lines.js").LinesStore} store
  * @property {import("@preact/signals-core").ReadonlySignal<RunToTags>} tags
  *
  * @typedef {object} TabState  what all cards of the tab share
  * @property {Host} host
- * @property {import("./lines-store.js").LinesStore} store
+ * @property {import("./lines.js").LinesStore} store
  * @property {Options} options
  * @property {import("tbcore/chart.js").Cursor} cursor
- * @property {readonly RunGroup[] | null} groups  null: every run has its own line
+ * @property {boolean} isGrouped  whether groups of runs are drawn as bands
  * @property {string[]} tags  all tags that can be added to a chart
  *
  * @typedef {object} StateOfCards  what the page address has about each card, and functions that
@@ -96,6 +90,7 @@ export {};
  * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags
  *   that match `kind`
  * @property {(tag: string) => void} onPin  pins the tag's card to the top, or unpins it
+ * @property {(tag: string) => string[]} tagsOf  the tags of the chart in the place of this tag
  * @property {(tags: readonly string[], other: string) => void} onCombine  draws another tag in the
  *   same chart
  * @property {(tags: readonly string[]) => void} onSplit  gives each tag its own chart again
@@ -108,10 +103,8 @@ export {};
  * @property {readonly Part[]} parts
  * @property {string} group  name of the section, which the title omits
  * @property {boolean} pinned
- * @property {import("./chart-feed.js").LinkedZoom | null} link  the charts that zoom together; null if
- *   this one zooms alone
+ * @property {Link | null} link  null if the chart zooms alone
  *
- * @typedef {object} Drawn  the lines or the bands that a chart draws at the moment
- * @property {View | null} view  the view whose rows are drawn
- * @property {(view: View | null) => void} drawFor  draws the best cached rows for another view
+ * @typedef {{ view: View | null, feeds: Set<import("./chart-feed.js").ChartFeed> }} Link  charts that
+ *   zoom together
  */

@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { post } from "tbcore/requests.js";
 import { describePlace, formatPlaces, parsePlaces } from "tbcore/steps.js";
-import { Icon } from "tbcore/ui.js";
+import { FilterBox } from "tbcore/ui.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -126,18 +126,7 @@ export function SearchBox({ search }) {
     return () => clearTimeout(timer);
   }, [text]);
   return html`<div class="tb-filter text-search" role="search">
-    <${Icon} name="search" />
-    <input
-      class="tb-input"
-      type="search"
-      spellcheck="false"
-      autocomplete="off"
-      maxlength="1000"
-      aria-label="Search texts"
-      placeholder="Search texts"
-      value=${text}
-      onInput=${(/** @type {InputEvent} */ event) => setText(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
-    />
+    <${FilterBox} filter=${{ text, error: null }} onInput=${setText} label="Search texts" maxlength="1000" />
   </div>`;
 }
 

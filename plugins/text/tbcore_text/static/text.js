@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatStep, plural } from "tbcore/format.js";
 import { useAnswer } from "tbcore/requests.js";
 import { describePlace } from "tbcore/steps.js";
-import { Icon, copy } from "tbcore/ui.js";
+import { IconButton, copy } from "tbcore/ui.js";
 import { diffTexts } from "./diff.js";
 import { highlightMatches } from "./highlight.js";
 import { elementsOf } from "./nodes.js";
@@ -70,7 +70,7 @@ export function Text({ host, entry, url, run, tag, found, label, expanded, onBro
       ${wholeText === null && entry.is_cut && show !== "changes" && html`<button type="button" class="tb-button" onClick=${load}>Load all ${plural(entry.length, "character")}</button>`}
       ${notesOf(entry, show, wholeText !== null).map((note) => html`<span class="tb-dim" key=${note}>${note}</span>`)}
       <span class="text-copied" role="status">${isCopied ? "Copied" : ""}</span>
-      <button type="button" class="tb-icon-button" aria-label="Copy: ${label}" title="Copy the text" onClick=${onCopy}><${Icon} name=${isCopied ? "check" : "copy"} /></button>
+      <${IconButton} icon=${isCopied ? "check" : "copy"} label="Copy: ${label}" title="Copy the text" onClick=${onCopy} />
     </div>
   </div>`;
 }

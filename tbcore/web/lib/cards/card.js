@@ -1,22 +1,21 @@
-/**
- * `Card`: a titled box with a full-size button. The key f toggles full size, Escape leaves it.
- */
+/** Cards: titled boxes, and placeholders for those that are far from the visible part of the page. */
 
 import { html } from "htm/preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../ui/icons.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "../ui/icons.js";
+import { isNear, watchNear } from "../ui/lazy.js";
 
 /** MIME type of the drag data when a card's header is dragged. */
 const DRAG_TYPE = "application/x-tbcore-card";
 
 /**
- * A titled card.
+ * A titled card. The key f toggles full size, and Escape leaves it.
  * @param {object} props
  * @param {string} props.title  usually a tag
  * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
  * @param {string} [props.group]  group whose heading already shows the start of the title
  * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default
- *   those of the group
+ *   those of the group, with the slash
  * @param {boolean} props.expanded  whether the card has full width and more height
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
@@ -28,7 +27,8 @@ const DRAG_TYPE = "application/x-tbcore-card";
  *   here
  * @param {unknown} props.children
  */
-export function Card({ title, label = title, group = "", dimmed = groupPrefixLength(title, group), expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+export function Card({ title, label = title, group, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children, ...props }) {
+  const { dimmed = group && title.startsWith(`${group}/`) ? group.length + 1 : 0 } = props;
   const article = useRef(/** @type {HTMLElement | null} */ (null));
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
@@ -81,16 +81,13 @@ export function Card({ title, label = title, group = "", dimmed = groupPrefixLen
       </h3>
       <div class="tb-card-actions">
         ${actions}
-        <button
-          type="button"
-          class="tb-icon-button"
-          aria-label="Full size: ${label}"
+        <${IconButton}
+          icon=${expanded ? "shrink" : "expand"}
+          label="Full size: ${label}"
           title=${expanded ? "Normal size" : "Full size"}
           aria-pressed=${expanded}
           onClick=${() => onExpand(!expanded)}
-        >
-          <${Icon} name=${expanded ? "shrink" : "expand"} />
-        </button>
+        />
       </div>
     </header>
     ${children}
@@ -98,10 +95,55 @@ export function Card({ title, label = title, group = "", dimmed = groupPrefixLen
 }
 
 /**
- * Number of leading characters of a tag that repeat the name of its group, with the slash.
- * @param {string} title
- * @param {string} group
+ * A placeholder, which is replaced by a card when it comes near the visible part of the page. In a
+ * grid of thousands of cards, each card that is never scrolled to costs only a box with a title.
+ * The browser's search finds the title. The box is as high as a card, so that the page does not
+ * jump. A card that has been rendered stays.
+ *
+ *     const draw = () => html`<${MyCard} key=${tag} tag=${tag} />`;
+ *     html`<${LazyCard} key=${tag} title=${tag} draw=${draw} />`
+ *
+ * @param {object} props
+ * @param {string} props.title  the card's title
+ * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
+ * @param {() => unknown} props.draw  renders one `Card`
  */
-function groupPrefixLength(title, group) {
-  return group !== "" && title.startsWith(`${group}/`) ? group.length + 1 : 0;
+export function LazyCard({ title, label = title, draw }) {
+  const box = useRef(/** @type {Element | null} */ (null));
+  const [isDrawn, setDrawn] = useState(false);
+  useLayoutEffect(() => {
+    const element = /** @type {Element} */ (box.current);
+    const grid = /** @type {Element} */ (element.parentElement);
+    const show = () => {
+      setDrawn(true);
+      updateHeight(grid);
+    };
+    // Cards that are visible from the start are rendered in the same frame.
+    if (isNear(element)) return show();
+    const stop = watchNear(element, (near) => {
+      if (!near) return;
+      stop();
+      show();
+    });
+    return stop;
+  }, []);
+  if (isDrawn) return draw();
+  return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${title}</article>`;
+}
+
+/** The grid to measure in the next frame; null if no frame is requested. @type {Element | null} */
+let scheduledGrid = null;
+
+/** Makes the placeholders of a tab as high as one of its cards, in the next frame. @param {Element} grid */
+function updateHeight(grid) {
+  if (scheduledGrid === null) {
+    requestAnimationFrame(() => {
+      const height = scheduledGrid?.querySelector(".tb-card:not(.tb-far, .tb-expanded)")?.getBoundingClientRect().height;
+      const root = scheduledGrid?.getRootNode();
+      const tab = root instanceof ShadowRoot ? root.host : document.documentElement;
+      if (height) /** @type {HTMLElement} */ (tab).style.setProperty("--tb-far-height", `${height}px`);
+      scheduledGrid = null;
+    });
+  }
+  scheduledGrid = grid;
 }

@@ -13,7 +13,7 @@ const PNG_SCALE = 2;
 /**
  * The buttons, for a download menu.
  * @param {object} props
- * @param {import("./chart-card.js").Chart | null} props.chart  null disables the buttons
+ * @param {import("../../cards.js").Chart | null} props.chart  null disables the buttons
  * @param {string} props.name  name of the files, without extension
  * @param {string} [props.note]  text added to the picture, such as what it leaves out
  */

@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
-import { ChartCard } from "./chart-card.js";
+import { ChartCard } from "../../cards.js";
 import { formatStep, plural } from "../../format.js";
 import { useAnswer } from "../../requests.js";
 import { RunLabel } from "../../text-names.js";
@@ -21,9 +21,9 @@ import { save, toCSV, useNear } from "../../ui.js";
 
 /**
  * @template T
- * @template {import("./chart-card.js").Chart} C
+ * @template {import("../../cards.js").Chart} C
  * @typedef {object} Drawing  how a plugin draws a series
- * @property {(element: HTMLElement, label: string, on: import("./chart-card.js").ChartEvents) => C} make
+ * @property {(element: HTMLElement, label: string, on: import("../../cards.js").ChartEvents) => C} make
  *   creates the chart in an element
  * @property {(chart: C, value: T) => void} draw  draws a value
  * @property {readonly unknown[]} drawnBy  what else the drawing depends on: when any of these
@@ -47,7 +47,7 @@ export const SAMPLES = [
 /**
  * A card with a chart of one series.
  * @template T
- * @template {import("./chart-card.js").Chart} C
+ * @template {import("../../cards.js").Chart} C
  * @param {object} props
  * @param {import("tbcore/host.js").Host} props.host
  * @param {import("../../requests.js").Answers<Series<T>>} props.answers  responses of the route `series`
@@ -87,10 +87,10 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   };
   return html`<${ChartCard}
     ...${{ host, body, isNear, title: tag, label, group, error }}
-    make=${(/** @type {HTMLElement} */ element, /** @type {import("./chart-card.js").ChartEvents} */ on) => drawing.make(element, label, on)}
+    make=${(/** @type {HTMLElement} */ element, /** @type {import("../../cards.js").ChartEvents} */ on) => drawing.make(element, label, on)}
     draw=${(/** @type {C} */ chart) => series && drawing.draw(chart, series.value)}
     drawnBy=${[series?.value, run.color, ...drawing.drawnBy]}
-    hint=${series ? (series.numShown > 0 ? "" : "no steps") : error ? "" : "loading"}
+    hint=${series?.numShown === 0 ? "no steps" : series || error ? "" : "loading"}
     notes=${note ? [note] : []}
     menu=${{ content: downloads }}
     picture=${{ name }}
@@ -102,11 +102,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   <//>`;
 }
 
-/**
- * How many steps are shown: `50 of 1,234 steps`, or `50 steps`.
- * @param {Series<unknown>} series
- * @returns {string}
- */
+/** How many steps are shown: `50 of 1,234 steps`, or `50 steps`. @param {Series<unknown>} series */
 function stepsText({ numShown, numSteps }) {
   return numShown < numSteps ? `${formatStep(numShown)} of ${plural(numSteps, "step")}` : plural(numSteps, "step");
 }

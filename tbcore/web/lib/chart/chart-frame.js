@@ -3,10 +3,8 @@
  * theme's colours, gestures, and drawing in step with the page's frames.
  */
 
-import { FONT, drawAxes, placeIn } from "./axes.js";
-import { cancelDraw, scheduleDraw } from "./frames.js";
+import { FONT, drawAxes, padded, placeIn } from "./axes.js";
 import { addGestures } from "./gestures.js";
-import { padded } from "./ranges.js";
 
 /** @typedef {import("./types.js").Range} Range */
 
@@ -50,9 +48,7 @@ export class ChartFrame {
     this.element = element;
     this.#chart = chart;
     element.classList.add("tb-chart");
-    element.tabIndex = 0;
-    element.setAttribute("role", "group");
-    element.setAttribute("aria-roledescription", description);
+    Object.assign(element, { tabIndex: 0, role: "group", ariaRoleDescription: description });
     this.plot.append(this.#overlay);
     element.append(this.#canvas, this.plot, this.note);
     const { signal } = this.#closed;
@@ -162,4 +158,54 @@ function make(kind, className) {
   const element = document.createElement(kind);
   element.className = className;
   return element;
+}
+
+// --- drawing in step with frames -----------------------------------------------------------------
+
+// Draw calls wait in a queue. What does not fit into a frame is drawn in the next one, so that
+// twenty charts that zoom together do not delay the one under the pointer.
+
+/** Time that draw calls may take in one frame; at 60 Hz a frame has 16.7 ms. */
+const FRAME_BUDGET_MS = 12;
+
+/**
+ * @typedef {() => number | void} Draw  may return how many milliseconds the browser will need
+ *   afterwards to paint what was drawn; they count towards the budget
+ */
+
+/** @type {Set<Draw>} */
+let queue = new Set();
+/** Handle of the requested animation frame; 0 if none is requested. */
+let frame = 0;
+
+/**
+ * Schedules a draw call for one of the next frames. A function that is already in the queue is not
+ * added again.
+ * @param {Draw} draw  the same function object each time
+ * @param {boolean} [isFirst]  whether to draw before all others
+ */
+export function scheduleDraw(draw, isFirst = false) {
+  if (isFirst) queue = new Set([draw, ...queue]);
+  else queue.add(draw);
+  frame ||= requestAnimationFrame(drawFrame);
+}
+
+/** Cancels a scheduled draw call. @param {Draw} draw */
+export function cancelDraw(draw) {
+  queue.delete(draw);
+}
+
+/** Runs draw calls until the budget is used up. */
+function drawFrame() {
+  let deadline = performance.now() + FRAME_BUDGET_MS;
+  try {
+    for (const draw of queue) {
+      queue.delete(draw);
+      deadline -= draw() ?? 0;
+      if (performance.now() > deadline) break;
+    }
+  } finally {
+    // Request the next frame even if a draw call throws, so that the rest of the queue is drawn.
+    frame = queue.size > 0 ? requestAnimationFrame(drawFrame) : 0;
+  }
 }

@@ -1,15 +1,35 @@
-/** Exports charts as SVG and PNG. Loaded on the first export. */
+/** Exports line charts as SVG. Loaded on the first export. */
 
-import { BAND_OPACITY, LINE_WIDTH, RAW_OPACITY, dashOf, linesOf, traceAreas, traceLine } from "./draw.js";
-import { strokesOf } from "./marks.js";
-import { PathData, escapeXML, frameSVG, svgToPNG } from "./svg.js";
+import { placeIn } from "./axes.js";
+import { BAND_OPACITY, LINE_WIDTH, RAW_OPACITY, dashOf, linesOf, sceneMarks, strokesOf, traceAreas, traceLine } from "./draw.js";
+import { PathData, escapeXML, frameSVG } from "./svg.js";
 
-/** @typedef {import("./types.js").Picture} Picture */
+/**
+ * @typedef {import("./types.js").Scene} Scene
+ * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks> }} Picture
+ *   everything that an exported picture shows
+ */
 
 /** Maps the `kind` of an axis to its title. */
 const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
 
-/** The chart as an SVG document. @param {Picture} picture @returns {string} */
+/**
+ * A line chart as an SVG document, large enough to be read outside the page.
+ * @param {string} label  the title
+ * @param {import("./model.js").ChartModel} model @param {import("./chart-frame.js").ChartFrame} frame
+ * @param {string} [more]  a note to put before the chart's own
+ */
+export function lineChartSVG(label, model, { element, colors, note: own }, more) {
+  const width = Math.max(640, element.clientWidth);
+  const height = Math.max(360, element.clientHeight);
+  const note = [more, own.textContent].filter(Boolean).join(", ");
+  const layout = model.layOut(placeIn(width, height, (text) => 6.5 * text.length), note !== "");
+  const { x, y, items } = model;
+  const marks = sceneMarks(model.scene(layout, colors), items);
+  return chartSVG({ label, width, height, layout, x, y, items, marks, note, colors });
+}
+
+/** The picture as an SVG document. @param {Picture} picture */
 export function chartSVG({ x, y, items, marks, ...frame }) {
   const { layout } = frame;
   const scene = { x, y, width: layout.width, height: layout.height };
@@ -33,16 +53,6 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
     }
   }
   return frameSVG({ ...frame, titles: [titleOf(x), titleOf(y)] }, inside, items, above);
-}
-
-/**
- * The chart as a PNG image.
- * @param {Picture} picture
- * @param {number} scale  image pixels per CSS pixel
- * @returns {Promise<Blob>}
- */
-export function chartPNG(picture, scale) {
-  return svgToPNG(chartSVG(picture), scale);
 }
 
 /** The title of an axis. @param {import("./types.js").Axis} axis */

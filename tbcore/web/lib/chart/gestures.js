@@ -12,7 +12,7 @@
  * The wheel without a modifier scrolls the page, as usual.
  */
 
-import { at, limited, moved, zoomed } from "./ranges.js";
+import { at, limited, moved, zoomed } from "./axes.js";
 
 /** @typedef {import("./types.js").Range} Range */
 
@@ -44,7 +44,7 @@ class Gestures {
   #plot;
   #target;
   #signal;
-  #selection = document.createElement("div");
+  #selection = Object.assign(document.createElement("div"), { className: "tb-chart-selection", hidden: true });
   /** @type {{ left: number, range: Range, pans: boolean } | null} */ #drag = null;
   /** @type {{ range: Range, low: number, high: number } | null} axis coordinates under the two fingers */
   #pinch = null;
@@ -60,8 +60,6 @@ class Gestures {
     this.#plot = plot;
     this.#target = target;
     this.#signal = signal;
-    this.#selection.className = "tb-chart-selection";
-    this.#selection.hidden = true;
     plot.append(this.#selection);
     const options = { signal };
     const leave = () => target.point(null);
@@ -211,11 +209,7 @@ class Gestures {
   }
 }
 
-/**
- * The edges of a selection, which ends inside the plot.
- * @param {number} start @param {number} end
- * @param {number} width  of the plot
- */
+/** The edges of a selection, which ends inside the plot. @param {number} start @param {number} end @param {number} width  of the plot */
 function edgesOf(start, end, width) {
   return [start, Math.min(width, Math.max(0, end))].sort((a, b) => a - b);
 }

@@ -1,67 +1,30 @@
-/** The tooltip of a chart: a table of the points nearest to the pointer, with run, value, step and time. */
+/** The content of a chart's tooltip: a table of the points nearest to the pointer, with run, value, step and time. */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
-import { Tooltip, cell, readOutNodes, span } from "../ui/tooltip.js";
+import { cell, span } from "../ui/tooltip.js";
 import { lineSample } from "../ui/colors.js";
-import { countText } from "./marks.js";
+import { countText } from "./hover.js";
 
 /** @typedef {import("./types.js").Hit} Hit */
 
 /** Maximum number of points listed, of lines and bands together. */
 const MAX_ROWS = 8;
 
-/** The tooltip of one chart. */
-export class ChartTooltip {
-  #owner;
-  #tooltip;
-
-  /**
-   * @param {HTMLElement} owner  the chart's element. The tooltip is placed outside the card around
-   *   it, or at least outside the chart
-   */
-  constructor(owner) {
-    this.#owner = owner;
-    this.#tooltip = new Tooltip(owner);
-  }
-
-  /**
-   * Shows the tooltip, or updates it.
-   * @param {readonly Hit[]} hits  nearest first
-   * @param {{ left: number, top: number }} anchor  position in the viewport, CSS pixels
-   * @param {boolean} speak  whether to announce the nearest point to screen readers
-   * @param {import("./types.js").XAxis} xAxis
-   * @param {string} hint  an action that is available here; may be empty
-   * @param {import("./types.js").Callbacks["readOut"]} [readOut]  makes other content than
-   *   the table
-   */
-  show(hits, anchor, speak, xAxis, hint, readOut) {
-    const avoid = [this.#owner.closest(".tb-card") ?? this.#owner, this.#owner].map((element) => element.getBoundingClientRect());
-    const custom = readOut?.(hits);
-    if (custom) this.#tooltip.show(readOutNodes(custom), anchor, speak ? custom.spoken : null, avoid);
-    else this.#tooltip.show(nodesOf(hits, xAxis, hint), anchor, speak ? spokenOf(hits[0], xAxis) : null, avoid);
-  }
-
-  hide() {
-    this.#tooltip.hide();
-  }
-
-  destroy() {
-    this.#tooltip.destroy();
-  }
-}
-
 /**
  * The tooltip's content: a table of bands, a table of lines, and a line of text below.
  * @param {readonly Hit[]} hits  nearest first
- * @param {import("./types.js").XAxis} xAxis @param {string} hint @returns {Node[]}
+ * @param {import("./types.js").XAxis} xAxis
+ * @param {string} hint  an action that is available here; may be empty
+ * @returns {Node[]}
  */
-function nodesOf(hits, xAxis, hint) {
+export function tooltipNodes(hits, xAxis, hint) {
   const nearest = hits[0];
   const rows = hits.slice(0, MAX_ROWS);
   // The nearest band always has a row, even if many of its runs are nearer.
   const band = hits.find((hit) => hit.band);
   if (band && !rows.includes(band)) rows[MAX_ROWS - 1] = band;
-  rows.sort((a, b) => topOf(a) - topOf(b));
+  // From the top; points that cannot be drawn are last.
+  rows.sort((a, b) => Number(Number.isNaN(a.top)) - Number(Number.isNaN(b.top)) || a.top - b.top);
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
@@ -84,7 +47,7 @@ function paragraph(text) {
 }
 
 /** The text that screen readers announce for a point. @param {Hit} hit @param {import("./types.js").XAxis} xAxis */
-function spokenOf(hit, xAxis) {
+export function spokenOf(hit, xAxis) {
   const { name, line, band, index } = hit;
   const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, xAxis), band?.mean ?? []];
   return `${name}, ${at}: ${formatValue(value[index])}`;
@@ -149,11 +112,7 @@ export function splitName(name) {
   return [name.slice(0, slash + 1), name.slice(slash + 1)];
 }
 
-/**
- * The cells of a line's point.
- * @param {Hit} hit
- * @param {boolean} isSmoothed  whether the table has a column for smoothed values
- */
+/** The cells of a line's point. @param {Hit} hit @param {boolean} isSmoothed  whether the table has a column for smoothed values */
 function lineTexts({ line, index }, isSmoothed) {
   if (!line) return [];
   const { value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
@@ -168,13 +127,4 @@ function lineTexts({ line, index }, isSmoothed) {
 /** The cells of a band's point. @param {Hit} hit */
 function bandTexts({ band, index }) {
   return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), countText(band, index)] : [];
-}
-
-/**
- * The sort key of rows, which are in the order of their points on screen, from the top. Points that
- * cannot be drawn are last.
- * @param {Hit} hit
- */
-function topOf(hit) {
-  return Number.isNaN(hit.top) ? Infinity : hit.top;
 }

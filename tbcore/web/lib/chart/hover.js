@@ -1,8 +1,8 @@
 /** What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM. */
 
-import { LINE_WIDTH, MAX_DETAILED_LINES, drawDot, drawMarks, traceLine } from "./draw.js";
-import { at, pixelScales, toAxis } from "./ranges.js";
-import { nearestIndex } from "./series.js";
+import { LINE_WIDTH, MAX_DETAILED_LINES, dotPath, drawMarks, traceLine } from "./draw.js";
+import { at, pixelScales, toAxis } from "./axes.js";
+import { segmentsOf, windowOf } from "./series.js";
 
 /**
  * @typedef {import("./types.js").Hit} Hit
@@ -23,6 +23,31 @@ const MAX_POINT_DISTANCE_PX = 60;
 const MAX_DISTANCE_PAST_END_PX = 2;
 /** Number of points that are marked at the cursor. */
 const MAX_MARKED_POINTS = 8;
+
+/**
+ * The index of the point whose x is nearest. If points of several segments are equally near, the
+ * point of the last segment.
+ * @param {ArrayLike<number>} xs @param {number} x @param {readonly import("./types.js").Segment[]} [segments]
+ * @returns {number} -1 if there is no point
+ */
+export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
+  let nearest = -1;
+  let distance = Infinity;
+  for (const segment of segments) {
+    // An equally near point replaces only a point of an earlier segment.
+    let isFirst = true;
+    const [from, to] = windowOf(xs, segment, x, x);
+    for (let i = from; i < to; i++) {
+      const away = Math.abs(xs[i] - x);
+      if (away < distance || (isFirst && away === distance && away < Infinity)) {
+        nearest = i;
+        distance = away;
+        isFirst = false;
+      }
+    }
+  }
+  return nearest;
+}
 
 /** Whether an x is between the ends of an item. @param {Item} item @param {number} x */
 function isInside({ ends }, x) {
@@ -84,10 +109,7 @@ export function hitsAt(scene, x, pointerTop) {
   return hits.sort((a, b) => a.distance - b.distance).map(({ hit }) => hit);
 }
 
-/**
- * The points under the pointer, nearest first.
- * @param {Scene} scene @param {import("./types.js").PointerPosition} pointer
- */
+/** The points under the pointer, nearest first. @param {Scene} scene @param {import("./types.js").PointerPosition} pointer */
 export function hitsUnder(scene, { left, top }) {
   const x = snap(scene, left);
   return x === null ? [] : hitsAt(scene, x, top);
@@ -189,4 +211,23 @@ function cursorOf(scene, { hits, pointer, remote }) {
   const points = hitsAt(scene, x, 0).filter(({ run }) => run === remote.run || scene.items.length <= MAX_DETAILED_LINES);
   points.sort((a, b) => Number(b.run === remote.run) - Number(a.run === remote.run));
   return { left: toX(x), points };
+}
+
+/**
+ * Draws a disc in the current fill colour.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} left  of its centre
+ * @param {number} top  of its centre
+ * @param {number} radius
+ */
+function drawDot(context, left, top, radius) {
+  context.fill(new Path2D(dotPath(left, top, radius)));
+}
+
+/**
+ * The number of runs in the mean, as text: `5`, or `3 of 5` if the group has more runs.
+ * @param {import("./types.js").Band} band @param {number} index
+ */
+export function countText({ count, numRuns = 0 }, index) {
+  return count[index] < numRuns ? `${count[index]} of ${numRuns}` : String(count[index]);
 }

@@ -1,7 +1,6 @@
 /** The selection of points with the keys. Pure functions, no DOM. */
 
-import { isHitOf } from "./hover.js";
-import { nearestIndex } from "./series.js";
+import { isHitOf, nearestIndex } from "./hover.js";
 
 /**
  * @typedef {import("./types.js").Hit} Hit

@@ -1,7 +1,7 @@
 /** The rows of a chart's legend. Pure functions, no DOM. */
 
-import { countText } from "./marks.js";
-import { extent, lastIndex, rowAt, xColumn } from "./series.js";
+import { countText, nearestIndex } from "./hover.js";
+import { extent, lastIndex, xColumn } from "./series.js";
 
 /**
  * @typedef {import("./types.js").Band} Band
@@ -22,10 +22,8 @@ import { extent, lastIndex, rowAt, xColumn } from "./series.js";
  * @property {number} step
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds since the run's start
- * @property {number} min  the lowest finite value of the line; for a group, the lowest mean. NaN if
- *   no value is finite
- * @property {number} max  the highest finite value of the line; for a group, the highest mean.
- *   NaN if no value is finite
+ * @property {number} min  the lowest finite value of the line; for a group, the lowest mean. NaN for none
+ * @property {number} max  the highest finite value of the line; for a group, the highest mean. NaN for none
  * @property {number} [low]  for a group: the lower edge of its band
  * @property {number} [high]  for a group: the upper edge of its band
  * @property {string} [runs]  for a group: the number of runs in its mean, as text
@@ -40,28 +38,27 @@ const extents = new WeakMap();
  * A row for each line, with the line's point at the cursor, or its last point if nothing is
  * hovered.
  * @param {readonly Line[]} lines
- * @param {readonly Hit[] | null} hits  from the chart's `onHover`; null
- *   or empty if nothing is hovered
+ * @param {readonly Hit[] | null} hits  from the chart's `onHover`; null or empty if nothing is hovered
  * @param {XAxis} [xAxis]  the axis that decides which point is the last
  * @returns {LegendRow[]} in the order of the lines
  */
 export function legendRows(lines, hits, xAxis = "step") {
-  const isHovered = hits !== null && hits.length > 0;
+  if (!hits?.length) return lines.map((line) => lineRow(line, lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis))));
   // Maps the values of a line to the index of the hovered point. The line itself cannot be the key,
   // because the chart may have received another object for it.
-  const indexOf = new Map(hits?.map(({ line, index }) => [line?.value, index]));
-  return lines.map((line) => {
-    const { name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
-    const index = isHovered ? (indexOf.get(value) ?? -1) : lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis));
-    /** @param {Float64Array} column */
-    const at = (column) => column[index] ?? NaN;
-    let range = extents.get(value);
-    if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
-    return {
-      ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
-      ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
-    };
-  });
+  const indexOf = new Map(hits.map(({ line, index }) => [line?.value, index]));
+  return lines.map((line) => lineRow(line, indexOf.get(line.value) ?? -1));
+}
+
+/** The row of a line's point. @param {Line} line @param {number} index  -1 for none @returns {LegendRow} */
+function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] }, index) {
+  const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
+  let range = extents.get(value);
+  if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
+  return {
+    ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
+    ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
+  };
 }
 
 /**
@@ -82,19 +79,23 @@ export function partOf(line, xAxis, view) {
   };
 }
 
-/**
- * The table row of a line at the pinned x, which may be outside the view.
- * @param {Line} line @param {number} pin @param {XAxis} xAxis
- */
+/** The table row of a line at the pinned x, which may be outside the view. @param {Line} line @param {number} pin @param {XAxis} xAxis */
 export function pinnedRow(line, pin, xAxis) {
-  let shown = line;
-  let index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
-  if (index < 0 && line.overview) {
-    shown = { ...line, smoothed: null, ...line.overview };
-    index = rowAt(xColumn(shown, xAxis, line.startTime), pin);
-  }
-  const { name, color } = line;
-  return legendRows([shown], [{ line: shown, name, run: line.run ?? name, color, index, left: NaN, top: NaN }], xAxis)[0];
+  const indexIn = (/** @type {Line} */ { startTime, ...columns }) => rowAt(xColumn(columns, xAxis, startTime), pin);
+  const index = indexIn(line);
+  if (index >= 0 || !line.overview) return lineRow(line, index);
+  const whole = { ...line, smoothed: null, ...line.overview };
+  return lineRow(whole, indexIn(whole));
+}
+
+/**
+ * The index of the row nearest to an x; -1 if x is farther from this row than both rows beside it.
+ * @param {ArrayLike<number>} xs @param {number} x @returns {number}
+ */
+export function rowAt(xs, x) {
+  const index = nearestIndex(xs, x);
+  const maxDistance = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
+  return Math.abs(xs[index] - x) <= maxDistance ? index : -1;
 }
 
 /**
@@ -109,8 +110,7 @@ export function bandRow(band, hits, pin, xAxis, view) {
   if (pin !== null) index = rowAt(x, pin);
   else if (hits) index = hits.find((hit) => hit.band && hit.band.key === band.key)?.index ?? -1;
   else if (view) while (index > 0 && x[index] > view[1]) index--;
-  /** @param {Float64Array} column */
-  const at = (column) => column[index] ?? NaN;
+  const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
   const [min, max] = extent(view ? mean.filter((_, i) => x[i] >= view[0] && x[i] <= view[1]) : mean) ?? [NaN, NaN];
   return {
     ...{ key, name, run: name, color, dash, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },

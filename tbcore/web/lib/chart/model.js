@@ -1,10 +1,12 @@
 /**
  * The content of a line chart in axis coordinates: its lines and bands as items, and the ranges of
- * its axes. No DOM.
+ * its axes. And what the chart says in words: what it leaves out, and its content for screen
+ * readers. No DOM.
  */
 
-import { axisColumn, fromAxis, padded, toAxis, union } from "./ranges.js";
-import { clipRange, extent, newNonFinitePoints, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
+import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
+import { axisColumn, fromAxis, padded, toAxis, union } from "./axes.js";
+import { clipRange, extent, lastIndex, newNonFinitePoints, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -13,12 +15,10 @@ import { axisTicks } from "./ticks.js";
  * @typedef {import("./types.js").Item} Item
  * @typedef {import("./types.js").Line} Line
  * @typedef {import("./types.js").Range} Range
+ * @typedef {import("./types.js").XAxis} XAxis
  */
 
-/**
- * The fields of a line or band from which its item is computed (see `makeItem`), without `value`
- * and `mean`, which identify the item.
- */
+/** The fields of a line or band from which its item is computed (see `#convert`), without `value` and `mean`, which identify the item. */
 const ITEM_INPUTS = [
   ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
   ...["x", "low", "high", "inner", "nonfinite"],
@@ -39,7 +39,7 @@ export class ChartModel {
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
 
-  /** @returns {Axis} */
+  /** @returns {Axis & { kind: XAxis }} */
   get x() {
     const { xAxis, xScale } = this.axes;
     return { kind: xAxis, log: xScale === "log" && xAxis !== "wall_time", range: this.#xRange };
@@ -90,12 +90,12 @@ export class ChartModel {
     const old = new Map(this.items.map((item) => [item.line?.value ?? item.band?.mean, item]));
     /** @param {any} source  a line or band */
     const itemOf = (source) => {
-      const line = source.value ? source : null;
-      const band = line ? null : source;
+      const [line, band] = source.value ? [source, null] : [null, source];
       const item = old.get(source.value ?? source.mean);
       const oldSource = /** @type {any} */ (item?.line ?? item?.band);
+      const isSame = item && ITEM_INPUTS.every((key) => oldSource[key] === source[key]);
       const { name, color, run = name } = source;
-      return item && ITEM_INPUTS.every((key) => oldSource[key] === source[key]) ? { ...item, line, band, name, run, color } : this.#makeItem(line, band);
+      return { ...(isSame ? item : this.#convert(line, band)), line, band, name, run, color };
     };
     const faint = this.lines.filter((line) => line.faint);
     const others = this.lines.filter((line) => !line.faint);
@@ -104,14 +104,8 @@ export class ChartModel {
     this.fullRange = union([this.view && this.fullRange, ...this.axisItems.map(({ xExtent }) => xExtent)]);
   }
 
-  /**
-   * Converts a line or a band to axis coordinates.
-   * @param {Line | null} line  null for a band
-   * @param {Band | null} band  null for a line
-   * @returns {Item}
-   */
-  #makeItem(line, band) {
-    const { name, color } = /** @type {Line | Band} */ (line ?? band);
+  /** Converts a line or a band to axis coordinates. @param {Line | null} line @param {Band | null} band */
+  #convert(line, band) {
     const { xAxis } = this.axes;
     const toCoordinates = (/** @type {Float64Array} */ column) => axisColumn(column, this.x.log);
     const xs = toCoordinates(line ? xColumn(line, xAxis, line.startTime) : /** @type {Band} */ (band).x);
@@ -120,7 +114,7 @@ export class ChartModel {
       .filter((column) => column != null)
       .map((column) => axisColumn(column, this.y.log));
     return {
-      ...{ line, band, name, run: line?.run ?? name, color, xs, columns, segments: segmentsOf(xs, line?.segments) },
+      ...{ xs, columns, segments: segmentsOf(xs, line?.segments) },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
@@ -175,4 +169,84 @@ export class ChartModel {
     const { items, axisItems, x, y, axes } = this;
     return { items, axisItems, x, y, width, height, clip: axes.clip, isMoving, colors };
   }
+}
+
+// --- words ---------------------------------------------------------------------------------------
+
+/** Number of lines that the description names. */
+const MAX_NAMES = 3;
+/** Functions that format an x value. */
+const X_FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
+
+/** An x value as text. @param {XAxis} xAxis @param {number} x */
+export function formatX(xAxis, x) {
+  return X_FORMATS[xAxis](x);
+}
+
+/**
+ * A note on values that are not shown, such as clipped outliers. It does not count them, because
+ * the rows may be a sample of all points.
+ * @param {ChartModel} model
+ */
+export function noteOf({ axisItems, x, y, axes: { clip } }) {
+  /** @type {string[]} */
+  const notes = [];
+  const [bottom, top] = y.range;
+  /**
+   * The distinct results of a test for the visible points; undefined is ignored.
+   * @param {(item: Item, i: number) => boolean | undefined} test
+   */
+  const resultsOf = (test) => {
+    const results = new Set();
+    for (const item of axisItems) {
+      for (const segment of item.segments) {
+        const [from, to] = windowOf(item.xs, segment, ...x.range);
+        for (let i = from; i < to && results.size < 2; i++) {
+          const result = test(item, i);
+          if (result !== undefined) results.add(result);
+        }
+      }
+    }
+    return results;
+  };
+  /** Adds a note if any points are hidden. @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden */
+  const addHidden = (what, isHidden) => {
+    const results = resultsOf(isHidden);
+    if (!results.has(true)) return;
+    notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
+  };
+  const isCut = (/** @type {number} */ value) => Number.isFinite(value) && (value < bottom || value > top);
+  if (clip && resultsOf(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+  if (x.log) addHidden(x.kind === "step" ? "step" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
+  if (y.log) {
+    addHidden("value", ({ line, band, raw, ys }, i) => {
+      const value = line?.value ?? band?.mean;
+      return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
+    });
+  }
+  return notes.join(", ");
+}
+
+/**
+ * A chart for screen readers: its axes and lines, and its last values.
+ * @param {string} label  what the chart shows
+ * @param {ChartModel} model
+ */
+export function describe(label, { axes: { xAxis }, items, view, xExtent, x }) {
+  const few = items.slice(0, MAX_NAMES);
+  const more = items.length > few.length ? ` and ${items.length - few.length} more` : "";
+  const whole = xExtent ?? [0, 0];
+  const visible = view && [Math.max(view[0], whole[0]), Math.min(view[1], whole[1])];
+  const [all, part] = [whole, visible].map((range) => range?.map((value) => formatX(xAxis, value)).join(" to "));
+  const axis = { step: "step", relative: "relative time", wall_time: "wall time" }[xAxis];
+  const names = few.map(({ name }) => name).join(", ");
+  const end = view ? toAxis(x, view[1]) : Infinity;
+  const lastValues = few.map(({ name, line, band, xs }) => {
+    const last = lastIndex(xs, end);
+    return `${name} ${last < 0 ? "no value" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
+  });
+  return {
+    label: `${label} by ${axis} from ${part ? `${part}, zoomed in from ${all}` : all}: ${names}${more}`,
+    values: few.length > 0 ? `${view ? "Last values in view" : "Last values"}: ${lastValues.join(", ")}${more}` : "",
+  };
 }

@@ -1,35 +1,30 @@
 /**
  * The vertical line at a pinned x, and its handle below the plot. The handle can be dragged, moved
- * with the arrow keys, edited as text, and removed. Loaded when an x is first pinned.
+ * with the arrow keys, edited as text, and removed.
  */
 
 import { snap } from "./hover.js";
 import { nextX } from "./keyboard.js";
-import { pixelScales, toAxis, valueAt } from "./ranges.js";
-import { formatX } from "./words.js";
+import { pixelScales, toAxis, valueAt } from "./axes.js";
+import { formatX } from "./model.js";
 
 /** A shorter drag counts as a click, CSS pixels. */
 const MIN_DRAG_PX = 3;
 /** Nearer to the plot's right edge, the handle is left of the line, CSS pixels. */
 const END_PX = 36;
 
-/**
- * @typedef {object} PinnedChart
- * @property {import("./chart-frame.js").ChartFrame} frame
- * @property {() => import("./types.js").Scene | null} scene  the chart as it was last drawn
- * @property {() => number | null} x  the pinned x, in units of the x axis
- * @property {import("./types.js").Callbacks["nextX"]} nextX
- * @property {(x: number | null, settled: boolean) => void} move  moves the pin, also in other charts
- */
-
 /** The pin of one chart. */
 export class ChartPin {
-  #chart;
-  #box = document.createElement("div");
-  #grip = document.createElement("span");
-  #handle = document.createElement("span");
-  #input = document.createElement("input");
-  #close = document.createElement("button");
+  #frame;
+  #nextX;
+  #move;
+  /** @type {import("./types.js").Scene | null} the chart as it was last drawn */ #scene = null;
+  /** @type {number | null} the pinned x, in units of the x axis */ #x = null;
+  #box = Object.assign(document.createElement("div"), { className: "tb-chart-pin", hidden: true });
+  #grip = Object.assign(document.createElement("span"), { className: "tb-chart-grip" });
+  #handle = Object.assign(document.createElement("span"), { role: "slider", tabIndex: 0 });
+  #input = Object.assign(document.createElement("input"), { hidden: true, inputMode: "decimal", ariaLabel: "Step" });
+  #close = Object.assign(document.createElement("button"), { type: "button", textContent: "×", title: "Unpin (Delete)", ariaLabel: "Unpin" });
   #left = 0;
   /** Whether x can be typed. A step can be typed; a time cannot, because it is not shown as a plain number. */
   #isEditable = false;
@@ -42,62 +37,55 @@ export class ChartPin {
    */
   #drag = null;
 
-  /** @param {PinnedChart} chart */
-  constructor(chart) {
-    this.#chart = chart;
-    const [box, grip, handle, input, close] = [this.#box, this.#grip, this.#handle, this.#input, this.#close];
-    box.className = "tb-chart-pin";
-    grip.className = "tb-chart-grip";
-    handle.setAttribute("role", "slider");
-    handle.tabIndex = 0;
-    input.hidden = true;
-    input.inputMode = "decimal";
-    input.setAttribute("aria-label", "Step");
-    close.type = "button";
-    close.textContent = "×";
-    close.title = "Unpin (Delete)";
-    close.setAttribute("aria-label", "Unpin");
-    grip.append(handle, input, close);
-    box.append(grip);
-    box.hidden = true;
-    chart.frame.plot.append(box);
+  /**
+   * @param {import("./chart-frame.js").ChartFrame} frame
+   * @param {import("./types.js").Callbacks["nextX"]} nextX
+   * @param {(x: number | null, settled: boolean) => void} move  moves the pin, also in other charts
+   */
+  constructor(frame, nextX, move) {
+    this.#frame = frame;
+    this.#nextX = nextX;
+    this.#move = move;
+    const box = this.#box;
+    this.#grip.append(this.#handle, this.#input, this.#close);
+    box.append(this.#grip);
+    frame.plot.append(box);
     box.addEventListener("pointerdown", (event) => this.#onDown(event));
     box.addEventListener("pointermove", (event) => this.#onMove(event));
     box.addEventListener("pointerup", (event) => this.#onEnd(event));
     box.addEventListener("pointercancel", (event) => this.#onEnd(event));
     box.addEventListener("dblclick", (event) => event.stopPropagation());
-    handle.addEventListener("keydown", (event) => this.#onKey(event));
-    input.addEventListener("keydown", (event) => this.#onInputKey(event));
-    input.addEventListener("blur", () => this.#endEdit());
-    close.addEventListener("click", () => this.#remove());
+    this.#handle.addEventListener("keydown", (event) => this.#onKey(event));
+    this.#input.addEventListener("keydown", (event) => this.#onInputKey(event));
+    this.#input.addEventListener("blur", () => this.#endEdit());
+    this.#close.addEventListener("click", () => this.#remove());
   }
 
-  /** Shows the pin at its x, or hides it. */
-  update() {
-    const { scene: drawn, x: pinned, frame } = this.#chart;
-    const scene = drawn();
-    const x = pinned();
+  /** Shows the pin at an x, or hides it. @param {import("./types.js").Scene | null} scene @param {number | null} x */
+  update(scene, x) {
+    this.#scene = scene;
+    this.#x = x;
     const left = scene && x !== null ? pixelScales(scene).toX(toAxis(scene.x, x)) : NaN;
-    const width = frame.plot.clientWidth;
+    const width = this.#frame.plot.clientWidth;
     this.#box.hidden = !(left >= -1 && left <= width + 1);
     if (!scene || x === null || this.#box.hidden) return;
-    const kind = /** @type {import("./types.js").XAxis} */ (scene.x.kind);
-    const what = kind === "step" ? "step" : "time";
-    const text = formatX(kind, x);
+    const text = formatX(scene.x.kind, x);
     this.#left = left;
-    this.#isEditable = kind === "step";
+    this.#isEditable = scene.x.kind === "step";
     this.#box.style.left = `${left}px`;
     this.#box.classList.toggle("tb-at-end", left > width - END_PX);
-    this.#handle.textContent = text;
-    this.#handle.title = `Drag or use ← → to move${this.#isEditable ? ". Click or type to enter a step" : ""}`;
-    this.#handle.setAttribute("aria-label", `Pinned ${what}`);
-    this.#handle.setAttribute("aria-valuenow", String(x));
-    this.#handle.setAttribute("aria-valuetext", text);
+    Object.assign(this.#handle, {
+      textContent: text,
+      title: `Drag or use ← → to move${this.#isEditable ? ". Click or type to enter a step" : ""}`,
+      ariaLabel: `Pinned ${this.#isEditable ? "step" : "time"}`,
+      ariaValueNow: String(x),
+      ariaValueText: text,
+    });
   }
 
   #remove() {
-    this.#chart.move(null, true);
-    this.#chart.frame.element.focus({ preventScroll: true });
+    this.#move(null, true);
+    this.#frame.element.focus({ preventScroll: true });
   }
 
   /** @param {PointerEvent} event */
@@ -129,11 +117,9 @@ export class ChartPin {
 
   /** Moves the pin to the point nearest to a position. @param {number} left @param {boolean} settled */
   #dragTo(left, settled) {
-    const { scene: drawn, x: pinned, move } = this.#chart;
-    const scene = drawn();
-    const x = scene && snap(scene, left);
-    if (scene && x !== null) move(valueAt(scene.x, x), settled);
-    else if (settled) move(pinned(), true);
+    const x = this.#scene && snap(this.#scene, left);
+    if (this.#scene && x !== null) this.#move(valueAt(this.#scene.x, x), settled);
+    else if (settled) this.#move(this.#x, true);
   }
 
   /** @param {KeyboardEvent} event */
@@ -151,27 +137,26 @@ export class ChartPin {
 
   /** Moves the pin to the next point of any line. @param {-1 | 1} direction */
   async #walk(direction) {
-    const { frame, scene: drawn, x: pinned, move } = this.#chart;
-    const scene = drawn();
-    const from = pinned();
+    const scene = this.#scene;
+    const from = this.#x;
     if (from === null || !scene || this.#isFetchingNext) return;
     const nextDrawn = nextX(scene, toAxis(scene.x, from), direction);
     let next = nextDrawn === null ? null : valueAt(scene.x, nextDrawn);
-    const fetched = this.#chart.nextX?.(from, direction);
+    const fetched = this.#nextX?.(from, direction);
     if (fetched) {
       this.#isFetchingNext = true;
       // If the request fails, use the next point that is drawn.
       next = await fetched.catch(() => next);
       this.#isFetchingNext = false;
     }
-    if (next !== null && pinned() === from && !frame.isClosed) move(next, true);
+    if (next !== null && this.#x === from && !this.#frame.isClosed) this.#move(next, true);
   }
 
   /** Shows the text box for a step. @param {string} [text]  its initial text; by default the pinned step */
   #edit(text) {
     if (!this.#isEditable) return;
     const input = this.#input;
-    input.value = text ?? String(this.#chart.x());
+    input.value = text ?? String(this.#x);
     input.hidden = false;
     this.#handle.hidden = true;
     input.focus({ preventScroll: true });
@@ -193,6 +178,6 @@ export class ChartPin {
     if (event.key === "Enter" && !Number.isFinite(x)) return this.#input.select();
     this.#endEdit();
     this.#handle.focus({ preventScroll: true });
-    if (event.key === "Enter" && x !== this.#chart.x()) this.#chart.move(x, true);
+    if (event.key === "Enter" && x !== this.#x) this.#move(x, true);
   }
 }

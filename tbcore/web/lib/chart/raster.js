@@ -90,10 +90,7 @@ export class Raster {
     }
   }
 
-  /**
-   * Extends the span of a column, which may be outside the picture.
-   * @param {number} column @param {number} min @param {number} max
-   */
+  /** Extends the span of a column, which may be outside the picture. @param {number} column @param {number} min @param {number} max */
   #span(column, min, max) {
     const { low, high } = this;
     if (column < 0 || column >= low.length) return;

@@ -1,10 +1,10 @@
 /** Computations on the columns of one line: x values, ranges, nearest point, path. Pure functions, no DOM. */
 
 /**
- * @typedef {import("./types.js").Columns} Columns
- * @typedef {import("./types.js").XAxis} XAxis
- * @typedef {import("./types.js").Segment} Segment
+ * @typedef {ArrayLike<number>} Numbers
  * @typedef {import("./types.js").PathLike} PathLike
+ * @typedef {import("./types.js").Range} Range
+ * @typedef {import("./types.js").Segment} Segment
  */
 
 /** Half the width of a band that has only one point, CSS pixels. */
@@ -12,7 +12,7 @@ const SINGLE_POINT_HALF_WIDTH_PX = 4;
 
 /**
  * The x column of a line. For `relative` it is a new array, otherwise one of the line's own.
- * @param {Columns} columns @param {XAxis} xAxis
+ * @param {import("./types.js").Columns} columns @param {import("./types.js").XAxis} xAxis
  * @param {number} [start]  zero of relative time, seconds since the epoch
  * @returns {Float64Array}
  */
@@ -25,19 +25,14 @@ export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
 /**
  * Whether the values of rows from .. to - 1 never decrease, so that binary search works. False if
  * there are several rows and any of them is NaN.
- * @param {ArrayLike<number>} column @param {number} [from] @param {number} [to]
+ * @param {Numbers} column @param {number} [from] @param {number} [to]
  */
 export function isRising(column, from = 0, to = column.length) {
   for (let i = from + 1; i < to; i++) if (!(column[i] >= column[i - 1])) return false;
   return true;
 }
 
-/**
- * The segments of a line.
- * @param {ArrayLike<number>} xs
- * @param {ArrayLike<number>} [starts]  index of the first point of each segment
- * @returns {Segment[]}
- */
+/** The segments of a line. @param {Numbers} xs @param {Numbers} [starts]  index of the first point of each segment */
 export function segmentsOf(xs, starts = [0]) {
   const edges = [...new Set([0, ...Array.from(starts), xs.length])].sort((a, b) => a - b);
   return edges.slice(1).map((to, i) => ({ from: edges[i], to, rising: isRising(xs, edges[i], to) }));
@@ -46,7 +41,7 @@ export function segmentsOf(xs, starts = [0]) {
 /**
  * The points of a segment between two x values, and one more on each side. If x decreases anywhere
  * in the segment, all points of the segment.
- * @param {ArrayLike<number>} xs @param {Segment} part @param {number} min @param {number} max
+ * @param {Numbers} xs @param {Segment} segment @param {number} min @param {number} max
  * @returns {[from: number, to: number]} points from .. to - 1
  */
 export function windowOf(xs, { from, to, rising }, min, max) {
@@ -59,7 +54,7 @@ export function windowOf(xs, { from, to, rising }, min, max) {
 
 /**
  * The first index from `low` to `high` - 1 whose value is not less than x; `high` if there is none.
- * @param {ArrayLike<number>} xs  ascending
+ * @param {Numbers} xs  ascending
  * @param {number} x @param {number} low @param {number} high
  */
 function lowerBound(xs, x, low, high) {
@@ -72,35 +67,9 @@ function lowerBound(xs, x, low, high) {
 }
 
 /**
- * The index of the point whose x is nearest. If points of several segments are equally near, the
- * point of the last segment.
- * @param {ArrayLike<number>} xs @param {number} x @param {readonly Segment[]} [segments]
- * @returns {number} -1 if there is no point
- */
-export function nearestIndex(xs, x, segments = segmentsOf(xs)) {
-  let nearest = -1;
-  let distance = Infinity;
-  for (const { from, to, rising } of segments) {
-    // An equally near point replaces only a point of an earlier segment.
-    let isFirst = true;
-    const at = rising ? lowerBound(xs, x, from, to) : NaN;
-    const end = rising ? Math.min(to, at + 1) : to;
-    for (let i = rising ? Math.max(from, at - 1) : from; i < end; i++) {
-      const away = Math.abs(xs[i] - x);
-      if (away < distance || (isFirst && away === distance && away < Infinity)) {
-        nearest = i;
-        distance = away;
-        isFirst = false;
-      }
-    }
-  }
-  return nearest;
-}
-
-/**
  * The index of the greatest x that is at most `to`. It is not always the last row: after a restart,
  * x decreases.
- * @param {ArrayLike<number>} xs @param {number} [to]
+ * @param {Numbers} xs @param {number} [to]
  * @returns {number} the last index if several are equal; -1 if there is none
  */
 export function lastIndex(xs, to = Infinity) {
@@ -109,21 +78,7 @@ export function lastIndex(xs, to = Infinity) {
   return last;
 }
 
-/**
- * The index of the row nearest to an x; -1 if x is farther from this row than both rows beside it.
- * @param {ArrayLike<number>} xs @param {number} x @returns {number}
- */
-export function rowAt(xs, x) {
-  const index = nearestIndex(xs, x);
-  const maxDistance = Math.max(...[index - 1, index + 1].map((other) => Math.abs(xs[other] - xs[index]) || 0));
-  return Math.abs(xs[index] - x) <= maxDistance ? index : -1;
-}
-
-/**
- * The smallest and the largest finite number of a column.
- * @param {ArrayLike<number>} column
- * @returns {[min: number, max: number] | null} null if there is none
- */
+/** The smallest and the largest finite number of a column; null if there is none. @param {Numbers} column @returns {Range | null} */
 export function extent(column) {
   let min = Infinity;
   let max = -Infinity;
@@ -139,9 +94,8 @@ export function extent(column) {
  * The range of the finite values between two x values, including one neighbour on each side,
  * because the lines to the neighbours are visible, too. Both ends of a line across the whole
  * interval count.
- * @param {ArrayLike<number>} xs @param {ArrayLike<number>} values @param {number} from
- * @param {number} to
- * @returns {[min: number, max: number] | null} null if there are none
+ * @param {Numbers} xs @param {Numbers} values @param {number} from @param {number} to
+ * @returns {Range | null} null if there are none
  */
 export function visibleExtent(xs, values, from, to) {
   let min = Infinity;
@@ -174,8 +128,8 @@ export function visibleExtent(xs, values, from, to) {
  * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
  * on both sides by half of its length, but not past the smallest and largest value. It is
  * computed from about 500 evenly spaced values.
- * @param {ArrayLike<number>} values @param {number} from @param {number} to
- * @returns {[min: number, max: number] | null} null if none of them is finite
+ * @param {Numbers} values @param {number} from @param {number} to
+ * @returns {Range | null} null if none of them is finite
  */
 export function clipRange(values, from, to) {
   const every = Math.max(1, Math.floor((to - from) / 500));
@@ -195,7 +149,7 @@ export function clipRange(values, from, to) {
  * are skipped and do not break the line.
  *
  * The first point of a column is added at once, the others when the next column begins.
- * @param {PathLike} path @param {ArrayLike<number>} xs @param {ArrayLike<number>} values
+ * @param {PathLike} path @param {Numbers} xs @param {Numbers} values
  * @param {(x: number) => number} toX  x to pixel
  * @param {(value: number) => number} toY  value to pixel; non-finite if it cannot be drawn
  * @param {number} [from]  first point
@@ -249,7 +203,7 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
     add(last);
   }
 
-  /** Adds a point in the middle of the column. @param {number} y */
+  /** @param {number} y */
   function add(y) {
     path.lineTo(column, y);
     numPoints++;
@@ -258,9 +212,8 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
 
 /**
  * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
- * @param {PathLike} path @param {Float64Array} xs @param {Float64Array} low
- * @param {Float64Array} high @param {(x: number) => number} toX
- * @param {(value: number) => number} toY
+ * @param {PathLike} path @param {Float64Array} xs @param {Float64Array} low @param {Float64Array} high
+ * @param {(x: number) => number} toX @param {(value: number) => number} toY
  */
 export function traceBand(path, xs, low, high, toX, toY) {
   if (xs.length === 1) {
@@ -279,10 +232,7 @@ export function traceBand(path, xs, low, high, toX, toY) {
   tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
 }
 
-/**
- * Splits points from .. to - 1 into stretches in which x never decreases.
- * @param {ArrayLike<number>} xs @param {number} from @param {number} to
- */
+/** Splits points from .. to - 1 into stretches in which x never decreases. @param {Numbers} xs @param {number} from @param {number} to */
 export function risingStretches(xs, from, to) {
   /** @type {[from: number, to: number][]} */
   const stretches = [];
@@ -297,7 +247,7 @@ export function risingStretches(xs, from, to) {
 /**
  * The non-finite points of a line. Each is marked at the last finite value before it; if there is
  * none, at the first finite value after it.
- * @param {ArrayLike<number>} values
+ * @param {Numbers} values
  * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
  */
 export function nonFinitePoints(values) {
@@ -333,11 +283,50 @@ export function newNonFinitePoints({ mean, nonfinite }) {
 
 /**
  * The number of finite values in rows from .. to - 1, counted only up to a limit.
- * @param {ArrayLike<number>} values @param {number} limit @param {number} [from]
- * @param {number} [to]
+ * @param {Numbers} values @param {number} limit @param {number} [from] @param {number} [to]
  */
 export function countFinite(values, limit, from = 0, to = values.length) {
   let count = 0;
   for (let i = from; i < to && count < limit; i++) if (Number.isFinite(values[i])) count++;
   return count;
+}
+
+// --- smoothing -----------------------------------------------------------------------------------
+
+/** The largest weight that users can choose. With a weight of 1 the curve would stay at its first value. */
+export const MAX_SMOOTHING = 0.999;
+
+/**
+ * Smooths a column. A server that smooths a series before sampling it gets the same numbers.
+ *
+ *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
+ *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
+ *
+ * Non-finite values are skipped and returned unchanged. A constant series is returned unchanged,
+ * too.
+ * @param {Numbers} values
+ * @param {number} weight  from 0 (no smoothing) to below 1
+ * @param {readonly number[]} [segments]  index of the first value of each segment. A segment is
+ *   smoothed without those before it, because a restarted job starts over
+ * @returns {Float64Array} same length as `values`
+ */
+export function smoothed(values, weight, segments = [0]) {
+  const result = Float64Array.from(values);
+  const starts = segments[0] === 0 ? segments : [0, ...segments];
+  if (weight > 0) starts.forEach((from, part) => smoothSegment(result.subarray(from, starts[part + 1]), weight));
+  return result;
+}
+
+/** Smooths in place. @param {Float64Array} values @param {number} weight */
+function smoothSegment(values, weight) {
+  const first = values.find(Number.isFinite);
+  if (values.every((value) => value === first || !Number.isFinite(value))) return;
+  let average = 0;
+  let power = 1;
+  for (let i = 0; i < values.length; i++) {
+    if (!Number.isFinite(values[i])) continue;
+    average = weight * average + (1 - weight) * values[i];
+    power *= weight;
+    values[i] = average / (1 - power);
+  }
 }

@@ -99,36 +99,31 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   const legendTop = TITLE_HEIGHT + height + AXIS_TITLE_SIZE;
   const fullHeight = legendTop + Math.ceil(entries.length / numColumns) * LEGEND_ENTRY_HEIGHT + 14;
   const fullWidth = width + AXIS_TITLE_SIZE;
+  /** @param {string} attributes @param {string} content */
+  const text = (attributes, content) => `<text ${attributes} fill="${colors.text}">${escapeXML(content)}</text>`;
   const svg = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${fullWidth}" height="${fullHeight}" viewBox="0 0 ${fullWidth} ${fullHeight}" font-family="${escapeXML(FONT)}" font-size="11">`,
     `<title>${escapeXML(label)}</title><rect width="${fullWidth}" height="${fullHeight}" fill="${colors.surface}"/>`,
-    `<text x="12" y="19" font-size="14" fill="${colors.text}">${escapeXML(label)}</text>`,
+    text('x="12" y="19" font-size="14"', label),
     `<g transform="translate(${layout.left + AXIS_TITLE_SIZE},${TITLE_HEIGHT + layout.top})">`,
     `<clipPath id="plot"><rect width="${layout.width}" height="${layout.height}"/></clipPath>`,
   ];
-  for (const { share, label: text } of layout.xTicks) {
+  for (const { share, label: tick } of layout.xTicks) {
     const at = tenth(share * layout.width);
     svg.push(`<path d="M${at},0v${layout.height}" stroke="${colors.grid}"/>`);
-    text.split("\n").forEach((textLine, i) => {
-      svg.push(`<text x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle" fill="${colors.text}">${escapeXML(textLine)}</text>`);
-    });
+    tick.split("\n").forEach((line, i) => svg.push(text(`x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle"`, line)));
   }
-  for (const { share, label: text } of layout.yTicks) {
+  for (const { share, label: tick } of layout.yTicks) {
     const at = tenth((1 - share) * layout.height);
     svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
     // On the y axis the date is above the time of day, so that the time is level with its tick.
-    const textLines = text.split("\n").reverse();
-    textLines.forEach((textLine, i) => {
-      const top = at + 4 + (i - textLines.length + 1) * LINE_HEIGHT;
-      svg.push(`<text x="-6" y="${top}" text-anchor="end" fill="${colors.text}">${escapeXML(textLine)}</text>`);
-    });
+    const lines = tick.split("\n").reverse();
+    lines.forEach((line, i) => svg.push(text(`x="-6" y="${at + 4 + (i - lines.length + 1) * LINE_HEIGHT}" text-anchor="end"`, line)));
   }
-  const [xTitle, yTitle] = titles.map(escapeXML);
-  const xTitleTop = height - layout.top + 8;
-  svg.push(`<text x="${layout.width / 2}" y="${xTitleTop}" text-anchor="middle" fill="${colors.text}">${xTitle}</text>`);
-  svg.push(`<text transform="translate(${-layout.left},${layout.height / 2})rotate(-90)" text-anchor="middle" fill="${colors.text}">${yTitle}</text>`);
+  svg.push(text(`x="${layout.width / 2}" y="${height - layout.top + 8}" text-anchor="middle"`, titles[0]));
+  svg.push(text(`transform="translate(${-layout.left},${layout.height / 2})rotate(-90)" text-anchor="middle"`, titles[1]));
   svg.push('<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">', ...inside, "</g>", ...above);
-  if (note) svg.push(`<text x="${layout.width}" y="-7" text-anchor="end" fill="${colors.text}">${escapeXML(note)}</text>`);
+  if (note) svg.push(text(`x="${layout.width}" y="-7" text-anchor="end"`, note));
   svg.push("</g>");
   entries.forEach(({ name, color }, i) => {
     const left = 12 + (i % numColumns) * LEGEND_ENTRY_WIDTH;

@@ -1,12 +1,18 @@
 /** Ticks of an axis at round numbers or times, with labels. Pure functions, no DOM. */
 
 import { formatStep, formatTime } from "../../format.js";
-import { fromAxis, shareOf, toAxis } from "./ranges.js";
+import { fromAxis, shareOf, toAxis } from "./axes.js";
 
 /**
  * @typedef {object} Ticks
  * @property {number[]} at  ascending, inside the range
  * @property {number} spacing  distance between ticks; 0 if it is not constant
+ *
+ * @typedef {(min: number, max: number, maxTicks: number, minSpacing?: number) => Ticks} MakeTicks
+ *   makes ticks for a range. `maxTicks`: number of ticks that there is space for; `minSpacing`:
+ *   smallest spacing allowed, such as 1 for steps
+ * @typedef {(ticks: readonly number[], spacing: number) => string[]} MakeLabels  `spacing`: distance
+ *   between ticks; 0 if it is not constant
  */
 
 /** Units of labels, largest first. @type {[divisor: number, unit: string][]} */
@@ -50,13 +56,7 @@ export function axisTicks({ kind, log, range }, maxTicks) {
 
 // --- positions -----------------------------------------------------------------------------------
 
-/**
- * Ticks at round numbers, with a spacing of 1, 2 or 5 times a power of ten.
- * @param {number} min @param {number} max
- * @param {number} maxTicks  number of ticks that there is space for
- * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps
- * @returns {Ticks}
- */
+/** Ticks at round numbers, with a spacing of 1, 2 or 5 times a power of ten. @type {MakeTicks} */
 export function numberTicks(min, max, maxTicks, minSpacing = 0) {
   if (!(max > min)) return { at: Number.isFinite(min) ? [min] : [], spacing: 0 };
   // Divide before subtracting, because max - min may overflow to infinity.
@@ -68,13 +68,8 @@ export function numberTicks(min, max, maxTicks, minSpacing = 0) {
 
 /**
  * Ticks for a logarithmic axis: powers of ten. Where there is space, also 2 and 5 times each power;
- * where there is too little, only every nth power.
- * @param {number} min  above 0
- * @param {number} max
- * @param {number} maxTicks  number of ticks that there is space for
- * @param {number} [minSpacing]  smallest spacing allowed, such as 1 for steps; also the smallest
- *   tick
- * @returns {Ticks}
+ * where there is too little, only every nth power. `minSpacing` is also the smallest tick.
+ * @type {MakeTicks}
  */
 export function logTicks(min, max, maxTicks, minSpacing = 0) {
   const low = Math.log10(min);
@@ -93,13 +88,7 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
   return { at, spacing: 0 };
 }
 
-/**
- * Ticks for durations, at round minutes, hours and so on.
- * @param {number} min  seconds
- * @param {number} max  seconds
- * @param {number} maxTicks  number of ticks that there is space for
- * @returns {Ticks}
- */
+/** Ticks for durations in seconds, at round minutes, hours and so on. @type {MakeTicks} */
 export function durationTicks(min, max, maxTicks) {
   if (!(max > min)) return numberTicks(min, max, maxTicks);
   const raw = (max - min) / maxTicks;
@@ -108,13 +97,7 @@ export function durationTicks(min, max, maxTicks) {
   return { at: multiples(min, max, spacing), spacing };
 }
 
-/**
- * Ticks for durations on a logarithmic axis.
- * @param {number} min  seconds, above 0
- * @param {number} max  seconds
- * @param {number} maxTicks  number of ticks that there is space for
- * @returns {Ticks}
- */
+/** Ticks for durations in seconds on a logarithmic axis. @type {MakeTicks} */
 export function logDurationTicks(min, max, maxTicks) {
   if (max / min < 10) return durationTicks(min, max, maxTicks);
   const at = LOG_DURATIONS.filter((tick) => tick >= min && tick <= max);
@@ -122,13 +105,7 @@ export function logDurationTicks(min, max, maxTicks) {
   return { at: at.filter((_, i) => i % every === 0), spacing: 0 };
 }
 
-/**
- * Ticks for wall time, at round times in the browser's time zone.
- * @param {number} min  seconds since the epoch
- * @param {number} max  seconds since the epoch
- * @param {number} maxTicks  number of ticks that there is space for
- * @returns {Ticks}
- */
+/** Ticks for seconds since the epoch, at round times in the browser's time zone. @type {MakeTicks} */
 export function timeTicks(min, max, maxTicks) {
   const { at, spacing } = durationTicks(min, max, maxTicks);
   if (spacing < 60 || at.length === 0) return { at, spacing };
@@ -138,16 +115,12 @@ export function timeTicks(min, max, maxTicks) {
   return { at: multiples(min - offset, max - offset, spacing).map((tick) => tick + offset), spacing };
 }
 
-/**
- * The multiples of a spacing from `min` to `max`, at most 200.
- * @param {number} min @param {number} max @param {number} spacing
- */
+/** The multiples of a spacing from `min` to `max`, at most 200. @param {number} min @param {number} max @param {number} spacing */
 function multiples(min, max, spacing) {
   const first = Math.ceil(min / spacing - 1e-9);
   const last = Math.floor(max / spacing + 1e-9);
   // The spacing is too fine for the precision of doubles.
   if (Math.max(Math.abs(first), Math.abs(last)) > 1e15) return [min];
-  /** @type {number[]} */
   const at = [];
   // Products, not sums, because rounding errors of sums add up. Dividing by a power of ten gives
   // 0.3 and not 0.30000000000000004.
@@ -165,21 +138,18 @@ function multiples(min, max, spacing) {
 /**
  * Labels for the ticks of one axis. All have the same number of decimals, just enough to tell
  * neighbouring ticks apart.
- * @param {ArrayLike<number>} ticks
- * @param {number} spacing  distance between ticks; 0 if it is not constant (a logarithmic axis)
- * @returns {string[]}
+ * @type {MakeLabels}
  */
 export function formatTicks(ticks, spacing) {
-  const values = Array.from(ticks);
-  const largest = values.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
-  if (spacing === 0) return values.map((tick) => compact(tick));
+  const largest = Math.max(0, ...ticks.map(Math.abs));
+  if (spacing === 0) return ticks.map(compact);
   if (largest >= 1e15 || (largest > 0 && largest < 1e-4)) {
     const digits = Math.max(0, Math.floor(Math.log10(largest)) - Math.floor(Math.log10(spacing) + 1e-9));
-    return values.map((tick) => (tick === 0 ? "0" : shortExponent(tick.toExponential(Math.min(digits, 17)))));
+    return ticks.map((tick) => (tick === 0 ? "0" : shortExponent(tick.toExponential(Math.min(digits, 17)))));
   }
   const [divisor, unit] = unitFor(largest, spacing);
   const decimals = decimalsOf(spacing / divisor);
-  return values.map((tick) => (tick === 0 ? "0" : (tick / divisor).toFixed(decimals) + unit));
+  return ticks.map((tick) => (tick === 0 ? "0" : (tick / divisor).toFixed(decimals) + unit));
 }
 
 /**
@@ -211,10 +181,7 @@ function shortExponent(text) {
   return text.replace(/\.?0*e\+?/, "e");
 }
 
-/**
- * Number of decimals needed to write all multiples of a spacing exactly: 2 for 0.25. At most 12.
- * @param {number} spacing
- */
+/** Number of decimals needed to write all multiples of a spacing exactly: 2 for 0.25. At most 12. @param {number} spacing */
 function decimalsOf(spacing) {
   for (let decimals = 0; decimals < 12; decimals++) {
     const scaled = spacing * 10 ** decimals;
@@ -223,38 +190,21 @@ function decimalsOf(spacing) {
   return 12;
 }
 
-/**
- * Labels for the ticks of an axis of durations, such as `1m30s` for 90 seconds.
- * @param {ArrayLike<number>} ticks  seconds
- * @param {number} spacing  seconds
- * @returns {string[]}
- */
+/** Labels for the ticks of an axis of durations, such as `1m30s` for 90 seconds. @type {MakeLabels} */
 export function formatDurationTicks(ticks, spacing) {
   if (spacing < 1) return formatTicks(ticks, spacing).map((text) => (text === "0" ? text : `${text}s`));
-  return Array.from(ticks, (tick) => {
+  return ticks.map((tick) => {
     const size = Math.round(Math.abs(tick));
-    /** @type {[number, string][]} */
-    const parts = [
-      [Math.floor(size / 86400), "d"],
-      [Math.floor((size % 86400) / 3600), "h"],
-      [Math.floor((size % 3600) / 60), "m"],
-      [size % 60, "s"],
-    ];
-    const text = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count}${unit}`).join("");
+    const counts = { d: size / 86400, h: (size % 86400) / 3600, m: (size % 3600) / 60, s: size % 60 };
+    const text = Object.entries(counts).map(([unit, count]) => (count >= 1 ? Math.floor(count) + unit : "")).join("");
     return text === "" ? "0" : (tick < 0 ? "−" : "") + text;
   });
 }
 
-/**
- * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second
- * line.
- * @param {ArrayLike<number>} ticks  seconds since the epoch, ascending
- * @param {number} spacing  seconds
- * @returns {string[]}
- */
+/** Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second line. @type {MakeLabels} */
 export function formatTimeTicks(ticks, spacing) {
   let day = "";
-  return Array.from(ticks, (tick) => {
+  return ticks.map((tick) => {
     const [today, clock = ""] = formatTime(tick).split(" ");
     const isNew = today !== day;
     day = today;

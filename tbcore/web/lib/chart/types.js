@@ -163,7 +163,7 @@ export {};
  *   its points depend on nothing else
  * @property {readonly Item[]} items  in drawing order
  * @property {readonly Item[]} axisItems  those that determine the ranges of the axes
- * @property {Axis} x
+ * @property {Axis & { kind: XAxis }} x
  * @property {Axis} y
  * @property {number} width  of the plot, CSS pixels
  * @property {number} height
@@ -173,18 +173,6 @@ export {};
  *
  * @typedef {{ key: string, index: number }} Selection  the point selected with the keys: the key of
  *   its item, and its row
- *
- * @typedef {object} Picture  everything that an exported picture shows
- * @property {string} label  the title
- * @property {number} width  CSS pixels
- * @property {number} height  CSS pixels
- * @property {Layout} layout
- * @property {Axis} x
- * @property {Axis} y
- * @property {readonly Item[]} items
- * @property {readonly { color: string, fill: string, stroke: string }[]} marks  of each item
- * @property {string} note  says what is not shown; "" for none
- * @property {{ text: string, grid: string, surface: string }} colors
  *
  * @typedef {object} CursorMember  one of the charts that share a cursor
  * @property {(x: number | null, run: string | null) => void} showCursor  marks the pointer's

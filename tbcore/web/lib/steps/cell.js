@@ -53,14 +53,8 @@ const NUM_SAMPLES_AT_FIRST = 12;
 const SETTLE_MS = 60;
 
 /**
- * The cell.
- * @param {object} props
- * @param {Tab} props.tab
- * @param {Run} props.run
- * @param {string} props.tag
- * @param {Place | null} props.place
- * @param {Place | undefined} props.next  a place to fetch ahead
- * @param {boolean} props.expanded
+ * The cell. `next` is a place to fetch ahead.
+ * @param {{ tab: Tab, run: Run, tag: string, place: Place | null, next: Place | undefined, expanded: boolean }} props
  */
 export function Cell({ tab, run, tag, place, next, expanded }) {
   const { host, kind, answers } = tab;
@@ -97,8 +91,7 @@ export function Cell({ tab, run, tag, place, next, expanded }) {
   /**
    * The URL of a sample's bytes. The server ignores `time`; it keeps the browser's cache from
    * serving the bytes of a file that was replaced.
-   * @param {StepResponse} of
-   * @param {number} sample
+   * @param {StepResponse} of @param {number} sample
    */
   const urlOf = ({ index, wall_time }, sample) =>
     kind.bytes ? host.url(kind.bytes, { run: run.name, tag, index: String(index), sample, time: wall_time }) : "";
@@ -215,14 +208,11 @@ function ShownStep({ found, place }) {
 /**
  * Preact hook: the height of a cell's samples when they were last rendered, CSS pixels. Cells keep
  * it when their samples are removed, so that the page does not jump.
- * @param {{ current: HTMLElement | null }} body
- * @param {boolean} isDrawn
+ * @param {{ current: HTMLElement | null }} body @param {boolean} isDrawn
  */
 function useHeight(body, isDrawn) {
-  const last = useRef({ isDrawn, height: 0 });
-  if (last.current.isDrawn && !isDrawn) {
-    last.current.height = body.current?.querySelector(".tb-step-samples")?.clientHeight ?? 0;
-  }
-  last.current.isDrawn = isDrawn;
-  return last.current.height;
+  const { current: last } = useRef({ isDrawn, height: 0 });
+  if (last.isDrawn && !isDrawn) last.height = body.current?.querySelector(".tb-step-samples")?.clientHeight ?? 0;
+  last.isDrawn = isDrawn;
+  return last.height;
 }

@@ -71,18 +71,15 @@ export async function renderStepTab(host, kind) {
   return () => render(null, host.element);
 }
 
-/**
- * The tab.
- * @param {Pick<Tab, "host" | "kind" | "answers"> & { tags: Awaited<ReturnType<typeof watchTags>> }} props
- */
+/** The tab. @param {Pick<Tab, "host" | "kind" | "answers"> & { tags: Awaited<ReturnType<typeof watchTags>> }} props */
 function Dashboard({ host, kind, tags, answers }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const shownTags = useMemo(() => {
-    const all = new Set(runs.flatMap(({ name }) => tags.value[name] ?? []));
-    return [...all].filter(filter.matches);
-  }, [tags.value, runs, filter]);
+  const shownTags = useMemo(
+    () => [...new Set(runs.flatMap(({ name }) => tags.value[name] ?? []))].filter(filter.matches),
+    [tags.value, runs, filter],
+  );
   const places = usePlaces(host, runs, shownTags, shownTags.length > 0);
   const place = parsePlace(settings.step);
   const ownPlaces = parsePlaces(settings.at);
@@ -120,25 +117,11 @@ function Dashboard({ host, kind, tags, answers }) {
     ${hasSlider && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
-  return html`<${TagTab}
-    host=${host}
-    tags=${tags}
-    what=${nouns}
-    controls=${controls}
-    size="tb-step-tab"
-    renderTag=${(/** @type {{ tag: string, runs: readonly Run[], group: string }} */ { tag, runs: members, group }) =>
-      html`<${StepCard} key=${tag} tab=${tab} tag=${tag} group=${group} runs=${members} />`}
-  />`;
+  const renderTag = (/** @type {Omit<Parameters<typeof StepCard>[0], "tab">} */ card) => html`<${StepCard} key=${card.tag} tab=${tab} ...${card} />`;
+  return html`<${TagTab} host=${host} tags=${tags} what=${nouns} controls=${controls} size="tb-step-tab" renderTag=${renderTag} />`;
 }
 
-/**
- * The card of a tag.
- * @param {object} props
- * @param {Tab} props.tab
- * @param {string} props.tag
- * @param {string} props.group  group whose heading already shows the start of the tag
- * @param {readonly Run[]} props.runs
- */
+/** The card of a tag. @param {{ tab: Tab, tag: string, group: string, runs: readonly Run[] }} props */
 function StepCard({ tab, tag, group, runs }) {
   const { host } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
@@ -154,20 +137,15 @@ function StepCard({ tab, tag, group, runs }) {
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLMediaElement) return;
     const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
-    if (by === 0) return;
+    if (by === 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLMediaElement) return;
     if (places.length > 0) tab.onMove(tag, stepTo(places, findPlace(places, place) + by));
     event.preventDefault();
   };
   const rest = runs.length - numShown;
   return html`<${Card}
-    title=${tag}
-    group=${group}
-    expanded=${expanded}
-    onExpand=${setExpanded}
-    onKeyDown=${onKeyDown}
+    ...${{ title: tag, group, expanded, onExpand: setExpanded, onKeyDown }}
     actions=${hasOwnPlace &&
     html`<${IconButton}
       icon="reload"
@@ -193,16 +171,14 @@ function StepCard({ tab, tag, group, runs }) {
 /**
  * Preact hook: the place after the current one, in the direction of the last move. It is undefined
  * before the first move, and at either end.
- * @param {readonly Place[]} places
- * @param {Place | null} place
+ * @param {readonly Place[]} places @param {Place | null} place
  */
 function useNextPlace(places, place) {
-  const last = useRef({ place, next: /** @type {Place | undefined} */ (undefined) });
-  const { current } = last;
-  if (!isSamePlace(current.place, place)) {
-    const [from, to] = [findPlace(places, current.place), findPlace(places, place)];
-    current.place = place;
-    current.next = to === from ? undefined : places[to + Math.sign(to - from)];
+  const { current: last } = useRef({ place, next: /** @type {Place | undefined} */ (undefined) });
+  if (!isSamePlace(last.place, place)) {
+    const [from, to] = [findPlace(places, last.place), findPlace(places, place)];
+    last.place = place;
+    last.next = to === from ? undefined : places[to + Math.sign(to - from)];
   }
-  return current.next;
+  return last.next;
 }

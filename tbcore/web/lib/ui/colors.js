@@ -153,21 +153,16 @@ export function oklchToHex(l, c, h) {
       -0.0041960863 * long - 0.7034186147 * medium + 1.707614701 * short,
     ];
     if (chroma <= 0 || linear.every((part) => part >= -1e-4 && part <= 1.0001)) {
-      return `#${linear.map((part) => hexByte(gamma(part))).join("")}`;
+      return `#${linear.map(hexByte).join("")}`;
     }
   }
 }
 
-/** The sRGB transfer function. @param {number} part  linear light, 0 to 1 */
-function gamma(part) {
-  return part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
-}
-
-/** Two hexadecimal digits. @param {number} part  0 to 1; clamped */
+/** A channel in sRGB, as two hexadecimal digits. @param {number} part  linear light, about 0 to 1 */
 function hexByte(part) {
-  return Math.round(Math.min(1, Math.max(0, part)) * 255)
-    .toString(16)
-    .padStart(2, "0");
+  const encoded = part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055;
+  const byte = Math.round(Math.min(1, Math.max(0, encoded)) * 255);
+  return byte.toString(16).padStart(2, "0");
 }
 
 /**

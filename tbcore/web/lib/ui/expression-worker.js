@@ -2,8 +2,8 @@
  * A worker that matches names with regular expressions. The page ends it when an expression takes
  * too long. It has a copy of each name that it was asked about, so that each is sent only once.
  *
- * First it sends "ready". Then each question is followed by "started", when it has arrived as a
- * whole, and by its answer.
+ * It responds to each question with "started", when the question has arrived as a whole, and then
+ * with the answer.
  */
 
 import { compileExpression } from "./expression-syntax.js";
@@ -28,7 +28,6 @@ globalThis.onmessage = ({ data }) => {
   postMessage("started");
   postMessage(answer(data));
 };
-postMessage("ready");
 
 /** @param {Question} question @returns {Answer} */
 function answer({ text, captures, added, asked }) {

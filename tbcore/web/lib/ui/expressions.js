@@ -1,9 +1,11 @@
 /**
- * Regular expressions of users. A browser may take years for one as short as `(\w+\s?)+$`, and it
- * may come from a link. So a worker matches the names, with a deadline.
+ * Regular expressions of users. A browser may take years for an expression as short as `(\w+\s?)+$`,
+ * and it may come from a link. So a worker matches the names, with a deadline. Loaded when the first
+ * expression is needed.
  */
 
 import { signal } from "@preact/signals-core";
+import { TOO_LONG } from "./filter.js";
 
 /**
  * @typedef {import("./expression-worker.js").Result} Result
@@ -15,8 +17,6 @@ import { signal } from "@preact/signals-core";
 const NAMES_AT_ONCE = 5000;
 /** Time that it has for them. */
 const DEADLINE_MS = 200;
-/** The error of an expression that takes longer. */
-export const TOO_LONG = "takes too long";
 /** Number of expressions whose results are kept. */
 const MAX_EXPRESSIONS = 100;
 /** Stands for a result that the worker was asked for. */
@@ -30,12 +30,9 @@ const numbers = new Map();
 let unsent = [];
 /** Expressions that have something to ask. @type {Set<Expression>} */
 const waiting = new Set();
-/** What the worker is busy with. @type {{ expression: Expression, question: Question } | null} */
-let task = null;
 /** @type {Worker | null} */
 let worker = null;
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let timer;
+let isBusy = false;
 
 /** An expression and what is known of it. The worker finds out the rest. */
 class Expression {
@@ -108,47 +105,42 @@ export function expressionOf(text, captures = false) {
 function wait(expression) {
   if (waiting.has(expression)) return;
   waiting.add(expression);
-  setTimeout(next);
+  setTimeout(askNext);
 }
 
-/** Asks the worker for the newest expression, unless it is busy. */
-function next() {
+/** Asks the worker about the newest expression, unless it is busy, and then about the others. */
+async function askNext() {
   const expression = [...waiting].at(-1);
-  if (task || !expression) return;
+  if (isBusy || !expression) return;
   waiting.delete(expression);
-  task = { expression, question: expression.ask() };
-  if (worker) {
-    send();
-    return;
-  }
-  worker = new Worker(new URL("expression-worker.js", import.meta.url), { type: "module", name: "tbcore expressions" });
-  worker.onmessage = ({ data }) => (data === "ready" ? send() : data === "started" ? startTimer() : finish(data));
-  worker.onerror = () => stop("its worker does not start");
+  isBusy = true;
+  const question = expression.ask();
+  const answer = await answerTo(question);
+  isBusy = false;
+  expression.receive(question, answer);
+  askNext();
 }
 
-/** Sends the question of the current task. */
-function send() {
-  worker?.postMessage(task?.question);
-}
-
-function startTimer() {
-  // The answer may have arrived while the page was busy: a second timer lets it go first.
-  timer = setTimeout(() => (timer = setTimeout(stop, 0, TOO_LONG)), DEADLINE_MS);
-}
-
-/** Ends the worker and the current task. @param {string} error */
-function stop(error) {
-  worker?.terminate();
-  worker = null;
-  unsent = [...numbers.keys()];
-  finish({ error });
-}
-
-/** Ends the current task. @param {Answer} answer */
-function finish(answer) {
-  clearTimeout(timer);
-  const finished = task;
-  task = null;
-  finished?.expression.receive(finished.question, answer);
-  next();
+/** The worker's answer. A worker that takes too long is ended. @param {Question} question @returns {Promise<Answer>} */
+function answerTo(question) {
+  const asked = (worker ??= new Worker(new URL("expression-worker.js", import.meta.url), { type: "module", name: "tbcore expressions" }));
+  return new Promise((resolve) => {
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const stop = (/** @type {string} */ error) => {
+      clearTimeout(timer);
+      asked.terminate();
+      worker = null;
+      unsent = [...numbers.keys()];
+      resolve({ error });
+    };
+    asked.onmessage = ({ data }) => {
+      clearTimeout(timer);
+      // The answer may have arrived while the page was busy: a second timer lets it go first.
+      if (data === "started") timer = setTimeout(() => (timer = setTimeout(stop, 0, TOO_LONG)), DEADLINE_MS);
+      else resolve(data);
+    };
+    asked.onerror = () => stop("its worker does not start");
+    asked.postMessage(question);
+  });
 }

@@ -1,9 +1,48 @@
-/** Filters for names, made from what a user types into a filter box. */
+/** Filters for names, made from what a user types into a filter box: plain words, and regular expressions. */
 
-import { expressionOf } from "./expressions.js";
+import { signal } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { useId } from "preact/hooks";
+import { Icon } from "./icons.js";
+
+/**
+ * A filter box. `onInput` is called on every change of the text. The label is the accessible name
+ * and the placeholder. Other props are attributes of the text box.
+ * @param {{ filter: Pick<Filter, "text" | "error">, onInput: (text: string) => void, label: string, [attribute: string]: unknown }} props
+ */
+export function FilterBox({ filter: { text, error }, onInput, label, ...attributes }) {
+  const errorId = useId();
+  const introduction = error === TOO_LONG ? "The regular expression" : "Not a valid regular expression:";
+  return html`<div class="tb-filter">
+    <${Icon} name="search" />
+    <input
+      class="tb-input"
+      type="search"
+      spellcheck="false"
+      autocomplete="off"
+      maxlength=${MAX_PATTERN_LENGTH}
+      aria-label=${label}
+      placeholder=${label}
+      aria-invalid=${error ? "true" : undefined}
+      aria-describedby=${error ? errorId : undefined}
+      value=${text}
+      onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      ...${attributes}
+    />
+    ${error && html`<p class="tb-filter-error" id=${errorId} role="status">${introduction} ${error}</p>`}
+  </div>`;
+}
 
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
+/** The error of an expression that takes longer than its deadline. */
+export const TOO_LONG = "takes too long";
+/** Finds an expression; null until the module that runs expressions is loaded. */
+const finder = signal(/** @type {typeof import("./expressions.js").expressionOf | null} */ (null));
+/** The last text for which that module could not be loaded. */
+const failedText = signal(/** @type {string | null} */ (null));
+/** @type {any} */
+const UNLOADED = { numAnswers: { value: 1 }, error: "its worker does not start" };
 
 /**
  * @typedef {object} Filter
@@ -12,7 +51,7 @@ export const MAX_PATTERN_LENGTH = 500;
  *   used; null if there is nothing wrong
  * @property {(name: string) => boolean} matches  whether a name passes the filter
  * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on; 0 while
- *   the expression is unknown
+ *   the expression is unknown, -1 until the module that runs it is loaded
  * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last filter
  *   with another text that could be used
  */
@@ -37,35 +76,35 @@ const matchNone = () => false;
  */
 export function makeFilter(text, last) {
   const isTooLong = text.length > MAX_PATTERN_LENGTH;
-  const expression = !isTooLong && /[\\^$.*+?()[\]{}|]/.test(text) ? expressionOf(text) : null;
-  const numAnswers = expression?.numAnswers.value ?? 1;
+  const isExpression = !isTooLong && /[\\^$.*+?()[\]{}|]/.test(text);
+  const expression = isExpression ? findExpression(text) : null;
+  const numAnswers = isExpression ? (expression?.numAnswers.value ?? -1) : 1;
   const isSame = last?.text === text;
   if (isSame && last.numAnswers === numAnswers) return last;
-  const isLastUsable = last?.error === null && last.numAnswers !== 0;
+  const isLastUsable = last?.error === null && (last.numAnswers ?? 1) > 0;
   const before = (isLastUsable && !isSame ? last.matches : last?.before) ?? matchNone;
   const error = isTooLong ? `longer than ${MAX_PATTERN_LENGTH} characters` : (expression?.error ?? null);
-  const matches =
-    error !== null
-      ? before === matchNone
-        ? matchAll
-        : before
-      : expression
-        ? matchExpression(expression, numAnswers > 0 ? matchNone : before)
-        : matchWord(text);
+  /** @type {Filter["matches"]} */
+  let matches;
+  if (error !== null) matches = before === matchNone ? matchAll : before;
+  else if (isExpression) {
+    const otherwise = numAnswers > 0 ? matchNone : before; // for names whose result is not known
+    matches = (name) => Boolean(expression?.of(name) ?? otherwise(name));
+  } else {
+    const word = new RegExp(text, "iu");
+    matches = text === "" ? matchAll : (name) => word.test(name);
+  }
   return { text, error, numAnswers, before, matches };
 }
 
-/**
- * Returns a filter's `matches` for an expression.
- * @param {ReturnType<typeof expressionOf>} expression
- * @param {(name: string) => boolean} otherwise  for names whose result is not known
- */
-function matchExpression(expression, otherwise) {
-  return (/** @type {string} */ name) => Boolean(expression.of(name) ?? otherwise(name));
-}
-
-/** Returns a filter's `matches` for a plain word. @param {string} text */
-function matchWord(text) {
-  const word = new RegExp(text, "iu");
-  return text === "" ? matchAll : (/** @type {string} */ name) => word.test(name);
+/** The expression with this text; null until its module is loaded, which starts now. @param {string} text */
+function findExpression(text) {
+  if (finder.value) return finder.value(text);
+  const failed = failedText.value === text;
+  if (!failed) {
+    // After a failure, browsers load a module again only from another URL.
+    const url = failedText.peek() === null ? "./expressions.js" : `./expressions.js?after=${encodeURIComponent(text)}`;
+    import(url).then(({ expressionOf }) => (finder.value = expressionOf), () => (failedText.value = text));
+  }
+  return failed ? UNLOADED : null;
 }

@@ -102,26 +102,24 @@ export function span(className, text) {
  */
 function position(box, anchor, avoid) {
   const { width, height } = box.getBoundingClientRect();
-  const right = document.documentElement.clientWidth - MARGIN_PX;
-  const bottom = window.innerHeight - MARGIN_PX;
-  const rightOfAnchor = anchor.left + POINTER_DISTANCE_PX;
-  const belowAnchor = anchor.top + POINTER_DISTANCE_PX;
-  let left = rightOfAnchor + width <= right ? rightOfAnchor : anchor.left - POINTER_DISTANCE_PX - width;
-  let top = belowAnchor + height <= bottom ? belowAnchor : anchor.top - POINTER_DISTANCE_PX - height;
+  const maxLeft = document.documentElement.clientWidth - MARGIN_PX - width;
+  const maxTop = window.innerHeight - MARGIN_PX - height;
+  /** A position after or before a range; it may be negative. @param {number} start @param {number} end @param {number} size @param {number} max */
+  const beside = (start, end, size, max) => (end <= max ? end : start - size);
+  let left = beside(anchor.left - POINTER_DISTANCE_PX, anchor.left + POINTER_DISTANCE_PX, width, maxLeft);
+  let top = beside(anchor.top - POINTER_DISTANCE_PX, anchor.top + POINTER_DISTANCE_PX, height, maxTop);
   for (const area of avoid) {
-    const fitsBelow = area.bottom + MARGIN_PX + height <= bottom;
-    const fitsRight = area.right + MARGIN_PX + width <= right;
-    if (fitsBelow || area.top - MARGIN_PX - height >= MARGIN_PX) {
-      top = fitsBelow ? area.bottom + MARGIN_PX : area.top - MARGIN_PX - height;
-      left = anchor.left - width / 2;
+    const vertical = beside(area.top - MARGIN_PX, area.bottom + MARGIN_PX, height, maxTop);
+    const horizontal = beside(area.left - MARGIN_PX, area.right + MARGIN_PX, width, maxLeft);
+    if (vertical >= MARGIN_PX) {
+      [left, top] = [anchor.left - width / 2, vertical];
       break;
     }
-    if (fitsRight || area.left - MARGIN_PX - width >= MARGIN_PX) {
-      left = fitsRight ? area.right + MARGIN_PX : area.left - MARGIN_PX - width;
-      top = Math.min(anchor.top - height / 2, bottom - height);
+    if (horizontal >= MARGIN_PX) {
+      [left, top] = [horizontal, Math.min(anchor.top - height / 2, maxTop)];
       break;
     }
   }
-  box.style.left = `${Math.max(MARGIN_PX, Math.min(left, right - width))}px`;
+  box.style.left = `${Math.max(MARGIN_PX, Math.min(left, maxLeft))}px`;
   box.style.top = `${Math.max(MARGIN_PX, top)}px`;
 }

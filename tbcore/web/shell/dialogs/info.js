@@ -50,7 +50,7 @@ export function InfoDialog({ state, onClose }) {
   <//>`;
 }
 
-/** Problems with the log directory. @param {{ status: import("../state/updates.js").Status }} props */
+/** Problems with the log directory. @param {{ status: import("../state/server.js").Status }} props */
 function Problems({ status }) {
   const lines = [...status.missing.map((path) => `log directory does not exist: ${path}`), ...status.problems];
   if (lines.length === 0) return null;

@@ -5,7 +5,7 @@
 
 import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
-import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../../format.js";
 import { expressionOf } from "../../lib/ui/expressions.js";
 import { WORDS, compileRule, groupRuns, suggestRules } from "./groups.js";
@@ -17,21 +17,14 @@ const MAX_LISTED_GROUPS = 4;
 /**
  * @typedef {object} Preview  the groups that a rule makes
  * @property {string | null} error  why the rule is invalid or useless
- * @property {[name: string, runs: string[]][]} groups  the largest groups of several runs
- * @property {number} numMore  number of other groups of several runs
- * @property {number} numGroups  number of all groups
+ * @property {[name: string, runs: string[]][]} groups  the groups of several runs, largest first
  * @property {number} numAlone  number of groups of one run
  */
 
 /** @type {Preview} */
-const NO_PREVIEW = { error: null, groups: [], numMore: 0, numGroups: 0, numAlone: 0 };
+const NO_PREVIEW = { error: null, groups: [], numAlone: 0 };
 
-/**
- * The form.
- * @param {object} props
- * @param {import("../state/reader-state.js").State} props.state
- * @param {() => void} props.onClose
- */
+/** The form. @param {{ state: import("../state/reader-state.js").State, onClose: () => void }} props */
 export function GroupEditor({ state, onClose }) {
   const helpId = useId();
   const runs = state.sortedRuns.value;
@@ -40,6 +33,9 @@ export function GroupEditor({ state, onClose }) {
   const last = useRef(NO_PREVIEW);
   const preview = useMemo(() => computed(() => previewOf(rule, runs)), [rule, runs]).value ?? last.current;
   last.current = preview;
+  const { groups, numAlone } = preview;
+  const input = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => input.current?.focus(), []);
   /** @param {string} next */
   const apply = (next) => {
     state.groupRule.value = next;
@@ -73,16 +69,18 @@ export function GroupEditor({ state, onClose }) {
       aria-describedby=${helpId}
       aria-invalid=${rule !== "" && preview.error ? "true" : undefined}
       value=${rule}
-      ref=${(/** @type {HTMLInputElement | null} */ input) => input && !input.dataset.seen && ((input.dataset.seen = "yes"), input.focus())}
+      ref=${input}
       onInput=${(/** @type {InputEvent} */ event) => setRule(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
     />
     <div class="tb-group-preview" role="status">
       ${rule !== "" && preview.error && html`<p class="tb-filter-error">${preview.error}</p>`}
-      ${preview.groups.length > 0 &&
-      html`<p>${plural(preview.numGroups, "group")} of ${plural(runs.length, "run")}${preview.numAlone > 0 ? `, ${preview.numAlone} with a single run` : ""}</p>
+      ${groups.length > 0 &&
+      html`<p>${plural(groups.length + numAlone, "group")} of ${plural(runs.length, "run")}${numAlone > 0 ? `, ${numAlone} with a single run` : ""}</p>
         <ul>
-          ${preview.groups.map(([name, members]) => html`<li title=${members.slice(0, 20).join("\n")}><span>${name}</span><small>${members.length}</small></li>`)}
-          ${preview.numMore > 0 && html`<li class="tb-dim">and ${plural(preview.numMore, "more group")}</li>`}
+          ${groups
+            .slice(0, MAX_LISTED_GROUPS)
+            .map(([name, members]) => html`<li title=${members.slice(0, 20).join("\n")}><span>${name}</span><small>${members.length}</small></li>`)}
+          ${groups.length > MAX_LISTED_GROUPS && html`<li class="tb-dim">and ${plural(groups.length - MAX_LISTED_GROUPS, "more group")}</li>`}
         </ul>`}
     </div>
     <details>
@@ -106,11 +104,7 @@ export function GroupEditor({ state, onClose }) {
   </form>`;
 }
 
-/**
- * The title of a suggested rule. A path pattern is shown by example: `exp/seed1 → exp/{}`.
- * @param {string} rule
- * @param {readonly string[]} runs
- */
+/** The title of a suggested rule. A path pattern is shown by example: `exp/seed1 → exp/{}`. @param {string} rule @param {readonly string[]} runs */
 function titleOf(rule, runs) {
   if (WORDS[rule]) return WORDS[rule].title;
   const group = compileRule(rule);
@@ -132,8 +126,7 @@ function previewOf(rule, runs) {
     const all = [...groupsOf(runs, (run) => groupOf.get(run) ?? run)];
     const groups = all.filter(([, members]) => members.length > 1).sort((a, b) => b[1].length - a[1].length);
     if (groups.length === 0) return { ...NO_PREVIEW, error: "No two runs are in the same group." };
-    const shown = groups.slice(0, MAX_LISTED_GROUPS);
-    return { error: null, groups: shown, numMore: groups.length - shown.length, numGroups: all.length, numAlone: all.length - groups.length };
+    return { error: null, groups, numAlone: all.length - groups.length };
   } catch (error) {
     return { ...NO_PREVIEW, error: error instanceof Error ? error.message : String(error) };
   }

@@ -50,12 +50,7 @@ export function groupRuns(rule, runs, expressionOf) {
   return isKnown ? groups : null;
 }
 
-/**
- * Compiles a rule that is not a regular expression.
- * @param {string} rule
- * @returns {Grouper}
- * @throws {SyntaxError} with a message for the user
- */
+/** Compiles a rule that is not a regular expression. @param {string} rule @throws {SyntaxError} with a message for the user */
 export function compileRule(rule) {
   return Object.hasOwn(WORDS, rule) ? WORDS[rule].group : byPattern(rule);
 }
@@ -64,7 +59,6 @@ export function compileRule(rule) {
  * Rules to suggest to the user, most useful first. Each makes fewer groups than there are runs, and
  * no two make the same groups.
  * @param {readonly string[]} runs
- * @returns {string[]}
  */
 export function suggestRules(runs) {
   const depth = Math.max(0, ...runs.slice(0, 1000).map((run) => run.split("/").length - 1));
@@ -81,8 +75,7 @@ export function suggestRules(runs) {
 /**
  * Strips each path segment of a run. Separators that remain at the ends are removed; an empty
  * segment becomes `*`.
- * @param {string} run
- * @param {(segment: string) => string} strip
+ * @type {(run: string, strip: (segment: string) => string) => string}
  */
 function stripSegments(run, strip) {
   return run

@@ -9,13 +9,10 @@ import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { copy } from "../../ui.js";
 
-/**
- * The menu.
- * @param {object} props
- * @param {import("../state/reader-state.js").State} props.state
- * @param {import("./panel.js").Menu} props.menu
- * @param {() => void} props.onClose
- */
+/** @import { State } from "../state/reader-state.js" */
+/** @import { Menu } from "./panel.js" */
+
+/** The menu. @param {{ state: State, menu: Menu, onClose: () => void }} props */
 export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
@@ -56,29 +53,21 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
-  /** A click handler that closes the menu and then acts. @param {() => void} act */
-  const closeThen = (act) => () => {
-    onClose();
-    act();
+  /** A button that closes the menu and then acts. @param {string} text @param {() => unknown} act */
+  const item = (text, act) => {
+    const onClick = () => {
+      onClose();
+      act();
+    };
+    return html`<button type="button" role="menuitem" onClick=${onClick}>${text}</button>`;
   };
 
-  return html`<div
-    class="tb-menu tb-run-menu"
-    popover="manual"
-    role="menu"
-    aria-label=${row.name}
-    ref=${element}
-    onKeyDown=${onKeyDown}
-  >
+  return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
     <p>${row.name}</p>
-    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkOnly(row.runs))}>
-      Show only ${isRun ? "this run" : "these runs"}
-    </button>
-    <button type="button" role="menuitem" onClick=${closeThen(() => state.checkRuns(row.runs, false))}>
-      Hide ${isRun ? "this run" : "these runs"}
-    </button>
-    <button type="button" role="menuitem" onClick=${closeThen(() => copy(row.name))}>Copy name</button>
-    ${path !== null && html`<button type="button" role="menuitem" onClick=${closeThen(() => copy(path))}>Copy path</button>`}
+    ${item(isRun ? "Show only this run" : "Show only these runs", () => state.checkOnly(row.runs))}
+    ${item(isRun ? "Hide this run" : "Hide these runs", () => state.checkRuns(row.runs, false))}
+    ${item("Copy name", () => copy(row.name))}
+    ${path !== null && item("Copy path", () => copy(path))}
     ${coloredName !== null &&
     html`<label>
         Colour${coloredName === row.name ? "" : " of its group"}
@@ -89,16 +78,11 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
             state.colorOverrides.set(coloredName, /** @type {HTMLInputElement} */ (event.currentTarget).value)}
         />
       </label>
-      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) &&
-      html`<button type="button" role="menuitem" onClick=${closeThen(() => state.colorOverrides.set(coloredName, null))}>Reset colour</button>`}`}
+      ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
   </div>`;
 }
 
-/**
- * The path of a run on disk; null if it is unknown, because the logdir is a list or a URL.
- * @param {string} logdir
- * @param {string} name
- */
+/** The path of a run on disk; null if it is unknown, because the logdir is a list or a URL. @param {string} logdir @param {string} name */
 function pathOf(logdir, name) {
   if (logdir === "" || logdir.includes(",") || /^[^/\\]{2,}:/.test(logdir)) return null;
   return name === "." ? logdir : `${logdir.replace(/\/+$/, "")}/${name.replace(/\/$/, "")}`;

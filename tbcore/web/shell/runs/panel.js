@@ -10,31 +10,24 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatTime, plural } from "../../format.js";
-import { FilterBox } from "../../lib/ui/filter-box.js";
+import { FilterBox } from "../../lib/ui/filter.js";
 import { Icon } from "../../lib/ui/icons.js";
-import { Lazy } from "../../lib/ui/lazy.js";
-import { VirtualList } from "../../lib/ui/virtual-list.js";
-import { describeNonfinite, describeRun, isLive, orderRuns, shortAge } from "./order.js";
+import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
+import { withStyles } from "../plugin-loader.js";
+import { describeNonfinite, describeRun, flatRows, groupRows, isLive, orderRuns, shortAge, treeRows } from "./tree.js";
 import { AUTO_LIMIT } from "./selection.js";
-import { flatRows, groupRows, treeRows } from "./tree.js";
 import { Name } from "../../text-names.js";
 
 const ROW_HEIGHT_PX = 26;
 /** Number of rows that Page Up and Page Down move by. */
 const ROWS_PER_PAGE = 12;
-/** The choices of the order of runs. @type {[value: import("./order.js").Sort, title: string][]} */
-const SORTS = [
-  ["name", "by name"],
-  ["start", "newest start first"],
-  ["last", "latest event first"],
-];
+/** The orders of runs, with their titles. */
+const SORTS = { name: "by name", start: "newest start first", last: "latest event first" };
 
-/**
- * @typedef {import("../state/reader-state.js").State} State
- * @typedef {import("./tree.js").Row} Row
- * @typedef {{ row: Row, x: number, y: number }} Menu  the context menu of a row, at a position in
- *   the window
- */
+/** @import { Filter } from "../../lib/ui/filter.js" */
+/** @import { State } from "../state/reader-state.js" */
+/** @import { Row } from "./tree.js" */
+/** The context menu of a row, at a position in the window. @typedef {{ row: Row, x: number, y: number }} Menu */
 
 /** The run list with its toolbar. @param {{ state: State }} props */
 export function RunsPanel({ state }) {
@@ -44,10 +37,10 @@ export function RunsPanel({ state }) {
   const groupOf = state.groupOf.value;
   const { view = "tree", sort = "name" } = state.listPreferences.values.value;
   const byName = state.sortedRuns.value;
-  const order = /** @type {import("./order.js").Sort} */ (sort);
+  const order = /** @type {keyof typeof SORTS} */ (sort);
   const runs = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
   const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
-  const hasFolders = useMemo(() => treeRows(byName, () => true).length > byName.length, [byName]);
+  const hasFolders = useMemo(() => treeRows(byName, () => false).length < byName.length, [byName]);
   const [isGrouping, setGrouping] = useState(false);
   const groupButton = useRef(/** @type {HTMLElement | null} */ (null));
   const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
@@ -70,14 +63,14 @@ export function RunsPanel({ state }) {
       ${hasFolders &&
       !groupOf &&
       html`<span class="tb-segments" role="radiogroup" aria-label="Layout of the run list">
-        ${["tree", "list"].map(
-          (value) => html`<label title=${value === "tree" ? "Runs in folders by path" : "Full names"}>
+        ${[true, false].map(
+          (isTree) => html`<label title=${isTree ? "Runs in folders by path" : "Full names"}>
             <input
               type="radio"
               name="tb-runs-view"
-              checked=${(view === "tree") === (value === "tree")}
-              onChange=${() => state.listPreferences.set("view", value === "tree" ? null : value)}
-            />${value === "tree" ? "Tree" : "List"}
+              checked=${(view === "tree") === isTree}
+              onChange=${() => state.listPreferences.set("view", isTree ? null : "list")}
+            />${isTree ? "Tree" : "List"}
           </label>`,
         )}
       </span>`}
@@ -90,7 +83,7 @@ export function RunsPanel({ state }) {
           state.listPreferences.set("sort", value === "name" ? null : value);
         }}
       >
-        ${SORTS.map(([value, title]) => html`<option value=${value} selected=${value === sort}>${title}</option>`)}
+        ${Object.entries(SORTS).map(([value, title]) => html`<option value=${value} selected=${value === sort}>${title}</option>`)}
       </select>
       <button
         type="button"
@@ -104,7 +97,7 @@ export function RunsPanel({ state }) {
       </button>
     </div>
     ${isGrouping &&
-    html`<${Lazy} load=${() => import("./group-editor.js")} of="GroupEditor" state=${state} onClose=${closeGroups} />`}
+    html`<${Lazy} load=${() => withStyles(import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeGroups} />`}
     <div class="tb-runs-all">
       <label>
         <input
@@ -130,7 +123,7 @@ export function RunsPanel({ state }) {
       ? html`<p class="tb-runs-note">${runs.length > 0 ? "No runs match." : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} onToggle=${toggle} onMenu=${setMenu} />`}
     ${menu &&
-    html`<${Lazy} key=${menu} load=${() => import("./menu.js")} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
+    html`<${Lazy} key=${menu} load=${() => withStyles(import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
@@ -138,7 +131,7 @@ export function RunsPanel({ state }) {
  * Preact hook: which folders and groups are open. Without a filter, folders are open at first and
  * groups are closed. With a filter, both are open at first; what the user closes stays closed
  * until the filter changes.
- * @param {import("../../lib/ui/filter.js").Filter} filter
+ * @param {Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
 function useOpen({ text, error }) {
@@ -160,17 +153,11 @@ function useOpen({ text, error }) {
 }
 
 /**
- * The list itself, with keyboard navigation.
- * @param {object} props
- * @param {State} props.state
- * @param {Row[]} props.rows  at least one
- * @param {(key: string) => void} props.onToggle
- * @param {(menu: Menu) => void} props.onMenu
+ * The list itself, of at least one row, with keyboard navigation.
+ * @typedef {{ state: State, onToggle: (key: string) => void, onMenu: (menu: Menu) => void }} Common
+ * @param {Common & { rows: Row[] }} props
  */
 function Rows({ state, rows, onToggle, onMenu }) {
-  const checked = state.checked.value;
-  const colors = state.colors.value;
-  const hovered = state.hoveredRun.value;
   /** Key of the row that has the focus, or had it last. */
   const [active, setActive] = useState("");
   /** Key of the row to focus once it is rendered; "" for none. */
@@ -188,34 +175,31 @@ function Rows({ state, rows, onToggle, onMenu }) {
     box?.focus({ preventScroll: true });
   }, [current]);
 
-  /** @param {number} index */
-  const moveTo = (index) => {
-    const { key } = rows[Math.min(rows.length - 1, Math.max(0, index))];
-    if (key === rows[current].key) return;
-    toFocus.current = key;
-    setActive(key);
-  };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
+    const { key, target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const row = rows[current];
-    const canOpen = row.kind !== "run";
-    /** @type {Record<string, () => void>} */
-    const actions = {
-      ArrowDown: () => moveTo(current + 1),
-      ArrowUp: () => moveTo(current - 1),
-      ArrowRight: () => canOpen && (row.isOpen ? moveTo(current + 1) : onToggle(row.key)),
-      ArrowLeft: () => (canOpen && row.isOpen ? onToggle(row.key) : moveTo(parentOf(rows, current))),
-      PageDown: () => moveTo(current + ROWS_PER_PAGE),
-      PageUp: () => moveTo(current - ROWS_PER_PAGE),
-      Home: () => moveTo(0),
-      End: () => moveTo(rows.length - 1),
-    };
-    if (event.key === "Enter" && event.target instanceof HTMLInputElement) actions.Enter = () => state.checkOnly(row.runs);
-    const action = actions[event.key];
-    if (!action) return;
+    const next = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      ArrowRight: row.isOpen ? current + 1 : current,
+      ArrowLeft: row.isOpen ? current : parentOf(rows, current),
+      PageDown: current + ROWS_PER_PAGE,
+      PageUp: current - ROWS_PER_PAGE,
+      Home: 0,
+      End: rows.length - 1,
+    }[key];
+    if (key === "Enter" && target instanceof HTMLInputElement) state.checkOnly(row.runs);
+    else if (key === "ArrowLeft" && row.isOpen) onToggle(row.key);
+    else if (key === "ArrowRight" && row.kind !== "run" && !row.isOpen) onToggle(row.key);
+    else if (next === undefined) return;
+    else {
+      const { key } = rows[Math.min(rows.length - 1, Math.max(0, next))];
+      if (key !== row.key) toFocus.current = key;
+      setActive(key);
+    }
     event.preventDefault();
-    action();
   };
 
   return html`<div class="tb-runs-rows" ref=${list} onPointerLeave=${() => (state.hoveredRun.value = null)}>
@@ -232,10 +216,7 @@ function Rows({ state, rows, onToggle, onMenu }) {
           state=${state}
           row=${row}
           index=${index}
-          numChecked=${row.kind === "run" ? Number(checked.has(row.name)) : countChecked(row.runs, checked)}
-          color=${row.kind === "folder" ? undefined : colors.get(row.runs[0])}
           isCurrent=${index === current}
-          isHovered=${row.kind === "run" && row.name === hovered}
           onToggle=${onToggle}
           onMenu=${onMenu}
           onFocus=${() => setActive(row.key)}
@@ -245,26 +226,20 @@ function Rows({ state, rows, onToggle, onMenu }) {
 }
 
 /**
- * One row of the list.
- * @param {object} props
- * @param {State} props.state
- * @param {Row} props.row
- * @param {number} props.index  position in the list, from 0
- * @param {number} props.numChecked  number of checked runs in the row
- * @param {string | undefined} props.color  undefined for a folder
- * @param {boolean} props.isCurrent  whether it is the row that the Tab key focuses
- * @param {boolean} props.isHovered  whether the run is hovered, here or in a chart
- * @param {(key: string) => void} props.onToggle
- * @param {(menu: Menu) => void} props.onMenu
- * @param {() => void} props.onFocus
+ * One row of the list. The Tab key focuses the current row.
+ * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void }} props
  */
-function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, onToggle, onMenu, onFocus }) {
+function RunRow({ state, row, index, isCurrent, onToggle, onMenu, onFocus }) {
   const { kind, name, label, depth, runs } = row;
   const isRun = kind === "run";
-  /** @param {number} x @param {number} y */
-  const openMenu = (x, y) => onMenu({ row, x, y });
+  const numChecked = countChecked(runs, state.checked.value);
+  /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
+  const openMenu = ({ currentTarget }, dx = 0) => {
+    const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
+    onMenu({ row, x: left + dx, y: bottom });
+  };
   return html`<div
-    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isHovered ? "tb-hovered" : ""}"
+    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
     title=${name}
     aria-level=${depth + 1}
@@ -276,10 +251,9 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
     onPointerEnter=${() => (state.hoveredRun.value = isRun ? name : null)}
     onContextMenu=${(/** @type {MouseEvent} */ event) => {
       event.preventDefault();
-      const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
       // The context-menu key sends no position.
-      if (event.clientX > 0) openMenu(event.clientX, event.clientY);
-      else openMenu(box.left + 40, box.bottom);
+      if (event.clientX > 0) onMenu({ row, x: event.clientX, y: event.clientY });
+      else openMenu(event, 40);
     }}
   >
     <span role="gridcell">
@@ -299,14 +273,13 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
         <input
           type="checkbox"
           class="tb-check"
-          style=${{ "--tb-check": color }}
+          style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
           aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
           checked=${numChecked === runs.length}
           indeterminate=${numChecked > 0 && numChecked < runs.length}
           tabindex=${isCurrent ? 0 : -1}
           onFocus=${onFocus}
-          onChange=${(/** @type {Event} */ event) =>
-            state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+          onChange=${(/** @type {Event} */ event) => state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
         />
         <${Name} name=${label} />
       </label>
@@ -323,10 +296,7 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
         aria-haspopup="menu"
         aria-label="Actions for ${name}"
         title="More actions (or right-click the row)"
-        onClick=${(/** @type {MouseEvent} */ event) => {
-          const box = /** @type {HTMLElement} */ (event.currentTarget).getBoundingClientRect();
-          openMenu(box.left, box.bottom);
-        }}
+        onClick=${openMenu}
       >
         ⋯
       </button>
@@ -334,30 +304,21 @@ function RunRow({ state, row, index, numChecked, color, isCurrent, isHovered, on
   </div>`;
 }
 
-/**
- * The age of a run's last event, and a mark if the run has non-finite values.
- * @param {{ state: State, run: string }} props
- */
+/** The age of a run's last event, and a mark if the run has non-finite values. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
   if (!details) return null;
   const now = state.now.value;
   const { last, nonfinite } = details;
-  const live = isLive(details, now);
-  const age = last === null ? "" : shortAge(now - last);
   return html`
     ${nonfinite && html`<b class="tb-nan" title=${describeNonfinite(nonfinite)}>NaN</b>`}
     <span class="tb-age" title=${describeRun(details, now, formatTime)}>
-      ${live && html`<i role="img" aria-label="live"></i>`}<span>${age}</span>
+      ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last === null ? "" : shortAge(now - last)}</span>
     </span>
   `;
 }
 
-/**
- * The index of a row's folder or group; its own index at the top level.
- * @param {readonly Row[]} rows
- * @param {number} index
- */
+/** The index of a row's folder or group; its own index at the top level. @param {readonly Row[]} rows @param {number} index */
 function parentOf(rows, index) {
   let parent = index;
   while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;

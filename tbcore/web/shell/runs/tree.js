@@ -9,6 +9,10 @@
  *                                                   b/train      a folder with one child has no row
  */
 
+import { formatStep } from "../../format.js";
+
+/** @import { RunDetails } from "../../host.js" */
+
 /**
  * @typedef {object} Row
  * @property {"run" | "folder" | "group"} kind
@@ -20,65 +24,60 @@
  * @property {number} numSiblings  number of siblings, including itself
  * @property {readonly string[]} runs  all runs in the folder or group, or the run itself
  * @property {boolean} isOpen  whether the rows inside it are shown
- *
- * @typedef {object} Node  a folder, or a run if `children` is null
- * @property {string} label  its last path segment
- * @property {string} name  its path
- * @property {string[]} runs  all runs below it, or the run itself
- * @property {Node[] | null} children  in order
- * @property {Map<string, Node> | null} folders  maps label to folder, for the children that are
- *   folders
  */
 
 /**
  * Rows of runs in folders. Runs keep their order; a folder is at the position of its first run.
  * @param {readonly string[]} runs
  * @param {(key: string) => boolean} isOpen  whether a folder is open
- * @returns {Row[]}
  */
 export function treeRows(runs, isOpen) {
-  const root = makeNode("", "", []);
-  for (const run of runs) {
-    let node = root;
-    let start = 0;
-    for (let slash = run.indexOf("/"); slash >= 0 && slash < run.length - 1; slash = run.indexOf("/", start)) {
-      const label = run.slice(start, slash + 1);
-      start = slash + 1;
-      let folder = node.folders?.get(label);
-      if (!folder) {
-        folder = makeNode(label, run.slice(0, start), []);
-        node.folders?.set(label, folder);
-        node.children?.push(folder);
-      }
-      folder.runs.push(run);
-      node = folder;
-    }
-    node.children?.push({ label: run.slice(start), name: run, runs: [run], children: null, folders: null });
-  }
   /** @type {Row[]} */
   const rows = [];
-  addRows(root, 0);
+  addRows(childrenOf(runs, 0), 0, 0);
   return rows;
 
-  /** Adds the rows of a folder's children. @param {Node} parent @param {number} depth */
-  function addRows(parent, depth) {
-    const children = parent.children ?? [];
-    for (let i = 0; i < children.length; i++) {
-      let node = children[i];
-      let { label } = node;
+  /**
+   * Adds the rows of a folder's children.
+   * @param {Map<string, string[]>} children
+   * @param {number} length  length of the folder's path
+   * @param {number} depth
+   */
+  function addRows(children, length, depth) {
+    let position = 0;
+    for (let [key, members] of children) {
+      position++;
+      let inside = childrenOfKey(key, members);
       // A folder with one child is merged with the child.
-      while (node.children?.length === 1) {
-        node = node.children[0];
-        label += node.label;
+      while (inside?.size === 1) {
+        [[key, members]] = inside;
+        inside = childrenOfKey(key, members);
       }
-      const { name, runs } = node;
-      const kind = node.children ? "folder" : "run";
-      const key = node.children ? `folder:${name}` : name;
-      const open = node.children !== null && isOpen(key);
-      rows.push({ kind, key, name, label, depth, position: i + 1, numSiblings: children.length, runs, isOpen: open });
-      if (open) addRows(node, depth + 1);
+      const name = inside ? key.slice(FOLDER.length) : key;
+      const row = runRow(name, depth, position, children.size, name.slice(length));
+      rows.push(row);
+      if (!inside) continue;
+      Object.assign(row, { kind: "folder", key, runs: members, isOpen: isOpen(key) });
+      if (row.isOpen) addRows(inside, name.length, depth + 1);
     }
   }
+}
+
+/** Start of the keys of folders. */
+const FOLDER = "folder:";
+
+/** What is inside of a folder; null for a run. @param {string} key @param {string[]} runs */
+function childrenOfKey(key, runs) {
+  const isRun = runs.length === 1 && runs[0] === key;
+  return isRun ? null : childrenOf(runs, key.length - FOLDER.length);
+}
+
+/** What is in a folder whose path has this length: runs by the key of their row. @param {readonly string[]} runs @param {number} length */
+function childrenOf(runs, length) {
+  return groupsOf(runs, (run) => {
+    const slash = run.indexOf("/", length);
+    return slash >= 0 && slash < run.length - 1 ? FOLDER + run.slice(0, slash + 1) : run;
+  });
 }
 
 /**
@@ -93,34 +92,22 @@ export function treeRows(runs, isOpen) {
 export function groupRows(runs, groupOf, isOpen) {
   const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
   const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
-  /** @type {Row[]} */
-  const rows = [];
-  let position = 0;
-  for (const [name, members] of groups) {
-    position++;
-    if (members.length === 1) {
-      rows.push(runRow(members[0], 0, position, groups.size));
-      continue;
-    }
+  return [...groups].flatMap(([name, members], i) => {
+    if (members.length === 1) return [runRow(members[0], 0, i + 1, groups.size)];
     const key = `group:${name}`;
-    const row = { name, label: name.slice(groupPrefixLength), depth: 0, position, numSiblings: groups.size, runs: members, isOpen: isOpen(key) };
-    rows.push({ kind: "group", key, ...row });
-    if (!row.isOpen) continue;
+    const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
+    Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
+    if (!row.isOpen) return [row];
     const runPrefixLength = commonFolderLength(members);
-    members.forEach((run, i) => rows.push({ ...runRow(run, 1, i + 1, members.length), label: run.slice(runPrefixLength) }));
-  }
-  return rows;
+    return [row, ...members.map((run, i) => runRow(run, 1, i + 1, members.length, run.slice(runPrefixLength)))];
+  });
 }
 
 /**
  * The runs of each group; groups are in the order of their first runs.
- * @template T
- * @param {readonly T[]} runs
- * @param {(run: T) => string} group
- * @returns {Map<string, T[]>}
+ * @type {<T>(runs: readonly T[], group: (run: T) => string) => Map<string, T[]>}
  */
 export function groupsOf(runs, group) {
-  /** @type {Map<string, T[]>} */
   const groups = new Map();
   for (const run of runs) {
     const name = group(run);
@@ -131,10 +118,7 @@ export function groupsOf(runs, group) {
   return groups;
 }
 
-/**
- * The length of the folder that all names have in common, including its final slash.
- * @param {readonly string[]} names
- */
+/** The length of the folder that all names have in common, including its final slash. @param {readonly string[]} names */
 function commonFolderLength(names) {
   if (names.length < 2) return 0;
   let length = Infinity;
@@ -146,24 +130,87 @@ function commonFolderLength(names) {
   return names[0].lastIndexOf("/", length - 1) + 1;
 }
 
-/** Rows of a flat list, one per run. @param {readonly string[]} runs @returns {Row[]} */
+/** Rows of a flat list, one per run. @param {readonly string[]} runs */
 export function flatRows(runs) {
   return runs.map((run, i) => runRow(run, 0, i + 1, runs.length));
 }
 
-/**
- * The row of a run, with its full name as the label.
- * @param {string} run
- * @param {number} depth
- * @param {number} position
- * @param {number} numSiblings
- * @returns {Row}
- */
-function runRow(run, depth, position, numSiblings) {
-  return { kind: "run", key: run, name: run, label: run, depth, position, numSiblings, runs: [run], isOpen: false };
+/** The row of a run. @type {(run: string, depth: number, position: number, numSiblings: number, label?: string) => Row} */
+function runRow(run, depth, position, numSiblings, label = run) {
+  return { kind: "run", key: run, name: run, label, depth, position, numSiblings, runs: [run], isOpen: false };
 }
 
-/** A new folder. @param {string} label @param {string} name @param {string[]} runs @returns {Node} */
-function makeNode(label, name, runs) {
-  return { label, name, runs, children: [], folders: new Map() };
+// --- when runs were written ----------------------------------------------------------------------
+
+/** A run is live if it was written to within this time. Most training loops log more often. */
+const LIVE_SECONDS = 300;
+/**
+ * For sorting, the times of last events are rounded down to multiples of this time, so that the
+ * rows of live runs do not keep moving.
+ */
+const ORDER_SECONDS = 60;
+
+/**
+ * Whether the run is being written: its files were changed recently, and its last event was
+ * logged shortly before that change. File times alone are not enough, because copied files are new
+ * whatever they contain. Event times alone are not enough either, because the clocks of machines
+ * differ.
+ * @param {RunDetails} details
+ * @param {number} now  seconds since the epoch
+ */
+export function isLive({ last, modified }, now) {
+  if (last === null) return false;
+  const written = modified ?? last;
+  return Math.abs(now - written) < LIVE_SECONDS && written - last < LIVE_SECONDS;
+}
+
+/**
+ * The runs in the order of the list. When sorted by time, the newest runs come first, and runs
+ * without a time come last.
+ * @param {readonly string[]} runs  in the order of names
+ * @param {"name" | "start" | "last"} sort
+ * @param {ReadonlyMap<string, RunDetails>} details
+ */
+export function orderRuns(runs, sort, details) {
+  if (sort === "name") return runs;
+  const times = new Map(
+    runs.map((run) => {
+      const time = details.get(run)?.[sort] ?? -Infinity;
+      return [run, sort === "last" ? Math.floor(time / ORDER_SECONDS) : time];
+    }),
+  );
+  const timeOf = (/** @type {string} */ run) => times.get(run) ?? -Infinity;
+  return [...runs].sort((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)));
+}
+
+/** An age in two or three characters. @param {number} seconds */
+export function shortAge(seconds) {
+  const minutes = Math.max(0, seconds) / 60;
+  if (minutes < 1) return "now";
+  if (minutes < 60) return `${Math.floor(minutes)}m`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h`;
+  const days = Math.floor(minutes / 1440);
+  return days < 1000 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
+}
+
+/** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */
+export function describeRun(details, now, formatTime) {
+  const { start, last, nonfinite } = details;
+  const lines = [
+    start !== null && `First event ${formatTime(start)}.`,
+    last !== null && `Last event ${formatTime(last)}.`,
+    `${isLive(details, now) ? "Live: new" : "Not live: no new"} events in the last ${LIVE_SECONDS / 60} minutes.`,
+    nonfinite && describeNonfinite(nonfinite),
+  ];
+  return lines.filter(Boolean).join("\n");
+}
+
+/** A sentence about the tags with non-finite values. @param {NonNullable<RunDetails["nonfinite"]>} nonfinite */
+export function describeNonfinite({ num_tags, tags, first_steps }) {
+  const numUnnamed = num_tags - tags.length;
+  const named = tags.map((tag, i) => {
+    const step = first_steps[i];
+    return step === null ? tag : `${tag} from step ${formatStep(Number(step))}`;
+  });
+  return `NaN or infinite values in ${named.join(", ")}${numUnnamed > 0 ? ` and ${numUnnamed} more` : ""}.`;
 }

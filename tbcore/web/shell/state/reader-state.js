@@ -6,28 +6,16 @@
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress } from "../../lib/address.js";
 import { colorsOf } from "../../lib/ui/colors.js";
-import { expressionOf } from "../../lib/ui/expressions.js";
 import { makeFilter } from "../../lib/ui/filter.js";
 import { compareNames } from "../../text-names.js";
-import { AUTO, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "../runs/selection.js";
-import { addressText, fullText, storeText } from "../runs/stored-selections.js";
+import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "../runs/selection.js";
 import { groupsOf } from "../runs/tree.js";
-import { openPreferences } from "./preferences.js";
 import { ServerState } from "./server-state.js";
 
-/**
- * @template T
- * @typedef {import("@preact/signals-core").Signal<T>} Signal
- */
-/**
- * @template T
- * @typedef {import("@preact/signals-core").ReadonlySignal<T>} ReadonlySignal
- */
-/**
- * @typedef {import("../../host.js").Theme} Theme
- * @typedef {import("../../host.js").Run} Run
- * @typedef {import("../../host.js").Grouping} Grouping
- */
+/** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
+/** @import { Grouping, Key, Run, Theme } from "../../host.js" */
+/** @import { Filter } from "../../lib/ui/filter.js" */
+/** @import { Selection } from "../runs/selection.js" */
 
 /** Name of the tab that lists the plugins. No plugin can have this name. */
 export const PLUGINS_PAGE = "plugins";
@@ -35,6 +23,7 @@ export const PLUGINS_PAGE = "plugins";
 const ADDRESS_DELAY_MS = 150;
 /** Colour of a run until one is computed for it. */
 const DEFAULT_COLOR = "#888888";
+const THEME_KEY = "tbcore.theme";
 
 /** The state of the page. Create only one: it adds listeners to the window. */
 export class State extends ServerState {
@@ -42,7 +31,7 @@ export class State extends ServerState {
 
   /** Name of the open tab's plugin, PLUGINS_PAGE, or "" before a tab is open. */
   tab = signal("");
-  /** @type {Signal<import("../runs/selection.js").Selection>} */
+  /** @type {Signal<Selection>} */
   selection = signal(AUTO);
   /** Whether the address refers to a selection that is not stored in this browser. */
   isSelectionMissing = signal(false);
@@ -54,7 +43,7 @@ export class State extends ServerState {
   settings = signal({});
   /** Name of the run under the pointer, in the run list or in a chart. @type {Signal<string | null>} */
   hoveredRun = signal(null);
-  /** Keys of the open tab. @type {Signal<readonly import("../../host.js").Key[]>} */
+  /** Keys of the open tab. @type {Signal<readonly Key[]>} */
   pluginKeys = signal([]);
   /** @type {Signal<Theme>} */
   theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
@@ -62,8 +51,6 @@ export class State extends ServerState {
   listPreferences = openPreferences("#runs");
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
-  /** Preferences by plugin. @type {Map<string, import("./preferences.js").Preferences>} */
-  #preferences = new Map();
 
   // --- computed from these and the server's data
 
@@ -73,10 +60,7 @@ export class State extends ServerState {
   /** Names of the checked runs. */
   checked = computed(() => checkedRuns(this.selection.value, this.runs.value));
   #selectionText = computed(() => selectionToText(this.selection.value));
-  /**
-   * The selection as it is written in the address: its text, or a key if the text is too long. The
-   * text is then stored in the browser under this key.
-   */
+  /** The selection in the address: its text, or the key under which the browser stores a text that is too long. */
   #selectionInAddress = computed(() => addressText(this.#selectionText.value));
   isSelectionStored = computed(() => this.#selectionInAddress.value !== this.#selectionText.value);
   #grouping = computed(groupingOf(this.groupRule, this.runs));
@@ -105,11 +89,7 @@ export class State extends ServerState {
         group: this.groupOf.value?.get(name) ?? null,
       }));
   });
-  /**
-   * The wanted runs that are checked, in natural order. While the reader has not checked any, the
-   * newest runs count as checked.
-   * @type {ReadonlySignal<readonly Run[]>}
-   */
+  /** The wanted runs that are checked. While the reader has not checked any, the newest ones are. @type {ReadonlySignal<readonly Run[]>} */
   shownRuns = computed(() => this.wantedRuns.value.filter(({ name }) => this.checked.value.has(name)));
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
   groups = computed(() => {
@@ -125,12 +105,14 @@ export class State extends ServerState {
     this.#readAddress();
     window.addEventListener("hashchange", () => this.#readAddress());
     this.#mirrorAddress();
-    mirrorTheme(this.theme);
+    effect(() => void (document.documentElement.dataset.theme = this.theme.value));
+    darkSystem().addEventListener("change", () => {
+      if (readStored(THEME_KEY, String) === null) this.theme.value = systemTheme();
+    });
   }
 
   /** @param {string} text */
   setRunFilter = (text) => void (this.#runFilterText.value = text);
-
   /** @param {string} text */
   setTagFilter = (text) => void (this.#tagFilterText.value = text);
 
@@ -144,18 +126,7 @@ export class State extends ServerState {
     this.selection.value = onlyRuns(names, this.runs.value);
   }
 
-  /** Returns a plugin's preferences. @param {string} plugin */
-  preferencesOf(plugin) {
-    const own = this.#preferences.get(plugin) ?? openPreferences(plugin);
-    this.#preferences.set(plugin, own);
-    return own;
-  }
-
-  /**
-   * Changes a plugin's setting.
-   * @param {string} name  `plugin.setting`
-   * @param {string | null} value  null restores the default
-   */
+  /** Changes a plugin's setting; null restores the default. @param {string} name  `plugin.setting` @param {string | null} value */
   setSetting(name, value) {
     if ((this.settings.value[name] ?? null) === value) return;
     const { [name]: _, ...rest } = this.settings.value;
@@ -178,21 +149,12 @@ export class State extends ServerState {
   }
 
   toggleTheme = () => {
-    const next = this.theme.value === "dark" ? "light" : "dark";
-    this.theme.value = next;
-    try {
-      // The system's own theme is not stored, so that the page follows the system again.
-      if (next === systemTheme().theme) localStorage.removeItem("tbcore.theme");
-      else localStorage.setItem("tbcore.theme", next);
-    } catch {
-      // Storage is blocked: the choice applies until the page is closed.
-    }
+    this.theme.value = this.theme.value === "dark" ? "light" : "dark";
+    // The system's own theme is not stored, so that the page follows the system again.
+    store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
 
-  /**
-   * Returns a colour for each name: the reader's choice, or else one computed from all names.
-   * @param {readonly string[]} names
-   */
+  /** A colour for each name: the reader's choice, or else one computed from all names. @param {readonly string[]} names */
   #assignColors(names) {
     const assigned = colorsOf(names, this.theme.value);
     for (const [name, color] of Object.entries(this.colorOverrides.values.value)) {
@@ -250,33 +212,36 @@ export class State extends ServerState {
 }
 
 /**
- * Returns a function that makes a filter from the signal's current text. It passes the previous
- * filter to `makeFilter`, which uses it while the text is not a valid regular expression.
+ * A function that makes a filter from the signal's current text. It passes the previous filter to
+ * `makeFilter`, which uses it while the text is not a valid regular expression.
  * @param {ReadonlySignal<string>} text
  */
 function withPrevious(text) {
-  /** @type {import("../../lib/ui/filter.js").Filter | undefined} */
+  /** @type {Filter | undefined} */
   let previous;
   return () => (previous = makeFilter(text.value, previous));
 }
 
 /**
- * Returns a function that groups the runs by the current rule. While a module that it needs is not
- * loaded, or nothing is known of a regular expression, the groups are those of the previous rule.
+ * Returns a function that groups the runs by the current rule. While the modules that it needs
+ * are not loaded, or nothing is known of a regular expression, the groups are those of the previous
+ * rule.
  * @param {ReadonlySignal<string>} rule
  * @param {ReadonlySignal<readonly string[]>} runs
  * @returns {() => { groupOf: ReadonlyMap<string, string> | null, error: string | null }}
  */
 function groupingOf(rule, runs) {
-  const loaded = signal(/** @type {typeof import("../runs/groups.js") | null} */ (null));
+  const loaded = signal(/** @type {Awaited<ReturnType<typeof load>> | null} */ (null));
+  const load = () => Promise.all([import("../runs/groups.js"), import("../../lib/ui/expressions.js")]);
   /** @type {ReadonlyMap<string, string> | null} */
   let groupOf = null;
   return () => {
     if (rule.value === "") groupOf = null;
-    else if (!loaded.value) import("../runs/groups.js").then((module) => (loaded.value = module), console.warn);
+    else if (!loaded.value) load().then((modules) => (loaded.value = modules), console.warn);
     else {
+      const [{ groupRuns }, { expressionOf }] = loaded.value;
       try {
-        groupOf = loaded.value.groupRuns(rule.value, runs.value, expressionOf) ?? groupOf;
+        groupOf = groupRuns(rule.value, runs.value, expressionOf) ?? groupOf;
       } catch (error) {
         groupOf = null;
         return { groupOf, error: error instanceof Error ? error.message : String(error) };
@@ -286,29 +251,51 @@ function groupingOf(rule, runs) {
   };
 }
 
-/**
- * Applies the theme to the page, and follows the system's theme unless the reader chose one.
- * @param {Signal<Theme>} theme
- */
-function mirrorTheme(theme) {
-  effect(() => {
-    document.documentElement.dataset.theme = theme.value;
-  });
-  systemTheme().query.addEventListener("change", () => {
-    try {
-      if (localStorage.getItem("tbcore.theme") !== null) return;
-    } catch {
-      // Storage is blocked: follow the system.
-    }
-    theme.value = systemTheme().theme;
-  });
+/** The media query that is true if the system's theme is dark. */
+function darkSystem() {
+  return matchMedia("(prefers-color-scheme: dark)");
 }
 
-/**
- * Returns the system's theme, and the media query that changes with it.
- * @returns {{ query: MediaQueryList, theme: Theme }}
- */
+/** @returns {Theme} */
 function systemTheme() {
-  const query = matchMedia("(prefers-color-scheme: dark)");
-  return { query, theme: query.matches ? "dark" : "light" };
+  return darkSystem().matches ? "dark" : "light";
+}
+
+// --- preferences ---------------------------------------------------------------------------------
+
+/**
+ * @typedef {object} Preferences
+ * @property {ReadonlySignal<Readonly<Record<string, string>>>} values
+ * @property {(name: string, value: string | null) => void} set  null resets to the default
+ */
+
+/** The open preferences, by owner. @type {Map<string, Preferences>} */
+const opened = new Map();
+
+/**
+ * The preferences of a plugin or of a part of the shell: short texts by name, kept in the browser's
+ * localStorage. Unlike settings in the URL, they apply to all log directories and are not part of
+ * links.
+ * @param {string} owner  name of the plugin or part
+ * @returns {Preferences}
+ */
+export function openPreferences(owner) {
+  const known = opened.get(owner);
+  if (known) return known;
+  const key = `tbcore.preferences.${owner}`;
+  /** @returns {Record<string, string>} */
+  const read = () => Object.fromEntries(Object.entries(readStored(key) ?? {}).filter(([, value]) => typeof value === "string"));
+  const values = signal(read());
+  /** @type {Preferences} */
+  const preferences = {
+    values,
+    set(name, value) {
+      // Read again, because another tab of the browser may have changed them.
+      const { [name]: _, ...rest } = { ...values.value, ...read() };
+      values.value = value === null ? rest : { ...rest, [name]: value };
+      store(key, JSON.stringify(values.value));
+    },
+  };
+  opened.set(owner, preferences);
+  return preferences;
 }

@@ -1,20 +1,12 @@
 /** The server's data, as signals, and what keeps them up to date: it listens for updates and fetches what changed. */
 
-import { batch, signal } from "@preact/signals-core";
-import { isLive } from "../runs/order.js";
-import { ServerError, address, getJSON, withoutPrototype } from "./server.js";
-import { watchUpdates } from "./updates.js";
+import { batch, computed, signal } from "@preact/signals-core";
+import { isLive } from "../runs/tree.js";
+import { ServerError, address, getJSON, watchUpdates, withoutPrototype } from "./server.js";
 
-/**
- * @template T
- * @typedef {import("@preact/signals-core").Signal<T>} Signal
- */
-/**
- * @typedef {import("./updates.js").Status} Status
- * @typedef {import("../../host.js").Frontends} Frontends
- * @typedef {import("../../host.js").Generations} Generations
- * @typedef {import("../../host.js").RunDetails} RunDetails
- */
+/** @import { Signal } from "@preact/signals-core" */
+/** @import { Frontends, Generations, RunDetails } from "../../host.js" */
+/** @import { Connection, Status } from "./server.js" */
 
 /** Minimum time between two refreshes of a visible page. */
 const REFRESH_INTERVAL_MS = 1000;
@@ -36,12 +28,17 @@ const CLOCK_INTERVAL_MS = 30000;
 export class ServerState {
   /** @type {Signal<Status | null>} */
   status = signal(null);
-  /** @type {Signal<import("./updates.js").Connection>} */
+  /** @type {Signal<Connection>} */
   connection = signal("connecting");
   /** Message of the server's error response to the last refresh, if any. @type {Signal<string | null>} */
   serverError = signal(null);
   /** @type {Signal<Frontends | null>} */
   frontends = signal(null);
+  /** The plugins that have a tab, the active ones first. */
+  tabs = computed(() => {
+    const tabs = (this.frontends.value?.plugins ?? []).filter(({ module, error }) => module !== null || error !== null);
+    return tabs.sort((a, b) => Number(b.active) - Number(a.active));
+  });
   /** Names of all runs, in the order of data/runs. @type {Signal<string[]>} */
   runs = signal([]);
   /** @type {Signal<ReadonlyMap<string, RunDetails>>} */
@@ -53,14 +50,11 @@ export class ServerState {
 }
 
 /**
- * Starts synchronizing, for as long as the page is open.
- * @param {ServerState} state  receives the server's data
- * @returns {{ reload(): void, retry(): void }} `reload` fetches everything again; `retry`
- *   reconnects at once
+ * Starts synchronizing, for as long as the page is open. `reload` fetches everything again; `retry`
+ * reconnects at once.
+ * @param {ServerState} state
  */
 export function keepInSync(state) {
-  /** Generations of the data that the page has. */
-  let loaded = { all: "", lists: "" };
   /** Number of calls of `reload`. It is part of all generations, so that each call changes them. */
   let numManualReloads = 0;
   /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
@@ -69,17 +63,17 @@ export function keepInSync(state) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
-  const updates = watchUpdates({
+  const retry = watchUpdates({
     onStatus(status) {
       state.status.value = status;
-      if (generationsOf(status).all !== loaded.all) schedule();
+      if (isNew(status)) schedule();
     },
     onConnection(connection) {
       state.connection.value = connection;
       if (connection === "live" && state.frontends.value === null) schedule();
     },
   });
-  const details = syncRunDetails(state);
+  const requestDetails = syncRunDetails(state);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && timer && schedule());
   refresh();
 
@@ -88,9 +82,9 @@ export function keepInSync(state) {
       numManualReloads++;
       lastRefresh = -Infinity;
       schedule();
-      if (state.connection.value !== "live") updates.retry();
+      if (state.connection.value !== "live") retry();
     },
-    retry: updates.retry,
+    retry,
   };
 
   /** Starts a refresh as soon as the interval since the last one has passed. */
@@ -110,15 +104,15 @@ export function keepInSync(state) {
     try {
       const status = await getJSON(address("data/status", { runs: "true" }));
       const next = generationsOf(status);
-      const lists = next.lists === loaded.lists ? null : await fetchLists();
+      const lists = next.lists === state.generations.value.lists ? null : await fetchLists();
+      const hasNewData = next.all !== state.generations.value.all;
       batch(() => {
         state.status.value = status;
         state.serverError.value = null;
         if (lists) [state.runs.value, state.frontends.value] = lists;
-        if (next.all !== loaded.all) state.generations.value = next;
+        if (hasNewData) state.generations.value = next;
       });
-      if (next.all !== loaded.all) details.request();
-      loaded = next;
+      if (hasNewData) requestDetails();
     } catch (error) {
       failed = true;
       // A server that cannot be reached is shown by the connection's state.
@@ -127,7 +121,12 @@ export function keepInSync(state) {
     isRefreshing = false;
     lastRefresh = performance.now();
     if (failed) timer = setTimeout(refresh, RETRY_DELAY_MS);
-    else if (state.status.value && generationsOf(state.status.value).all !== loaded.all) schedule();
+    else if (state.status.value && isNew(state.status.value)) schedule();
+  }
+
+  /** Whether the server has newer data than the page. @param {Status} status */
+  function isNew(status) {
+    return generationsOf(status).all !== state.generations.value.all;
   }
 
   /** Fetches the lists of runs and plugins. @returns {Promise<[string[], Frontends]>} */
@@ -156,9 +155,8 @@ export function keepInSync(state) {
 
 /**
  * Keeps the details in the run list up to date, and the clock from which the ages of runs are
- * computed.
+ * computed. Call what it returns when the server has new data.
  * @param {ServerState} state
- * @returns {{ request(): void }} `request` is called when the server has new data
  */
 function syncRunDetails(state) {
   /** When the last request was sent, on the clock of `performance.now()`, in milliseconds. */
@@ -173,7 +171,7 @@ function syncRunDetails(state) {
     state.now.value = Date.now() / 1000 + clockOffset;
     if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) request();
   }, CLOCK_INTERVAL_MS);
-  return { request };
+  return request;
 
   /** Fetches the details as soon as the interval since the last request has passed. */
   function request() {
@@ -186,16 +184,16 @@ function syncRunDetails(state) {
     lastRequest = performance.now();
     timer = undefined;
     try {
-      const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(
-        address("data/run_details"),
-      );
+      const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(address("data/run_details"));
       clockOffset = now - Date.now() / 1000;
+      withoutPrototype(nonfinite);
       /** @type {Map<string, RunDetails>} */
       const details = new Map();
       for (const [i, name] of runs.entries()) {
+        // A time is a number, null, or a string such as "NaN".
         const times = [first_event_times[i], last_event_times[i], modified_times[i]];
-        const [start, last, modified] = times.map(numberOrNull);
-        details.set(name, { start, last, modified, nonfinite: withoutPrototype(nonfinite)[name] });
+        const [start, last, modified] = times.map((time) => (typeof time === "number" ? time : null));
+        details.set(name, { start, last, modified, nonfinite: nonfinite[name] });
       }
       batch(() => {
         state.now.value = now;
@@ -205,12 +203,4 @@ function syncRunDetails(state) {
       // The next change sends another request, and the connection's state shows lost connections.
     }
   }
-}
-
-/**
- * Returns a time from the server's JSON, or null if it is unknown.
- * @param {unknown} value  a number, null, or a string such as "NaN"
- */
-function numberOrNull(value) {
-  return typeof value === "number" ? value : null;
 }

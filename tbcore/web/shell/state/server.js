@@ -1,4 +1,7 @@
-/** Requests to the server. All URLs are relative to the page, so they also work under a path prefix. */
+/**
+ * Requests to the server, and how the page learns that the server has new data. All URLs are
+ * relative to the page, so they also work under a path prefix.
+ */
 
 /** An error response of the server. Its `message` is the first line of a plain-text response, or else the status. */
 export class ServerError extends Error {
@@ -14,11 +17,7 @@ export class ServerError extends Error {
     this.details = details;
   }
 
-  /**
-   * Returns the error for a response, whose body it reads.
-   * @param {Response} response  with a status outside 200 to 299
-   * @returns {Promise<ServerError>}
-   */
+  /** The error for a response with a status outside 200 to 299, whose body it reads. @param {Response} response */
   static async from(response) {
     const text = (await response.text().catch(() => "")).trim();
     const isPlain = (response.headers.get("Content-Type") ?? "").startsWith("text/plain");
@@ -29,11 +28,9 @@ export class ServerError extends Error {
 }
 
 /**
- * Returns the absolute URL of a path below the page's own URL.
+ * The absolute URL of a path below the page's own URL.
  * @param {string} path
- * @param {Record<string, string | number | boolean | null | undefined>} [params]  the query; null
- *   and undefined are left out
- * @returns {string}
+ * @param {import("../../host.js").Params} [params]  the query; null and undefined are left out
  */
 export function address(path, params = {}) {
   const url = new URL(path, new URL(".", document.baseURI));
@@ -58,13 +55,170 @@ export function withoutPrototype(value) {
 
 /**
  * Sends a GET request and returns the parsed JSON.
- * @param {string} url
- * @param {RequestInit} [init]
- * @returns {Promise<any>}
+ * @type {(url: string, init?: RequestInit) => Promise<any>}
  * @throws {ServerError} when the response is an HTTP error
  */
 export async function getJSON(url, init) {
   const response = await fetch(url, init);
   if (!response.ok) throw await ServerError.from(response);
   return response.json();
+}
+
+// --- news of the server --------------------------------------------------------------------------
+
+// Three sources are tried in this order:
+//
+//     1. one event stream in a SharedWorker, for all tabs of the browser (updates-worker.js)
+//     2. an event stream of this page, while it is visible
+//     3. polling of data/status, while the page is visible
+
+/**
+ * The server's status, as data/updates and data/status send it.
+ * @typedef {object} Status
+ * @property {string} instance  differs after each start of the server
+ * @property {number} num_reloads  increases when plugins are reloaded, and when a plugin's
+ *   `is_active` returns after its timeout
+ * @property {number} generation  increases when any data changes
+ * @property {number} runs_generation  the generation at which the list of runs or tags last changed
+ * @property {boolean} loading  whether a pass is in progress
+ * @property {number} passes  completed passes over the log directory
+ * @property {number} num_runs
+ * @property {number} num_files
+ * @property {number} num_directories
+ * @property {number} bytes_read
+ * @property {number} bytes_total
+ * @property {string[]} logdirs  absolute paths
+ * @property {string[]} missing  the members of `logdirs` that do not exist
+ * @property {string[]} problems
+ *
+ * @typedef {"connecting" | "live" | "retrying"} Connection
+ *
+ * @typedef {{ onStatus: (status: Status) => void, onConnection: (connection: Connection) => void }} Listener
+ */
+
+const POLL_INTERVAL_MS = 3000;
+/** Time within which the worker must send its first message. */
+const WORKER_TIMEOUT_MS = 4000;
+/** Time within which the page's own event stream must send its first message. */
+const STREAM_TIMEOUT_MS = 8000;
+
+/** Starts listening, for as long as the page is open; returns a function that reconnects at once. @param {Listener} listener */
+export function watchUpdates(listener) {
+  let closing = new AbortController();
+  let retry = () => {};
+  /** @type {(source: Source) => void} */
+  const start = (source) => {
+    closing.abort();
+    closing = new AbortController();
+    retry = source(listener, closing.signal, start);
+  };
+  start(typeof SharedWorker === "function" ? fromWorker : fromStream);
+  window.addEventListener("online", () => retry());
+  return () => retry();
+}
+
+/**
+ * Listens to the server until the signal is aborted, and calls `fallBackTo` with another source if
+ * this one does not work. Returns a function that reconnects at once.
+ * @typedef {(listener: Listener, signal: AbortSignal, fallBackTo: (source: Source) => void) => () => void} Source
+ */
+
+/** Listens to the shared worker. @type {Source} */
+function fromWorker(listener, signal, fallBackTo) {
+  /** @type {MessagePort | undefined} */
+  let port;
+  connect();
+
+  function connect() {
+    let worker;
+    try {
+      worker = new SharedWorker(new URL("updates-worker.js", import.meta.url), { name: "tbcore update stream" });
+    } catch {
+      queueMicrotask(() => fallBackTo(fromStream));
+      return;
+    }
+    port = worker.port;
+    const timeout = setTimeout(fallBackTo, WORKER_TIMEOUT_MS, fromStream);
+    signal.addEventListener("abort", () => clearTimeout(timeout));
+    worker.addEventListener("error", () => fallBackTo(fromStream), { signal });
+    port.onmessage = ({ data }) => {
+      clearTimeout(timeout);
+      if (data.type === "ping") send({ type: "pong" });
+      else if (data.type === "status") listener.onStatus(data.status);
+      else if (data.connection === "timed out") fallBackTo(fromPolling);
+      else listener.onConnection(data.connection);
+    };
+    register();
+  }
+
+  /** @param {object} message */
+  function send(message) {
+    port?.postMessage(message);
+  }
+
+  function register() {
+    send({ type: "register", url: address("data/updates") });
+  }
+
+  function disconnect() {
+    send({ type: "unregister" });
+    port?.close();
+    port = undefined;
+  }
+
+  signal.addEventListener("abort", disconnect);
+  window.addEventListener("pagehide", disconnect, { signal });
+  window.addEventListener("pageshow", (event) => event.persisted && connect(), { signal });
+  // The worker may have removed a page that was suspended for long.
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && register(), { signal });
+  return () => send({ type: "retry" });
+}
+
+/** Listens to an event stream of this page. @type {Source} */
+function fromStream(listener, signal, fallBackTo) {
+  /** @type {EventSource | undefined} */
+  let stream;
+  let hasReceived = false;
+
+  /** Opens the stream of a visible page, or closes that of a hidden one. */
+  function connect() {
+    stream?.close();
+    // A browser limits the connections to one server: a hidden page leaves them to visible ones.
+    if (document.visibilityState !== "visible") return;
+    stream = new EventSource(address("data/updates"));
+    stream.onmessage = (event) => {
+      hasReceived = true;
+      listener.onConnection("live");
+      listener.onStatus(JSON.parse(event.data));
+    };
+    stream.onerror = () => {
+      listener.onConnection("retrying");
+      if (!hasReceived || stream?.readyState === EventSource.CLOSED) fallBackTo(fromPolling);
+    };
+  }
+  const timeout = setTimeout(() => hasReceived || fallBackTo(fromPolling), STREAM_TIMEOUT_MS);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timeout);
+    stream?.close();
+  });
+  document.addEventListener("visibilitychange", connect, { signal });
+  connect();
+  return connect;
+}
+
+/** Polls data/status. No other source replaces this one. @type {Source} */
+function fromPolling(listener) {
+  async function poll() {
+    if (document.visibilityState !== "visible") return;
+    try {
+      listener.onStatus(await getJSON(address("data/status")));
+      listener.onConnection("live");
+    } catch {
+      listener.onConnection("retrying");
+    }
+  }
+  setInterval(poll, POLL_INTERVAL_MS);
+  document.addEventListener("visibilitychange", poll);
+  poll();
+  return poll;
 }

@@ -4,15 +4,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
-import { loadBands } from "../../tbcore_scalars/static/bands.js";
-import { cachedLines, groupOfBand, loadLines, pixelsFor, queryFor, roundView, splitByGroup } from "../../tbcore_scalars/static/data-source.js";
-import { LinesStore, covers, hasAllPoints } from "../../tbcore_scalars/static/lines-store.js";
-import { OPTIONS as ALL } from "../../tbcore_scalars/static/options.js";
+import { groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
+import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
+import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/lines.js";
 
 const { signal } = new AbortController();
 const OPTIONS = ALL.parse({});
-/** Sends a request at once. @type {ConstructorParameters<typeof LinesStore>[1]} */
-const atOnce = (request, aborted) => request(aborted);
+
+/**
+ * A host that sends the bodies of requests to a server.
+ * @param {(body: any) => Promise<ArrayBuffer>} server
+ * @param {(run: string) => string} [generationOf]
+ */
+function hostOf(server, generationOf = () => "1") {
+  const fetch = async (/** @type {string} */ path, /** @type {any} */ init) => {
+    assert.equal(path, "window");
+    return new Response(await server(JSON.parse(init.body)));
+  };
+  return /** @type {any} */ ({ fetch, generations: { value: { of: generationOf } } });
+}
 
 /**
  * Encodes a response as the server does.
@@ -63,11 +73,11 @@ function fakeServer(counts, requests, generations = {}) {
 test("only changed runs are requested again, and old rows stay until they arrive", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ a: 3, b: 3 }, requests), atOnce);
-  const query = queryFor("loss", OPTIONS, null, 300);
   /** @type {Record<string, string>} */
   const seen = { a: "x", b: "x" };
-  const load = () => store.load(query, ["a", "b"], (run) => seen[run], signal, () => {});
+  const store = new LinesStore(hostOf(fakeServer({ a: 3, b: 3 }, requests), (run) => seen[run]));
+  const query = queryFor("loss", OPTIONS, null, 300);
+  const load = () => store.load(query, ["a", "b"], signal, () => {});
   await load();
   await load();
   assert.deepEqual(requests.map(({ runs }) => runs), [["a", "b"]]);
@@ -86,19 +96,21 @@ test("only changed runs are requested again, and old rows stay until they arrive
 test("rows of a deleted run are dropped", async () => {
   /** @type {Record<string, number>} */
   const counts = { a: 3 };
-  const store = new LinesStore(fakeServer(counts, []), atOnce);
+  let generation = "1";
+  const store = new LinesStore(hostOf(fakeServer(counts, []), () => generation));
   const query = queryFor("loss", OPTIONS, null, 300);
-  await store.load(query, ["a"], () => "1", signal, () => {});
+  await store.load(query, ["a"], signal, () => {});
   delete counts.a;
-  await store.load(query, ["a"], () => "2", signal, () => {});
+  generation = "2";
+  await store.load(query, ["a"], signal, () => {});
   assert.equal(store.get(query, "a"), undefined);
 });
 
 test("a chart that grows keeps its rows until finer ones arrive, and smaller charts use those too", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests), atOnce);
-  const load = (/** @type {number} */ pixels) => store.load(queryFor("loss", OPTIONS, null, pixels), ["short", "long"], () => "1", signal, () => {});
+  const store = new LinesStore(hostOf(fakeServer({ short: 3, long: 100 }, requests)));
+  const load = (/** @type {number} */ pixels) => store.load(queryFor("loss", OPTIONS, null, pixels), ["short", "long"], signal, () => {});
   await load(500);
   const few = store.get(queryFor("loss", OPTIONS, null, 1500), "long");
   const growing = load(1500);
@@ -116,12 +128,13 @@ test("a late response for fewer pixels does not replace one for more", async () 
   /** @type {Map<number, () => void>} */
   const respond = new Map();
   const server = fakeServer({ long: 100 }, []);
-  const store = new LinesStore(async (/** @type {any} */ body) => {
+  const answer = async (/** @type {any} */ body) => {
     await new Promise((done) => respond.set(body.pixels, () => done(null)));
     return server(body);
-  }, atOnce);
+  };
+  const store = new LinesStore(hostOf(answer));
   const queryOf = (/** @type {number} */ pixels) => queryFor("loss", OPTIONS, null, pixels);
-  const loads = [500, 1500].map((pixels) => store.load(queryOf(pixels), ["long"], () => "1", signal, () => {}));
+  const loads = [500, 1500].map((pixels) => store.load(queryOf(pixels), ["long"], signal, () => {}));
   respond.get(1500)?.();
   await loads[1];
   const many = store.get(queryOf(1500), "long");
@@ -147,17 +160,20 @@ test("after a failure old rows stay, the error is reported, and the request is r
   let fails = false;
   let numRequests = 0;
   const good = fakeServer({ a: 2 }, []);
-  const store = new LinesStore(async (body) => {
+  let generation = "1";
+  const answer = async (/** @type {any} */ body) => {
     numRequests++;
     if (fails) throw new Error("503 busy");
     return good(body);
-  }, atOnce);
+  };
+  const store = new LinesStore(hostOf(answer, () => generation));
   const query = queryFor("loss", OPTIONS, null, 300);
-  await store.load(query, ["a"], () => "1", signal, () => {});
+  await store.load(query, ["a"], signal, () => {});
   fails = true;
-  await assert.rejects(store.load(query, ["a"], () => "2", signal, () => {}), /503 busy/);
+  generation = "2";
+  await assert.rejects(store.load(query, ["a"], signal, () => {}), /503 busy/);
   assert.equal(store.get(query, "a")?.value.length, 2);
-  await assert.rejects(store.load(query, ["a"], () => "2", signal, () => {}), /503 busy/);
+  await assert.rejects(store.load(query, ["a"], signal, () => {}), /503 busy/);
   assert.equal(numRequests, 3);
 });
 
@@ -165,20 +181,37 @@ test("many runs are fetched in several requests", async () => {
   const runs = Array.from({ length: 250 }, (_, i) => `r${i}`);
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer(Object.fromEntries(runs.map((run) => [run, 1])), requests), atOnce);
+  const store = new LinesStore(hostOf(fakeServer(Object.fromEntries(runs.map((run) => [run, 1])), requests)));
   let numChanges = 0;
-  await store.load(queryFor("t", OPTIONS, null, 1), runs, () => "1", signal, () => numChanges++);
+  await store.load(queryFor("t", OPTIONS, null, 1), runs, signal, () => numChanges++);
   assert.deepEqual(requests.map((body) => body.runs.length), [100, 100, 50]);
   assert.equal(numChanges, 3);
+});
+
+test("the rows of shown charts are kept, and those of others dropped, the least recently used first", async () => {
+  const numRows = 1_100_000; // the cache has room for twice as many
+  const column = new Array(numRows).fill(1);
+  const entry = { run: "a", generation: "1", segments: [0], num_points: numRows, num_inside: numRows, num_shown: numRows };
+  const response = encodeResponse({ runs: [entry] }, [{ step: column, wall_time: column, value: column }]);
+  const store = new LinesStore(hostOf(async () => response));
+  const queries = ["shown", "first", "second", "third"].map((tag) => queryFor(tag, OPTIONS, null, 300));
+  const [shown, ...others] = queries;
+  const release = store.retain([shown]);
+  const namesOfKept = () => queries.filter((query) => store.get(query, "a")).map(({ tag }) => tag);
+  for (const query of [shown, ...others]) await store.load(query, ["a"], signal, () => {});
+  assert.deepEqual(namesOfKept(), ["shown", "second", "third"]);
+  release();
+  await store.load(others[0], ["a"], signal, () => {});
+  assert.deepEqual(namesOfKept(), ["first", "third"]);
 });
 
 test("zooming fetches rows of long runs only, and shows cached rows until they arrive", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 4, long: 100 }, requests), atOnce);
+  const store = new LinesStore(hostOf(fakeServer({ short: 4, long: 100 }, requests)));
   const run = (/** @type {string} */ name) => ({ name, color: "#000000", group: null });
   const parts = [{ tag: "loss", runs: [run("short"), run("long")] }];
-  const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, () => "1", signal, () => {});
+  const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, signal, () => {});
   await load(null);
   const all = cachedLines(store, parts, OPTIONS, [null]);
   assert.deepEqual([all.numShown, all.numInside], [8, 104]);
@@ -197,21 +230,21 @@ test("zooming fetches rows of long runs only, and shows cached rows until they a
 });
 
 test("rows fetched for a view reach half its width beyond each edge", () => {
-  assert.ok(covers([10, 20], [5, 25], "linear"));
-  assert.ok(!covers([10, 20], [4, 25], "linear"));
-  assert.ok(!covers([10, 20], [5, 25], "linear", 0));
-  assert.ok(covers([10, 1000], [1.001, 9999], "log"));
-  assert.ok(!covers([10, 1000], [0.9, 100], "log"));
-  assert.ok(covers(null, [1, 2], "linear") && covers(null, null, "linear"));
-  assert.ok(!covers([1, 2], null, "linear"));
+  assert.ok(covers([10, 20], [5, 25], false));
+  assert.ok(!covers([10, 20], [4, 25], false));
+  assert.ok(!covers([10, 20], [5, 25], false, 0));
+  assert.ok(covers([10, 1000], [1.001, 9999], true));
+  assert.ok(!covers([10, 1000], [0.9, 100], true));
+  assert.ok(covers(null, [1, 2], false) && covers(null, null, false));
+  assert.ok(!covers([1, 2], null, false));
 });
 
 test("short series are smoothed in the page, long ones by the server", async () => {
   /** @type {any[]} */
   const requests = [];
-  const store = new LinesStore(fakeServer({ short: 3, long: 100 }, requests), atOnce);
+  const store = new LinesStore(hostOf(fakeServer({ short: 3, long: 100 }, requests)));
   const queryOf = (/** @type {number} */ smooth) => queryFor("t", { ...OPTIONS, smooth }, null, 300);
-  const load = (/** @type {number} */ smooth) => store.load(queryOf(smooth), ["short", "long"], () => "1", signal, () => {});
+  const load = (/** @type {number} */ smooth) => store.load(queryOf(smooth), ["short", "long"], signal, () => {});
   await load(0);
   await load(0.5);
   assert.deepEqual(requests.map(({ runs, smoothing }) => [runs, smoothing]), [[["short", "long"], 0], [["long"], 0.5]]);
@@ -221,10 +254,10 @@ test("short series are smoothed in the page, long ones by the server", async () 
 });
 
 test("tags that share a chart have different line names and dashes", async () => {
-  const store = new LinesStore(fakeServer({ a: 2 }, []), atOnce);
+  const store = new LinesStore(hostOf(fakeServer({ a: 2 }, [])));
   const runs = [{ name: "a", color: "#123456", group: null }];
   const parts = [{ tag: "loss", runs }, { tag: "val", runs }];
-  await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
+  await loadLines(store, parts, OPTIONS, null, 300, signal, () => {});
   const { lines } = cachedLines(store, parts, OPTIONS, [null]);
   assert.deepEqual(lines.map((line) => [line.name, line.run, line.dash]), [["a · loss", "a", undefined], ["a · val", "a", [6, 3]]]);
 });
@@ -232,9 +265,9 @@ test("tags that share a chart have different line names and dashes", async () =>
 test("a run that is alone in its group is a line, and all others form groups", () => {
   const run = (/** @type {string} */ name, /** @type {string | null} */ group) => ({ name, color: "#123456", group });
   const runs = [run("a1", "a"), run("b1", "b"), run("a2", "a"), run("c", null)];
-  const { groups, single } = splitByGroup({ tag: "loss", runs });
+  const { groups, alone } = splitByGroup({ tag: "loss", runs });
   assert.deepEqual(groups, [{ name: "a", color: "#123456", runs: [runs[0], runs[2]] }]);
-  assert.deepEqual(single, { tag: "loss", runs: [runs[1], runs[3]] });
+  assert.deepEqual(alone, [runs[1], runs[3]]);
 });
 
 test("bands of several tags have different keys, names and dashes, and count omitted points", async () => {
@@ -261,10 +294,10 @@ test("bands of several tags have different keys, names and dashes, and count omi
 });
 
 test("runs of the hovered group are faint and not counted", async () => {
-  const store = new LinesStore(fakeServer({ a1: 100, b: 100 }, []), atOnce);
+  const store = new LinesStore(hostOf(fakeServer({ a1: 100, b: 100 }, [])));
   const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
   const parts = [{ tag: "loss", runs }];
-  await loadLines(store, parts, OPTIONS, null, 300, () => "1", signal, () => {});
+  await loadLines(store, parts, OPTIONS, null, 300, signal, () => {});
   const shown = cachedLines(store, parts, OPTIONS, [null], "a");
   assert.deepEqual(shown.lines.map(({ name, faint }) => [name, faint]), [["a1", true], ["b", false]]);
   assert.deepEqual([shown.numShown, shown.numInside], [4, 100]);

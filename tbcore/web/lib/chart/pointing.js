@@ -1,0 +1,196 @@
+/**
+ * What users point at in a line chart, with the pointer or the keys: the tooltip, the cursor,
+ * highlighted lines, and the pin. Loaded when it is first needed.
+ */
+
+import { Tooltip, readOutNodes } from "../ui/tooltip.js";
+import { at, valueAt } from "./axes.js";
+import { drawOverlay, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
+import { spokenOf, tooltipNodes } from "./hover-tooltip.js";
+import { itemOf, selectionAfter } from "./keyboard.js";
+import { ChartPin } from "./pin.js";
+
+/**
+ * @typedef {import("./types.js").Hit} Hit
+ * @typedef {import("./types.js").PointerPosition} PointerPosition
+ * @typedef {import("./types.js").Selection} Selection
+ */
+
+/** What users point at in one chart. */
+export class Pointing {
+  #chart;
+  #frame;
+  #options;
+  #scene;
+  #tooltip;
+  /** @type {Omit<import("./hover.js").Overlay, "hits">} */
+  #shown = { pointer: null, remote: null, pinned: null, highlighted: null };
+  /** @type {Selection | null} the point selected with the keys */ #selected = null;
+  /** @type {ChartPin | null} created when an x is first pinned */ #pin = null;
+  /** Whether the last call of `#notify` had any points. */
+  #wasHovering = false;
+
+  /**
+   * @param {import("../../chart.js").LineChart} chart
+   * @param {import("./chart-frame.js").ChartFrame} frame
+   * @param {import("./types.js").Callbacks} options
+   * @param {() => import("./types.js").Scene | null} scene  returns the chart as it was last drawn
+   */
+  constructor(chart, frame, options, scene) {
+    this.#chart = chart;
+    this.#frame = frame;
+    this.#options = options;
+    this.#scene = scene;
+    this.#tooltip = new Tooltip(frame.element);
+  }
+
+  destroy() {
+    this.#notify([]);
+    this.#tooltip.destroy();
+  }
+
+  hideTooltip() {
+    this.#tooltip.hide();
+  }
+
+  // --- pointer and keys -------------------------------------------------------------------------
+
+  /** Moves the pointer, or selects a point. @param {PointerPosition | null} pointer @param {Selection | null} [selected] */
+  point(pointer, selected = null) {
+    this.#shown.pointer = pointer;
+    this.#selected = selected;
+    this.#updateHover();
+  }
+
+  /** Pins the x under the pointer after a click. @param {PointerPosition} pointer */
+  click({ left, top }) {
+    const scene = this.#scene();
+    const x = scene && snap(scene, left);
+    if (scene && x !== null && hitsAt(scene, x, top).length > 0) this.#movePin(valueAt(scene.x, x), true);
+  }
+
+  /** Handles a key. @param {string} key @returns {boolean} whether the chart uses it */
+  press(key) {
+    const scene = this.#scene();
+    if (!scene) return false;
+    const selected = this.#selected;
+    const next = selectionAfter(scene, selected, key, this.#hits()[0], this.#chart.isZoomed);
+    if (next) this.point(null, next);
+    else if (key === "Escape") {
+      if (!selected && !this.#chart.isZoomed) return false;
+      if (!selected) this.#chart.resetZoom();
+      this.point(null);
+    } else if (key === "Enter" && selected && this.#options.onPin) {
+      const item = /** @type {import("./types.js").Item} */ (itemOf(scene, selected));
+      const x = valueAt(scene.x, item.xs[selected.index]);
+      this.#movePin(x === this.#shown.pinned ? null : x, true);
+    } else if ((key === "Delete" || key === "Backspace") && this.#shown.pinned !== null) this.#movePin(null, true);
+    else return false;
+    return true;
+  }
+
+  /** Updates everything after the chart was drawn. */
+  update() {
+    this.#updatePin();
+    this.#updateHover();
+  }
+
+  /** The points under the pointer, nearest first, or the selected point. @returns {Hit[]} */
+  #hits() {
+    const scene = this.#scene();
+    const selected = this.#selected;
+    if (!scene) return [];
+    if (!selected) return this.#shown.pointer ? hitsUnder(scene, this.#shown.pointer) : [];
+    const item = itemOf(scene, selected);
+    return item && selected.index < item.xs.length ? [hitAt(scene, item, selected.index)] : [];
+  }
+
+  /** Updates tooltip and overlay for the points under the pointer, or for the selected point. */
+  #updateHover() {
+    const hits = this.#hits();
+    const scene = this.#scene();
+    if (scene && hits.length > 0) this.#showTooltip(hits, scene.x.kind);
+    else this.#tooltip.hide();
+    this.#drawOverlay(hits);
+    this.#notify(hits);
+  }
+
+  /** Draws what depends on the pointer. @param {Hit[]} [hits] */
+  #drawOverlay(hits = this.#hits()) {
+    const scene = this.#scene();
+    const context = this.#frame.clearOverlay();
+    if (context && scene) drawOverlay(context, scene, { hits, ...this.#shown });
+  }
+
+  /** @param {Hit[]} hits @param {import("./types.js").XAxis} xAxis */
+  #showTooltip(hits, xAxis) {
+    const { element, plot } = this.#frame;
+    const { readOut, onPin } = this.#options;
+    const { pointer, pinned } = this.#shown;
+    const isKeyboard = this.#selected !== null;
+    const hint = onPin && pinned === null && !pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
+    const custom = readOut?.(hits);
+    const content = custom ? readOutNodes(custom) : tooltipNodes(hits, xAxis, hint);
+    const spoken = isKeyboard ? (custom?.spoken ?? spokenOf(hits[0], xAxis)) : null;
+    const box = plot.getBoundingClientRect();
+    const { left, top } = pointer ?? hits[0];
+    // The tooltip is placed outside the card, or at least outside the chart.
+    const avoid = [element.closest(".tb-card") ?? element, element].map((area) => area.getBoundingClientRect());
+    this.#tooltip.show(content, { left: box.left + left, top: box.top + (top || 0) }, spoken, avoid);
+  }
+
+  /** Notifies `onHover` and the shared cursor. @param {Hit[]} hits */
+  #notify(hits) {
+    const isHovered = hits.length > 0;
+    if (!isHovered && !this.#wasHovering) return;
+    this.#wasHovering = isHovered;
+    this.#options.onHover?.(hits);
+    const { cursor } = this.#options;
+    const { pointer } = this.#shown;
+    const scene = this.#scene();
+    if (!cursor) return;
+    if (!isHovered || !scene) return cursor.move(null, null, this.#chart);
+    const x = pointer ? snap(scene, pointer.left) : at(scene.x.range, hits[0].left / scene.width);
+    if (x !== null) cursor.move(valueAt(scene.x, x), hits[0].run, this.#chart);
+  }
+
+  // --- other charts, and the pin ----------------------------------------------------------------
+
+  /** @param {string | null} run */
+  highlight(run) {
+    if (run === this.#shown.highlighted) return;
+    this.#shown.highlighted = run;
+    this.#drawOverlay();
+  }
+
+  /** @param {number | null} x @param {string | null} run */
+  showCursor(x, run) {
+    this.#shown.remote = x === null ? null : { x, run };
+    this.#drawOverlay();
+  }
+
+  /** @param {number | null} x @param {boolean} here */
+  showPin(x, here) {
+    this.#shown.pinned = x;
+    this.#updatePin();
+    this.#drawOverlay();
+    if (here) this.#tooltip.hide(); // it may cover the values that appear for the pin
+  }
+
+  #updatePin() {
+    if (this.#shown.pinned !== null) this.#pin ??= new ChartPin(this.#frame, this.#options.nextX, (x, settled) => this.#movePin(x, settled));
+    this.#pin?.update(this.#scene(), this.#shown.pinned);
+  }
+
+  /**
+   * Moves the pin after an action of the user, in all charts with the same cursor.
+   * @param {number | null} x  in units of the x axis; null removes the pin
+   * @param {boolean} settled
+   */
+  #movePin(x, settled) {
+    const { cursor, onPin } = this.#options;
+    if (!onPin) return;
+    if (cursor) cursor.pin(x, settled, this.#chart);
+    else this.#chart.showPin(x, settled, true);
+  }
+}
