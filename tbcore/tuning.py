@@ -86,9 +86,9 @@ class Tuning:
     max_table_layout_rows: int = 1 << 18
     """Maximum number of rows in all cached table layouts. A row takes 16 bytes there, and a column
     about 200."""
-    max_template_values: int = 1 << 16
-    """Maximum number of values in all cached file templates. A value takes 130 to 190 bytes there.
-    A template with more values is not cached."""
+    max_template_bytes: int = 1 << 22
+    """Maximum total size of the parts of files that the cached file templates describe. A template
+    takes 5 to 7 times as much memory."""
 
     # Loading runs ---------------------------------------------------------------------------------
 

@@ -171,6 +171,18 @@ def test_rooms_import_only_from_their_left() -> None:
     assert wrong == []
 
 
+def test_only_two_modules_import_the_fast_ways() -> None:
+    """Without the folder `tbcore/eventfiles/fast`, only these two would need a change, or none."""
+    users = {
+        path.stem
+        for path in python_files(REPOSITORY / "tbcore")
+        if path.parent.name != "fast"
+        for item in imports(path, dotted(path, REPOSITORY))
+        if item.module.startswith("tbcore.eventfiles.fast") or "fast" in item.names
+    }
+    assert users == {"decoder", "read_ahead"}
+
+
 def test_the_core_imports_no_plugin() -> None:
     """The core finds plugins by entry points only."""
     wrong = [

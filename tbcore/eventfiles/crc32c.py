@@ -140,7 +140,7 @@ class ChecksumFields(NamedTuple):
     payload_init: NDArray[np.uint32] | np.uint32
     """`init_contribution` of each payload, or one number if it is the same for all."""
 
-    def make_raw(self, buffer: bytearray) -> NDArray[np.uint32]:
+    def make_raw(self, buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
         """Replaces all checksums by raw CRCs; returns the payload checksums that were stored.
 
         Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. Length

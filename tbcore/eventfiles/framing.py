@@ -39,6 +39,9 @@ HEADER_BYTES = 12
 """Bytes of a record before its payload: the length and its checksum."""
 FRAMING_BYTES = 16
 """Bytes of a record's framing, before and after the payload together."""
+INTACT_BYTES = 64
+"""Number of bytes at the end of decoded records that decoding does not overwrite: a fingerprint
+covers them."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
 """Length of the longest protobuf message. A record with a larger length is damaged, even if the
 checksum of the length is right."""

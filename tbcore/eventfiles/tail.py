@@ -17,6 +17,7 @@ from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
     FRAMING_BYTES,
     HEADER_BYTES,
+    INTACT_BYTES,
     Damage,
     length_at,
     open_regular,
@@ -24,7 +25,6 @@ from tbcore.eventfiles.framing import (
 from tbcore.eventfiles.large_records import checksum_at, stripped_event_at
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.row_templates import INTACT_BYTES
 from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -63,13 +63,13 @@ class HelperError(Exception):
 class HelperProcess:
     """A running helper process. It returns batches of runs in the order of assignment."""
 
-    def __init__(self, decoder: Decoder, **options: Any) -> None:
+    def __init__(self, decoder: Decoder, new_reader: Callable[[RunFiles], RunReader]) -> None:
         """Forks the process, which takes a millisecond: all modules are imported already.
 
         Must be called while this is the only thread, since a lock that another thread holds would
-        never be released in the fork. Returned readers use `decoder`; the helper has a decoder of
-        its own with the same tuning. `options` are those of RunReader. Raises OSError if the system
-        cannot start a process.
+        never be released in the fork. `new_reader` returns a reader that uses `decoder` and has
+        read nothing yet. The helper uses its own copies of both; readers that it returns use
+        `decoder` itself. Raises OSError if the system cannot start a process.
         """
         self._shared_objects = _shared_objects(decoder)
         self._connection, child_connection = socket.socketpair()
@@ -77,7 +77,7 @@ class HelperProcess:
             with child_connection:
                 self._pid = os.fork()
                 if not self._pid:
-                    _helper_main(child_connection, decoder.tuning, options)
+                    _helper_main(child_connection, decoder, new_reader)
         except OSError:
             self._connection.close()
             raise
@@ -125,7 +125,9 @@ class HelperProcess:
             os.waitpid(self._pid, 0)
 
 
-def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, Any]) -> NoReturn:
+def _helper_main(
+    connection: socket.socket, decoder: Decoder, new_reader: Callable[[RunFiles], RunReader]
+) -> NoReturn:
     """Runs the helper process: reads batches of runs until the connection is closed."""
     try:
         # Ctrl+C is sent to both processes, and only the loader's process handles it.
@@ -135,10 +137,10 @@ def _helper_main(connection: socket.socket, tuning: Tuning, options: dict[str, A
         gc.disable()
         logging.disable()  # The loader reads a run with problems again, and logs the problems.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
-        decoder, small_files = Decoder(tuning=tuning), SmallFileReader(tuning=tuning)
+        small_files = SmallFileReader(tuning=decoder.tuning)
         shared_objects = _shared_objects(decoder)
         while (runs := _receive(connection, shared_objects)) is not None:
-            readers = [_new_reader(files, decoder, options) for files in runs]
+            readers = [new_reader(files) for files in runs]
             _send(connection, list(_read_all(readers, small_files)), shared_objects)
     finally:
         # Not sys.exit(): the fork has copies of the exit handlers and output buffers of the
@@ -167,13 +169,6 @@ def _exit_when_parent_dies(connection: socket.socket) -> None:
     poll.register(connection, select.POLLRDHUP)
     poll.poll()
     os._exit(0)
-
-
-def _new_reader(files: RunFiles, decoder: Decoder, options: dict[str, Any]) -> RunReader:
-    """A reader for a run with these files, which has read nothing yet."""
-    reader = RunReader(decoder, **options)
-    reader.update(files)
-    return reader
 
 
 def _read_all(

@@ -32,11 +32,15 @@ class RunReader:
     def __init__(
         self,
         decoder: Decoder,
+        files: Sequence[EventFile],
         *,
         purge_orphaned_data: bool = True,
         max_points: int = 0,
     ) -> None:
-        """The decoder's tuning applies to the reader, too. The options are those of RunData."""
+        """`files` are the run's files as of the last scan.
+
+        The decoder's tuning applies to the reader, too. The options are those of RunData.
+        """
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
         self.is_live = False
         """Whether the run was read to its end once: data read after that was only just written."""
@@ -57,6 +61,7 @@ class RunReader:
         """Lines for `pop_read_errors`."""
         self._problems: list[str] = []
         """Lines for `pop_problems`."""
+        self.update(files)
 
     @property
     def has_work(self) -> bool:

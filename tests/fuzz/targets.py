@@ -52,7 +52,7 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-properties = _load("eventfiles/test_decoder_properties.py")
+properties = _load("eventfiles/fast/test_decoder_properties.py")
 
 # Event files --------------------------------------------------------------------------------------
 #

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,12 +22,14 @@ import pytest
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, scan
-from tbcore.store import loader as loader_module
+from tbcore.store import work_queue
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles, _send
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.run_reader import RunReader
 from tbcore.store.series import Series
 from tbcore.store.view import RunView
+from tbcore.store.work_queue import WorkQueue
 from tbcore.testing import EventFileWriter
 from tbcore.tuning import Tuning
 
@@ -107,7 +110,7 @@ class Logs:
 
     def load_with_helper(self) -> None:
         self.loader.start_helper()
-        assert self.loader._helper is not None
+        assert self.loader._queue.helper is not None
         self.loader.load_once()
 
     def expected(self) -> dict[str, dict[str, Any]]:
@@ -150,9 +153,14 @@ def results(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> list[list[bool]]:
     return found
 
 
+def new_helper() -> HelperProcess:
+    decoder = Decoder()
+    return HelperProcess(decoder, partial(RunReader, decoder))
+
+
 @pytest.fixture
 def helper() -> Iterator[HelperProcess]:
-    helper = HelperProcess(Decoder())
+    helper = new_helper()
     yield helper
     helper.close()
 
@@ -244,9 +252,9 @@ def test_runs_are_in_the_order_of_their_first_events(
         calls.append("read first event")
         return real_read(path, **options)
 
-    real_assign, real_read = HelperProcess.assign, loader_module.read_first_event_time
+    real_assign, real_read = HelperProcess.assign, work_queue.read_first_event_time
     monkeypatch.setattr(HelperProcess, "assign", assign)
-    monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
+    monkeypatch.setattr(work_queue, "read_first_event_time", read_first_event_time)
     for number in range(NUM_RUNS):
         path = logs.path / f"run{number:02}" / "events.tfevents.1"
         path.unlink()
@@ -292,7 +300,7 @@ def test_the_status_is_loading_until_the_helper_is_done(
     loading: list[bool] = []
 
     def has_result(self: HelperProcess, timeout: float) -> bool:
-        if logs.loader._queue:
+        if logs.loader._queue.waiting:
             return False
         loading.append(logs.multiplexer.status.loading)
         return waits(self, timeout)
@@ -310,13 +318,14 @@ def test_a_pass_that_fails_ends_the_helper(
 ) -> None:
     """The next pass reads everything, including the runs that the helper had."""
 
-    def collect_results(self: Loader) -> None:
-        raise RuntimeError("a bug")
+    def collect_results(self: WorkQueue, *_: object) -> None:
+        if self._assigned_runs():
+            raise RuntimeError("a bug")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Loader, "_collect_results", collect_results)
+        broken.setattr(WorkQueue, "_collect_results", collect_results)
         logs.loader.start_helper()
-        helper = logs.loader._helper
+        helper = logs.loader._queue.helper
         assert helper is not None
         with pytest.raises(RuntimeError):
             logs.loader.load_once()
@@ -355,21 +364,17 @@ def test_files_may_change_while_the_helper_reads_them(
         for files in runs:
             changes[change](Path(files[0].path).parent)
 
-    def collect_results(self: Loader) -> None:
-        monkeypatch.setattr(Loader, "_collect_results", real_collect_results)
-        self._scan_logdir()
-        assigned = {
-            assignment.run
-            for batch in self._assigned
-            for assignment in batch
-            if self._is_current(assignment)
-        }
-        assert not assigned.intersection(self._queue), "a run would be read twice"
-        real_collect_results(self)
+    def collect_results(self: WorkQueue, *arguments: Any) -> None:
+        if self._assigned_runs():
+            monkeypatch.setattr(WorkQueue, "_collect_results", real_collect_results)
+            logs.loader._scan_logdir()
+            assigned = set(self._assigned_runs())
+            assert not assigned.intersection(self.waiting), "a run would be read twice"
+        real_collect_results(self, *arguments)
 
-    real, real_collect_results = HelperProcess.assign, Loader._collect_results
+    real, real_collect_results = HelperProcess.assign, WorkQueue._collect_results
     monkeypatch.setattr(HelperProcess, "assign", assign)
-    monkeypatch.setattr(Loader, "_collect_results", collect_results)
+    monkeypatch.setattr(WorkQueue, "_collect_results", collect_results)
     logs.load_with_helper()
     assert set(logs.multiplexer.runs()) == set(os.listdir(logs.path))
     logs.loader.load_once()
@@ -508,7 +513,7 @@ def test_the_helper_keeps_no_file_of_its_parent_open(tmp_path: Path) -> None:
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system has no /proc")
     with socket.create_server(("127.0.0.1", 0)), (tmp_path / "file").open("w"):
-        helper = HelperProcess(Decoder())
+        helper = new_helper()
         try:
             helper.assign([])
             assert helper.receive_result() == []
@@ -532,12 +537,12 @@ def open_files(helper: HelperProcess) -> list[str]:
 def test_no_helper_is_started_for_little_data(logs: Logs) -> None:
     """Starting a process takes longer than reading a few files."""
     logs.loader.start_helper()
-    assert logs.loader._helper is None
+    assert logs.loader._queue.helper is None
     with (logs.path / "run00" / "big.tfevents").open("wb") as file:
         file.truncate(1 << 25)
     logs.loader.start_helper()
-    assert logs.loader._helper is not None
-    logs.loader._stop_helper()
+    assert logs.loader._queue.helper is not None
+    logs.loader._queue.stop_helper()
 
 
 def test_storage_that_does_not_respond_does_not_delay_the_server(
@@ -556,7 +561,7 @@ def test_storage_that_does_not_respond_does_not_delay_the_server(
     slow = logs.loader._logdir
     logs.loader.start_helper()
     responded.set()
-    assert logs.loader._helper is None
+    assert logs.loader._queue.helper is None
     assert logs.loader._logdir is not slow, "the other thread still uses that one"
 
 
@@ -569,7 +574,7 @@ def test_a_helper_without_work_is_ended(
     helpers: list[HelperProcess | None] = []
 
     def read_slice(self: Loader, run: Any) -> None:
-        helpers.append(self._helper)
+        helpers.append(self._queue.helper)
         real(self, run)
 
     real = Loader._read_slice

@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import framing, logdir, tail
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.kinds import Claim
-from tbcore.store import loader as loader_module
 from tbcore.store import watch as watch_module
+from tbcore.store import work_queue
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
@@ -835,7 +834,7 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
         return real(path, **options)
 
     real = tail.read_first_event_time
-    monkeypatch.setattr(loader_module, "read_first_event_time", read_first_event_time)
+    monkeypatch.setattr(work_queue, "read_first_event_time", read_first_event_time)
     logs.load()
     assert logs.multiplexer.runs() == ["good", "read", "bad"]
     assert logs.steps("good") == logs.steps("bad") == [1]
@@ -876,7 +875,8 @@ def test_a_bug_while_files_are_preloaded_affects_no_run(
     def decode(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(SmallFileReader, "_decode", decode)
+    small_files = pytest.importorskip("tbcore.eventfiles.fast.small_files")
+    monkeypatch.setattr(small_files.SmallFileDecoder, "decode", decode)
     for run in range(3):
         logs.write(f"{run}/a.tfevents", 1, 2)
     logs.load()
@@ -974,7 +974,7 @@ def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(log
     logs.write("run/a.tfevents", 1, wall_time=50.0)
     logs.load()
     [run] = logs.loader._runs.values()
-    logs.loader._reread_from_start(run)
+    run.read_from_start()
     run.copy_first_event_time()
     assert run.active_reader.data.commit().first_event_time is None
     assert logs.multiplexer.first_event_time("run") == 50.0

@@ -24,6 +24,9 @@ from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries
 from tbcore.tuning import Tuning
 
+# Only these modules make tables.
+pytest.importorskip("tbcore.eventfiles.fast.small_files")
+
 NUM_RUNS = 6
 STEPS = 40
 NAN, INF = float("nan"), float("inf")
@@ -128,8 +131,8 @@ class Runs:
         self._specs = [LogdirSpec(None, str(logdir))]
         self._small_files = SmallFileReader() if fast else None
         decoder = Decoder(fast=fast)
-        names = scan(self._specs).runs
-        self._readers = {name: RunReader(decoder, **options) for name in names}
+        found = scan(self._specs).runs
+        self._readers = {name: RunReader(decoder, found[name], **options) for name in found}
 
     def read(self) -> Runs:
         for name, files in scan(self._specs).runs.items():
@@ -407,10 +410,7 @@ def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool])
 def readers(logdir: Path, tuning: Tuning | None = None) -> list[RunReader]:
     """Readers of the runs below a directory that have read nothing yet."""
     decoder, found = Decoder(tuning=tuning), scan([LogdirSpec(None, str(logdir))]).runs
-    run_readers = [RunReader(decoder) for _ in found]
-    for reader, files in zip(run_readers, found.values(), strict=True):
-        reader.update(files)
-    return run_readers
+    return [RunReader(decoder, files) for files in found.values()]
 
 
 def test_all_small_files_of_a_run_are_preloaded(

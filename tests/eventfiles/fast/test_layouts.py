@@ -10,13 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from tbcore.eventfiles import decoder as decoder_module
-from tbcore.eventfiles import layouts
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.layouts import learn
+from tbcore.eventfiles.fast import layouts
+from tbcore.eventfiles.fast.layouts import learn
+from tbcore.eventfiles.fast.row_templates import find_cycle
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-from tbcore.eventfiles.row_templates import find_cycle
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import record_bytes

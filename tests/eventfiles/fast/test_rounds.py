@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbcore.eventfiles import decoder as decoder_module
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.layouts import learn
+from tbcore.eventfiles.fast.layouts import learn
+from tbcore.eventfiles.fast.row_templates import RowTemplate
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.row_templates import RowTemplate
 from tbcore.eventfiles.tail import FileReader
 from tbcore.testing import EventFileWriter, record_bytes
 from tbcore.tuning import Tuning
@@ -28,7 +29,7 @@ def test_a_row_template_that_matches_too_few_rows_leaves_the_buffer_unchanged() 
     assert layout is not None
     data = b"".join(map(record_bytes, payloads))
     buffer = bytearray(data + bytes(64))
-    template = RowTemplate([layout], Tuning())
+    template = RowTemplate([layout], np.array([0]), Tuning())
     assert template.count_repeats(buffer, 0, len(data) + 64, min_repeats=101) == 0, (
         "other bytes follow"
     )

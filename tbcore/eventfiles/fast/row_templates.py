@@ -15,9 +15,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from tbcore.eventfiles.batch import Batch, FirstMetadata, Positions, ScalarColumn
+from tbcore.eventfiles.batch import (
+    Batch,
+    FirstMetadata,
+    Positions,
+    ScalarColumn,
+    TableColumn,
+    TableLayout,
+)
 from tbcore.eventfiles.crc32c import (
     ChecksumFields,
     find_wrong_slices,
@@ -25,8 +32,7 @@ from tbcore.eventfiles.crc32c import (
     masked_length_crc,
     raw_length_crc,
 )
-from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES, Frames, find_damaged
-from tbcore.eventfiles.layouts import (
+from tbcore.eventfiles.fast.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     Layout,
@@ -34,15 +40,19 @@ from tbcore.eventfiles.layouts import (
     constant_mask,
     decode_steps,
 )
+from tbcore.eventfiles.framing import (
+    FRAMING_BYTES,
+    HEADER_BYTES,
+    INTACT_BYTES,
+    Frames,
+    find_damaged,
+)
 from tbcore.tuning import Tuning
 
 MAX_CYCLE_RECORDS = 1 << 12
 """Maximum number of records in a cycle."""
 MIN_REPEATS = 2
 """Minimum number of repetitions in a block. A single one is decoded faster in a round."""
-
-INTACT_BYTES = 64
-"""Number of bytes at the end of a block that are not overwritten: a fingerprint covers them."""
 
 
 def find_cycle(layout_numbers: NDArray[np.int64]) -> int:
@@ -63,80 +73,119 @@ def find_cycle(layout_numbers: NDArray[np.int64]) -> int:
     return 0
 
 
-class _ValueLocation(NamedTuple):
-    """Where one value of a cycle is. Offsets are in bytes from the start of the repetition."""
+class ValueLocations(NamedTuple):
+    """Where the values of a record sequence are. All arrays have shape (num_values,).
 
-    record_offset: int
-    """Offset of the record that holds the value."""
-    value_index: int
-    """Index of the value in its event."""
-    number_offset: int
-    """Offset of the number."""
-    dtype: str
-    """Type of the number in the file."""
-    step_width: int
+    Offsets are in bytes from the start of the sequence.
+    """
+
+    position: NDArray[np.int64]
+    """Position of the value in a file that begins with the sequence."""
+    payload: NDArray[np.int64]
+    """Offset of the payload that holds the value."""
+    step_width: NDArray[np.int64]
     """Number of bytes in the varint of the event's step; 0 if the event has no step field."""
+    number: NDArray[np.int64]
+    """Offset of the number."""
+    dtype: NDArray[np.str_]
+    """Type of the number in the file."""
 
-    @property
-    def position(self) -> int:
-        """Position of the value, in a file that begins with the repetition."""
-        return self.record_offset + self.value_index
+
+class RecordSequence:
+    """Records with layouts in a fixed order: their constant bits, and where the numbers are."""
+
+    def __init__(self, layouts: Sequence[Layout], layout_numbers: NDArray[np.int64]) -> None:
+        """`layout_numbers` has the index in `layouts` of each record's layout."""
+        # 1. Number the distinct layouts, in the order in which they first occur.
+        # 2. Join the constant bits and the masks of all records.
+        # 3. List the value slots of each of these layouts, and find the column of each slot.
+        # 4. Find the values of all records: `listed` has the index of each value's slot in this
+        #    list, and `index` the index of each value in its event.
+        # 5. Arrange the values as the rows of a table.
+        distinct = list(dict.fromkeys(layout_numbers.tolist()))  # 1
+        new_numbers = np.empty(len(layouts), np.int64)
+        new_numbers[distinct] = np.arange(len(distinct))
+        layouts, layout_numbers = [layouts[n] for n in distinct], new_numbers[layout_numbers]
+        constants, masks = zip(*map(_constants_and_mask, layouts), strict=True)  # 2
+        numbers = layout_numbers.tolist()
+        self.constants = np.frombuffer(b"".join([constants[n] for n in numbers]), np.uint8)
+        """The bytes of all records, with variable bits 0."""
+        self.mask = np.frombuffer(b"".join([masks[n] for n in numbers]), np.uint8)
+        """A mask of the constant bits of all records."""
+        self.lengths = np.array([layout.offsets.length for layout in layouts])[layout_numbers]
+        """Length of each payload in bytes."""
+        ends = np.cumsum(self.lengths + FRAMING_BYTES)
+        self.starts = ends - self.lengths - FRAMING_BYTES
+        """Offset of each record in the sequence."""
+        self.num_bytes = int(ends[-1])
+        columns: dict[tuple[str, str, bool], int] = {}  # 3
+        metadata: dict[int, tuple[int, bytes]] = {}
+        slots: list[tuple[int, int, int, str]] = []
+        for layout in layouts:
+            for slot, (offset, dtype) in zip(layout.slots, layout.offsets.values, strict=True):
+                number = columns.setdefault((slot.tag, slot.field, True), len(columns))
+                if slot.metadata is not None:
+                    metadata.setdefault(number, (len(slots), slot.metadata))
+                slots.append((number, layout.offsets.step_width, offset, dtype))
+        counts = np.array([len(layout.slots) for layout in layouts])  # 4
+        first_listed = np.cumsum(counts) - counts
+        counts = counts[layout_numbers]
+        record = np.repeat(np.arange(len(counts)), counts)
+        index = np.arange(len(record)) - (np.cumsum(counts) - counts)[record]
+        listed = first_listed[layout_numbers[record]] + index
+        column, step_width, offset, dtype = (
+            np.array(part)[listed] for part in zip(*slots, strict=True)
+        )
+        first_metadata = {
+            number: (int((listed == first).argmax()), data)
+            for number, (first, data) in metadata.items()
+        }
+        self.table_layout, order = TableLayout.of(column, [*columns], first_metadata)  # 5
+        """The layout of a table with the values of all records."""
+        start = self.starts[record]
+        payload = start + HEADER_BYTES
+        values = start + index, payload, step_width, payload + offset, dtype
+        self.values = ValueLocations(*(array[order] for array in values))
+        """The location of each value, in the order of the rows of that table."""
 
 
-class _TemplateColumn(NamedTuple):
-    """Where the values of one (tag, field) are in a cycle."""
+def _constants_and_mask(layout: Layout) -> tuple[bytes, bytes]:
+    """The bytes of a record with variable bits 0, and a mask of its constant bits."""
+    length = layout.offsets.length
+    header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
+    mask = b"\xff" * HEADER_BYTES + constant_mask(layout.offsets).tobytes()
+    return header + layout.payload + bytes(4), mask + bytes(4)
 
-    tag: str
-    field: str
-    metadata: tuple[_ValueLocation, bytes] | None
-    """Location of the first value that carries metadata, and its serialized SummaryMetadata."""
-    locations: list[_ValueLocation]
-    """Location of each value of this (tag, field) in the cycle, in file order."""
+
+def step_dtype(width: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """Type of a word that holds the varint of a step, which has `width` bytes."""
+    return np.dtype("|u1" if width <= 1 else "<u4" if width <= 4 else "<u8")
+
+
+_Location = tuple[int, int, int, int, str]
+"""One element of each array of ValueLocations."""
 
 
 class RowTemplate:
-    """The bytes of a cycle of layouts: which bytes are constant, and where the numbers are."""
+    """A cycle of layouts, and how to compare and decode a block of its repetitions."""
 
-    def __init__(self, layouts: Sequence[Layout], tuning: Tuning) -> None:
+    def __init__(
+        self, layouts: Sequence[Layout], layout_numbers: NDArray[np.int64], tuning: Tuning
+    ) -> None:
+        """`layout_numbers` has the index in `layouts` of the layout of each record of the cycle."""
         self._tuning = tuning
-        constants: list[NDArray[np.uint8]] = []
-        masks: list[NDArray[np.uint8]] = []
-        columns: dict[tuple[str, str], _TemplateColumn] = {}
-        self._records: list[tuple[int, int]] = []
-        """For each record of the cycle, its offset in the cycle and the length of its payload."""
-        start = 0
-        for layout in layouts:
-            length = layout.offsets.length
-            header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
-            constants.append(np.frombuffer(header + layout.payload + bytes(4), np.uint8))
-            mask = np.full(length + FRAMING_BYTES, 0xFF, np.uint8)
-            mask[HEADER_BYTES:-4] = constant_mask(layout.offsets)
-            mask[-4:] = 0
-            masks.append(mask)
-            self._records.append((start, length))
-            for index, (slot, (offset, dtype)) in enumerate(
-                zip(layout.slots, layout.offsets.values, strict=True)
-            ):
-                location = _ValueLocation(
-                    start, index, start + HEADER_BYTES + offset, dtype, layout.offsets.step_width
-                )
-                column = columns.setdefault(
-                    (slot.tag, slot.field), _TemplateColumn(slot.tag, slot.field, None, [])
-                )
-                if slot.metadata is not None and column.metadata is None:
-                    column = column._replace(metadata=(location, slot.metadata))
-                    columns[slot.tag, slot.field] = column
-                column.locations.append(location)
-            start += length + FRAMING_BYTES
-        self.cycle_bytes = start
+        self._sequence = sequence = RecordSequence(layouts, layout_numbers)
+        self.cycle_bytes = sequence.num_bytes
         """Number of bytes in one repetition of the cycle."""
-        self.num_records = len(self._records)
+        self.num_records = len(layout_numbers)
         """Number of records in one repetition of the cycle."""
-        self._columns = list(columns.values())
-        self._tile_repeats = max(1, tuning.compare_tile_bytes // start)
+        values = (array.tolist() for array in sequence.values)
+        self._locations: list[_Location] = list(zip(*values, strict=True))
+        """The elements of `RecordSequence.values`, value by value."""
+        self._tile_repeats = max(1, tuning.compare_tile_bytes // self.cycle_bytes)
         """Number of repetitions in `_template` and `_mask`, which are compared as one tile."""
-        self._template = np.tile(np.concatenate(constants), self._tile_repeats)
-        self._mask = np.tile(np.concatenate(masks), self._tile_repeats)
+        self._template = np.tile(sequence.constants, self._tile_repeats)
+        self._mask = np.tile(sequence.mask, self._tile_repeats)
 
     def count_repeats(
         self, buffer: bytearray, start: int, size: int, *, min_repeats: int = MIN_REPEATS
@@ -208,7 +257,9 @@ class RowTemplate:
                     raw_length=np.uint32(raw_length_crc(length)),
                     payload_init=np.uint32(init_contribution(length)),
                 )
-                for offset, length in self._records
+                for offset, length in zip(
+                    self._sequence.starts.tolist(), self._sequence.lengths.tolist(), strict=True
+                )
             ]
             slice_repeats = max(1, self._tuning.check_slice_bytes // cycle_bytes)
             bounds = [*range(start, end, slice_repeats * cycle_bytes), end]
@@ -228,13 +279,13 @@ class RowTemplate:
 
     def _frames(self, start: int, first: int, stop: int) -> Frames:
         """The frames of the repetitions with an index in `range(first, stop)`."""
-        starts, lengths = np.array(self._records, np.int64).T
+        starts, lengths = self._sequence.starts, self._sequence.lengths
         repeats = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
         end = start + stop * self.cycle_bytes
         return Frames((repeats + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
 
     def _strided(
-        self, buffer: bytearray, dtype: str, offset: int, num_repeats: int
+        self, buffer: bytearray, dtype: DTypeLike, offset: int, num_repeats: int
     ) -> NDArray[Any]:
         """A view of the numbers that `num_repeats` repetitions hold at the same place.
 
@@ -244,17 +295,21 @@ class RowTemplate:
 
     def batch(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Batch:
         """Decodes the block at `start`; the buffer begins at offset `base` of the file."""
-        return Batch([self._column(c, buffer, start, num_repeats, base) for c in self._columns])
+        return Batch(
+            [
+                self._column(column, buffer, start, num_repeats, base)
+                for column in self._sequence.table_layout.columns
+            ]
+        )
 
     def _column(
-        self, column: _TemplateColumn, buffer: bytearray, start: int, num_repeats: int, base: int
+        self, column: TableColumn, buffer: bytearray, start: int, num_repeats: int, base: int
     ) -> ScalarColumn:
         """Decodes one column of the block at `start`."""
         positions: Positions
-        parts = [
-            self._columns_at(location, buffer, start, num_repeats) for location in column.locations
-        ]
-        first_positions = [base + start + location.position for location in column.locations]
+        locations = self._locations[column.rows]
+        parts = [self._columns_at(location, buffer, start, num_repeats) for location in locations]
+        first_positions = [base + start + position for position, *_ in locations]
         if len(parts) == 1:
             step, wall_time, value = parts[0]
             [first] = first_positions
@@ -266,22 +321,21 @@ class RowTemplate:
             positions = (repeats + np.array(first_positions, np.int64)).ravel()
         metadata = None
         if column.metadata:
-            location, data = column.metadata
-            metadata = FirstMetadata(base + start + location.position, data)
+            row, data = column.metadata
+            metadata = FirstMetadata(base + start + self._locations[row][0], data)
         return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
 
     def _columns_at(
-        self, location: _ValueLocation, buffer: bytearray, start: int, num_repeats: int
+        self, location: _Location, buffer: bytearray, start: int, num_repeats: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
         """Steps, wall times and values at one location: three arrays of shape (num_repeats,)."""
-        payload = start + location.record_offset + HEADER_BYTES
+        _, payload, width, number, dtype = location
+        payload += start
         wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
-        width = location.step_width
         if width:
-            word = "|u1" if width == 1 else "<u4" if width <= 4 else "<u8"
-            words = self._strided(buffer, word, payload + STEP_OFFSET, num_repeats)
+            words = self._strided(buffer, step_dtype(width), payload + STEP_OFFSET, num_repeats)
             step = decode_steps(words, width)
         else:
             step = np.zeros(num_repeats, np.int64)
-        value = self._strided(buffer, location.dtype, start + location.number_offset, num_repeats)
+        value = self._strided(buffer, dtype, start + number, num_repeats)
         return step, wall_time, as_value_column(value)

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tbcore.eventfiles import file_templates, framing
-from tbcore.eventfiles import references as references_module
+from tbcore.eventfiles import framing
 from tbcore.eventfiles.batch import Batch, DecodedItem, FirstMetadata
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.file_templates import FileTemplate
+from tbcore.eventfiles.fast import file_templates
+from tbcore.eventfiles.fast import references as references_module
+from tbcore.eventfiles.fast.file_templates import FileTemplate
+from tbcore.eventfiles.fast.value_headers import find_value_headers
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
-from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
+from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.eventfiles.value_headers import find_value_headers
 from tbcore.testing import record_bytes
 from tbcore.tuning import Tuning
 
@@ -232,9 +233,10 @@ def assert_same_as_protobuf(path: Path, sizes: list[int], tuning: Tuning = SMALL
     plain = read_all(path, fast=False, sizes=sizes, tuning=tuning)
     assert_same([read_all(path, fast=True, sizes=sizes, tuning=tuning)], [plain])
     content = path.read_bytes()
-    assert_same_in_batches(
-        path.parent, [content[:size] for size in [*sizes, len(content)]] * 2, tuning
-    )
+    contents = [content[:size] for size in [*sizes, len(content)]]
+    paths = write_files(path.parent, contents * 2)
+    rows = read_plainly(paths[: len(contents)], tuning)
+    assert_same(read_in_batches(paths, tuning), rows * 2)
 
 
 @st.composite
@@ -482,14 +484,17 @@ def collected(file: FileReader) -> Collector:
     return collector
 
 
-def write_files(tmp_path: Path, contents: list[bytes], decoder: Decoder) -> list[FileReader]:
-    """Writes a file for each of these contents; returns a reader for each."""
-    found = []
-    for number, content in enumerate(contents):
-        path = tmp_path / f"{number}.tfevents"
+def write_files(tmp_path: Path, contents: list[bytes]) -> list[Path]:
+    """Writes a file for each of these contents; returns their paths."""
+    paths = [tmp_path / f"{number}.tfevents" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
         path.write_bytes(content)
-        found.append(FileReader(str(path), 0, decoder))
-    return found
+    return paths
+
+
+def readers(paths: list[Path], decoder: Decoder) -> list[FileReader]:
+    """A reader for each of these files."""
+    return [FileReader(str(path), 0, decoder) for path in paths]
 
 
 def read_one_by_one(
@@ -504,9 +509,15 @@ def read_one_by_one(
     return found
 
 
-def read_in_batches(files: list[FileReader], tuning: Tuning) -> list[Collector]:
+def read_plainly(paths: list[Path], tuning: Tuning) -> list[Collector]:
+    """Reads files with protobuf alone."""
+    return read_one_by_one(readers(paths, Decoder(fast=False, tuning=tuning)))
+
+
+def read_in_batches(paths: list[Path], tuning: Tuning) -> list[Collector]:
     """Reads all files ahead, in batches of the usual sizes, and then collects their rows."""
     small_files = SmallFileReader(tuning=tuning)
+    files = readers(paths, Decoder(tuning=tuning))
     while unread := [file for file in files if file.is_unread]:
         small_files.preload(unread)
     return [collected(file) for file in files]
@@ -524,22 +535,20 @@ def assert_same(fast: list[Collector], plain: list[Collector]) -> None:
             )
 
 
-def assert_same_files(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
-    """Files with these contents have the same rows, read one by one, preloaded or not."""
+def assert_same_files(
+    tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL, *, in_batches: bool = False
+) -> None:
+    """Files with these contents have the same rows, read one by one, preloaded or not.
 
-    def files(*, fast: bool) -> list[FileReader]:
-        return write_files(tmp_path, contents, Decoder(fast=fast, tuning=tuning))
-
-    plain = read_one_by_one(files(fast=False))
-    assert_same(read_one_by_one(files(fast=True)), plain)
-    assert_same(read_one_by_one(files(fast=True), SmallFileReader(tuning=tuning)), plain)
-
-
-def assert_same_in_batches(tmp_path: Path, contents: list[bytes], tuning: Tuning = SMALL) -> None:
-    """Files with these contents have the same rows if they are preloaded in batches."""
-    plain = read_one_by_one(write_files(tmp_path, contents, Decoder(fast=False, tuning=tuning)))
-    fast = write_files(tmp_path, contents, Decoder(tuning=tuning))
-    assert_same(read_in_batches(fast, tuning), plain)
+    With `in_batches`, also if they are preloaded in batches.
+    """
+    paths = write_files(tmp_path, contents)
+    plain = read_plainly(paths, tuning)
+    assert_same(read_one_by_one(readers(paths, Decoder(tuning=tuning))), plain)
+    preloaded = SmallFileReader(tuning=tuning)
+    assert_same(read_one_by_one(readers(paths, Decoder(tuning=tuning)), preloaded), plain)
+    if in_batches:
+        assert_same(read_in_batches(paths, tuning), plain)
 
 
 def similar_run(
@@ -620,75 +629,82 @@ def test_runs_that_were_stopped_early_match_a_template(
     tmp_path: Path, templates_used: list[int], form: dict[str, Any]
 ) -> None:
     """Wherever they were stopped, also within a step. Files of a few records have no template."""
-    whole = [similar_run(seed, **form) for seed in range(50)]
-    ends = ends_of(whole[0])
-    early = [content[:end] for content, end in zip(whole[2:], ends, strict=False)]
-    assert_same_files(tmp_path, [*whole[:2], *early])
-    assert len(templates_used) == len(early) - (17 if "name" in form else 15)
+    first, *whole = [similar_run(seed, **form) for seed in range(3)]
+    ends = ends_of(first)[13:-1]
+    early = [content[:end] for end in ends for content in whole]
+    assert_same_files(tmp_path, [first, *early])
+    # The first file of each length is learnt from. The rest follows the name, which is no scalar.
+    assert len(templates_used) == len(ends) - (4 if "name" in form else 2)
 
 
-def test_longer_runs_are_learnt_from_at_once(tmp_path: Path, templates_used: list[int]) -> None:
-    """A single file of a new length is enough, since its beginning is a known sequence."""
-    ends = ends_of(similar_run(0))
-    lengths = [20, 20, 30, 30, 25, 40, 40, 35]
-    contents = [similar_run(seed)[: ends[length - 1]] for seed, length in enumerate(lengths)]
-    assert_same_files(tmp_path, contents)
-    assert len(templates_used) == len([30, 25, 40, 35])
-
-
-def test_all_records_of_a_longer_file_must_match(tmp_path: Path, templates_used: list[int]) -> None:
-    """A file does not match if it has other tags, or if a known sequence precedes a histogram."""
-    ends = ends_of(similar_run(0))
-    event = Event(wall_time=1.0, step=1)
-    event.summary.value.add(tag="histogram").histo.num = 3
-    with_histogram = similar_run(2)[: ends[20]] + record_bytes(event.SerializeToString())
+def test_files_with_equal_lengths_but_other_tags_are_learnt_apart(
+    tmp_path: Path, templates_used: list[int]
+) -> None:
+    """The template of the first tags does not match, so that of the others begins later."""
     tags = ("loss", "val", "lR", "é", "test")
-    longer = [similar_run(seed, tags=tags)[: ends[29]] for seed in (3, 4, 5)]
-    contents = [
-        similar_run(0)[: ends[19]],
-        similar_run(1)[: ends[19]],
-        with_histogram,
-        *longer,
-        similar_run(6),
-        similar_run(7),
-    ]
+    others = [similar_run(seed, tags=tags) for seed in range(3, 7)]
+    assert_same_files(tmp_path, [*map(similar_run, range(3)), *others, similar_run(7)])
+    first_record = ends_of(others[0])[0]
+    assert templates_used == [0, first_record, first_record, 0]
+
+
+@pytest.mark.parametrize("last", [
+    {"histo": HistogramProto(num=3)},
+    {"tensor": numpy_to_tensor(np.array(1.0, np.float64))},
+    {"tag": "loss", "tensor": numpy_to_tensor(np.array(1.0, np.float32))},
+])  # fmt: skip
+def test_files_without_a_template(
+    tmp_path: Path, templates_used: list[int], last: dict[str, Any]
+) -> None:
+    """Their last value is no scalar, has another type, or has a tag that has another field too."""
+    event = Event(wall_time=1.0, step=1)
+    event.summary.value.add(**{"tag": "last", **last})
+    end = record_bytes(event.SerializeToString())
+    assert_same_files(tmp_path, [similar_run(seed) + end for seed in range(4)])
+    assert not templates_used
+
+
+def test_the_file_version_may_have_no_wall_time(tmp_path: Path, templates_used: list[int]) -> None:
+    """Protobuf does not write a wall time of 0, so the file version is where it would be."""
+    version = record_bytes(Event(file_version="brain.Event:2").SerializeToString())
+    contents = [version + run[ends_of(run)[0] :] for run in map(similar_run, range(4))]
     assert_same_files(tmp_path, contents)
-    assert len(templates_used) == len([*longer[2:], similar_run(7)])
+    assert templates_used == [len(version)] * 2
 
 
-@pytest.mark.parametrize("max_values", [100, 30])
-def test_the_cache_of_templates_is_bounded(tmp_path: Path, max_values: int) -> None:
+@pytest.mark.parametrize("max_bytes", [5000, 1500])
+def test_the_cache_of_templates_is_bounded(tmp_path: Path, max_bytes: int) -> None:
     """Whatever the number and the lengths of the files. `release_buffers` empties it."""
-    small_files = SmallFileReader(tuning=replace(SMALL, max_template_values=max_values))
+    small_files = SmallFileReader(tuning=replace(SMALL, max_template_bytes=max_bytes))
 
-    def num_cached_values() -> int:
-        return sum(
-            s.num_values for s in small_files._templates._templates.values() if s is not None
-        )
+    def num_cached_bytes() -> int:
+        assert small_files._decoder is not None
+        templates = small_files._decoder._templates._templates.values()
+        return sum(template.num_bytes for template in templates if template is not None)
 
     path = tmp_path / "a.tfevents"
     for end in [*ends_of(similar_run(0))[20:], *ends_of(similar_run(0))[:20:-1]]:
         for seed in range(3):
             path.write_bytes(similar_run(seed)[:end])
             small_files.preload([FileReader(str(path), 0, Decoder(tuning=SMALL))])
-            assert num_cached_values() <= max_values
-    assert num_cached_values()
+            assert num_cached_bytes() <= max_bytes
+    assert num_cached_bytes()
     small_files.release_buffers()
-    assert not num_cached_values()
+    assert not num_cached_bytes()
 
 
-def test_files_that_only_have_equal_lengths_use_up_the_learning_budget(
+def test_nothing_is_learnt_from_files_that_only_have_equal_lengths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attempt to learn takes as long as reading many of them."""
-    attempts: list[int] = []
-    real = file_templates._learn_sequence
+    """To learn from a file takes about as long as to read it."""
+    attempts: list[Sequence[int]] = []
+    real = file_templates._learn_template
 
-    def learn(buffer: bytearray, begin: int, size: int, *known: Any) -> Any:
-        attempts.append(size)
-        return real(buffer, begin, size, *known)
+    def learn(buffer: bytearray, bounds: Sequence[int], *layouts: Any) -> Any:
+        attempts.append(bounds)
+        return real(buffer, bounds, *layouts)
 
-    monkeypatch.setattr(file_templates, "_learn_sequence", learn)
+    monkeypatch.setattr(file_templates, "_learn_template", learn)
     contents = []
     for number in range(60):
         for _ in range(2):
@@ -698,7 +714,9 @@ def test_files_that_only_have_equal_lengths_use_up_the_learning_budget(
                 event.summary.value.add(tag=tag, simple_value=event.step)
             contents.append(b"".join(record_bytes(e.SerializeToString()) for e in events))
     assert_same_files(tmp_path, contents)
-    assert len(attempts) == file_templates._INITIAL_LEARNING_BUDGET
+    assert not attempts
+    assert_same_files(tmp_path, [*contents[:1]] * 2)
+    assert len(attempts) == 1, "otherwise this test proves nothing"
 
 
 @pytest.mark.parametrize("num_before", range(1, 8))
@@ -759,16 +777,15 @@ def test_a_flipped_bit_in_any_byte_of_a_similar_file(
     tmp_path: Path, templates_used: list[int]
 ) -> None:
     """The template does not match, and the file is read in another way."""
-    known = [similar_run(0), similar_run(1)]
-    content = similar_run(2)
+    # Steps of one, two and three bytes, in as few records as have a template.
+    first, second, content = (similar_run(seed, steps=(0, 3, 300, 70_000)) for seed in range(3))
     flipped = []
     for offset in range(len(content)):
         other = bytearray(content)
         other[offset] ^= 1 << offset % 8
         flipped.append(bytes(other))
-    assert_same_files(tmp_path, [*known, content, *flipped])
+    assert_same_files(tmp_path, [first, second, content, *flipped], in_batches=True)
     assert templates_used == [0]
-    assert_same_in_batches(tmp_path, [*known, content, *flipped])
 
 
 @pytest.mark.slow
@@ -785,11 +802,10 @@ def test_same_rows_of_files_with_common_records(
     if whole:
         whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     cut = data.draw(st.integers(0, len(whole)))
-    # Runs that were stopped early, and one that continues.
+    # Runs that were stopped early, and some that continue.
     ends = ends_of(common)
     numbers = data.draw(st.lists(st.sampled_from(ends), max_size=4)) if ends else []
     early = [common[:end] for end in numbers]
     longer = [common + last for last in before[:1]]
-    files = [*contents, *early, *longer, *longer, *early, bytes(whole), bytes(whole[:cut])]
-    assert_same_files(tmp_path, files)
-    assert_same_in_batches(tmp_path, files)
+    files = [*contents, *(early + longer) * 3, bytes(whole), bytes(whole[:cut])]
+    assert_same_files(tmp_path, files, in_batches=True)

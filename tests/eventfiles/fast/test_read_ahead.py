@@ -12,6 +12,7 @@ import pytest
 
 from tbcore.eventfiles.batch import Batch, DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.fast.small_files import SmallFileDecoder
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -58,6 +59,12 @@ def without_batch_limit(**tuning: int) -> SmallFileReader:
     return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
 
 
+def decoder_of(small_files: SmallFileReader) -> SmallFileDecoder:
+    """The reader's decoder, with everything that it has learnt."""
+    assert small_files._decoder is not None
+    return small_files._decoder
+
+
 @pytest.fixture
 def small_files() -> SmallFileReader:
     """A reader that reads all files in one batch."""
@@ -81,6 +88,22 @@ def test_files_that_were_read_ahead_yield_tables(
         assert file.caught_up
         assert file.first_event_time == 1.0
         assert file.opened.size == file.offset > 0
+
+
+def test_files_of_a_batch_that_failed_are_not_mistaken_for_those_of_the_next(
+    tmp_path: Path, small_files: SmallFileReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug in the middle of a batch costs that batch alone."""
+    files = readers_of([write(tmp_path / f"{n}.tfevents", begin=n) for n in range(4)])
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(files[2], "read_whole", fail)
+    with pytest.raises(ZeroDivisionError):
+        small_files.preload(files[:3])
+    small_files.preload(files[3:])
+    assert steps(list(files[3].read()))[0] == 3
 
 
 def test_a_file_that_grows_after_it_was_read_ahead_is_read_from_there(
@@ -313,17 +336,19 @@ def test_files_that_are_alike_are_preloaded_with_their_own_rows(
             assert column.value.tolist() == other.value.tolist()
 
 
-def test_files_that_were_stopped_early_take_one_attempt_to_learn(
-    tmp_path: Path, small_files: SmallFileReader
-) -> None:
-    """The sequence of the longest one has templates for all of them."""
+def test_each_length_of_similar_files_has_a_template(tmp_path: Path) -> None:
+    """Wherever they are in the batch."""
     paths = [tmp_path / f"{n}.tfevents" for n in range(10)]
     for n, path in enumerate(paths):
         with EventFileWriter(path, wall_time=1.0 + n) as writer:
-            for step in range(20 + n // 2):
+            for step in range(20 + n % 5):
                 writer.add_scalar("loss", n, step)
+    small_files = without_batch_limit()
     small_files.preload(readers_of(paths))
-    assert small_files._templates._num_attempts == 1
+    templates = decoder_of(small_files)._templates._templates.values()
+    sizes = {path.stat().st_size for path in paths}
+    assert sizes == {template.num_bytes for template in templates if template}
+    assert len(sizes) == len(templates) == 5
 
 
 def test_files_that_do_not_fit_are_left_for_the_next_batch(
@@ -386,15 +411,15 @@ def test_caches_of_tables_are_bounded(tmp_path: Path) -> None:
         assert (
             sum(
                 len(shape.order)
-                for shape in small_files._row_classes._arrangements.values()
+                for shape in decoder_of(small_files)._row_classes._arrangements.values()
                 if shape
             )
             <= 100
         )
-        assert len(small_files._row_classes._classes) <= 50 + 10
+        assert len(decoder_of(small_files)._row_classes._classes) <= 50 + 10
     small_files.release_buffers()
     assert not small_files._buffer
-    assert not small_files._row_classes._classes
+    assert not decoder_of(small_files)._row_classes._classes
 
 
 def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
@@ -405,7 +430,7 @@ def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
         with EventFileWriter(path, wall_time=1.0) as writer:
             writer.add_scalar(f"{n}" * 1000, 1.0, 0)
         small_files.preload(readers_of([path]))
-        assert len(small_files._row_classes._classes) == n % 3 + 1
+        assert len(decoder_of(small_files)._row_classes._classes) == n % 3 + 1
 
 
 def test_files_near_the_size_limit_are_read_ahead(

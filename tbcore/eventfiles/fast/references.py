@@ -17,10 +17,10 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.batch import HEALTH_PILL, FirstMetadata, ReferenceColumn
+from tbcore.eventfiles.fast.layouts import FIRST_BYTES_MASKS
+from tbcore.eventfiles.fast.value_headers import FIELDS, ValueHeaders, find_value_headers
 from tbcore.eventfiles.framing import HEADER_BYTES, Frames, stored_checksums
-from tbcore.eventfiles.layouts import FIRST_BYTES_MASKS
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.eventfiles.value_headers import FIELDS, ValueHeaders, find_value_headers
 
 _MAX_HASHED_TAG_BYTES = 256
 """Maximum length of a tag that is hashed. If any tag is longer, all records are grouped one by

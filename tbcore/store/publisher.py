@@ -1,0 +1,132 @@
+"""Publisher: makes what the loader has read visible, in the multiplexer and in the log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Collection, Sequence
+
+from tbcore.eventfiles.logdir import LogdirSpec, Scan, one_line
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
+from tbcore.store.status import LoadStatus
+from tbcore.store.view import RunView
+from tbcore.store.work_queue import TrackedRun
+
+logger = logging.getLogger(__name__)
+
+_MAX_LINES_PER_REPORT = 20
+"""Maximum number of lines logged at once: there may be a thousand unreadable files."""
+
+
+class Publisher:
+    """Publishes views of runs and the loader's status, and logs problems."""
+
+    def __init__(self, multiplexer: Multiplexer, specs: Sequence[LogdirSpec]) -> None:
+        self.publish_early = True
+        """Whether to publish while there is more to read."""
+        self.has_published = threading.Event()
+        """Set after the first publication."""
+        self.passes = 0
+        """Number of complete passes."""
+        self.removed: list[str] = []
+        """Names of the runs that are gone since the last publication."""
+        self._multiplexer = multiplexer
+        self._logdirs = tuple(os.path.abspath(spec.path) for spec in specs)
+        self._scan = Scan({}, 0, 0, [], [], [])
+        """The last scan."""
+        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
+
+    def publish(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
+        """Commits the changed and removed runs, and the status, to the multiplexer.
+
+        New runs are listed in the order of their first events. Runs that no time slice has reached
+        yet are listed as well, without data.
+        """
+        changed = [run for run in runs if run.has_changed]
+        for run in changed:
+            if run.view is None:
+                try:
+                    run.find_first_event_time()
+                except Exception as error:
+                    self.report_bug(f"run {run.name}", error)
+        # This is the order of new runs only: published runs never change places.
+        changed.sort(key=TrackedRun.sort_key)
+        views: dict[str, RunView] = {}
+        for run in changed:
+            run.has_changed = False
+            if run.successor is not None:
+                # The old data stays as it was published: the last rows of the old reader may
+                # already be from the new file.
+                continue
+            try:
+                view = run.reader.data.commit()
+            except Exception as error:
+                self.report_bug(f"run {run.name}", error)
+                continue
+            if view is not run.view:
+                run.view = views[run.name] = view
+        removed, self.removed = self.removed, []
+        self._multiplexer.commit(views, removed, {run.name: run.modified for run in changed})
+        self.publish_status(runs, loading=loading)
+        self.has_published.set()
+
+    def publish_status(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
+        """Sets the multiplexer's status."""
+        readers = [run.active_reader for run in runs]
+        bytes_read = sum(reader.bytes_read for reader in readers)
+        bytes_total = sum(reader.bytes_total for reader in readers)
+        self._multiplexer.set_status(
+            LoadStatus(
+                loading=loading,
+                passes=self.passes,
+                num_runs=len(runs),
+                num_files=self._scan.num_files,
+                num_directories=self._scan.num_directories,
+                bytes_read=bytes_read,
+                # Files may have grown since the scan.
+                bytes_total=max(bytes_total, bytes_read),
+                logdirs=self._logdirs,
+                missing=tuple(self._scan.missing),
+                problems=tuple(self._problems),
+            )
+        )
+
+    def report_scan(self, scan: Scan) -> None:
+        """Logs what was wrong in a scan, except what was wrong in the previous scan, too."""
+        known = {*self._scan.missing, *self._scan.problems}
+        missing = [path for path in scan.missing if path not in known]
+        problems = [line for line in scan.problems if line not in known]
+        self._problems.extend(problems)
+        _log([*(f"logdir {path} does not exist; waiting for it" for path in missing), *problems])
+        self._scan = scan
+
+    def report_problems(self, reader: RunReader) -> None:
+        """Adds what a reader found wrong to the status, and logs which files could not be read.
+
+        The damage in files is logged when it is found.
+        """
+        read_errors = reader.pop_read_errors()
+        self._problems.extend([*reader.pop_problems(), *read_errors])
+        _log(read_errors)
+
+    def report_bug(self, what: str, error: Exception) -> None:
+        """Logs an exception that only a bug in tbcore can cause.
+
+        A line that is among the last problems is not logged again.
+        """
+        line = one_line(f"{what}: {type(error).__name__}: {error}")
+        logger.debug("%s", line, exc_info=error)
+        if line not in self._problems:
+            self._problems.append(line)
+            _log([line])
+
+
+def _log(lines: Sequence[str]) -> None:
+    """Logs lines as warnings: at most _MAX_LINES_PER_REPORT, and how many more there are."""
+    for line in lines[:_MAX_LINES_PER_REPORT]:
+        logger.warning("%s", line)
+    if len(lines) > _MAX_LINES_PER_REPORT:
+        logger.warning("and %d more like these", len(lines) - _MAX_LINES_PER_REPORT)

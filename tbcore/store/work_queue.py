@@ -1,0 +1,253 @@
+"""WorkQueue: the runs with unread data, which the loader and the helper process share.
+
+    loader  <---  first run, second run, ..., last run  --->  helper process
+            time slices                           batches of whole runs
+
+Each run is a `TrackedRun`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import NamedTuple
+
+from tbcore.eventfiles.tail import read_first_event_time
+from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
+from tbcore.store.run_reader import RunReader
+from tbcore.store.view import RunView
+
+logger = logging.getLogger(__name__)
+
+_MAX_BATCH_BYTES = 1 << 24
+"""Maximum size of a batch of several runs for the helper. The runs of a batch are published when
+the helper has returned the batch."""
+_MAX_ASSIGNED_RUN_BYTES = 1 << 26
+"""Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
+that it can publish their data while it reads."""
+_MAX_ASSIGNED_BATCHES = 2
+"""Maximum number of batches assigned to the helper: the batch that it reads, and the next batch."""
+
+
+class WorkQueue:
+    """The runs with unread data. A run waits for a time slice, or is assigned to the helper."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[TrackedRun] = deque()
+        """The waiting runs, in the order of their time slices."""
+        self.helper: HelperProcess | None = None
+        self._assigned: deque[list[_Assignment]] = deque()
+        """The batches of runs that are assigned to the helper, in the order of assignment."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a run waits or is assigned."""
+        return bool(self.waiting or self._assigned)
+
+    def refill(self, runs: Iterable[TrackedRun]) -> None:
+        """Replaces the waiting runs by those of `runs` that have unread data and are not assigned.
+
+        The most recently written runs come first.
+        """
+        assigned = set(self._assigned_runs())
+        waiting = [run for run in runs if run.active_reader.has_work and run not in assigned]
+        waiting.sort(key=lambda run: run.active_reader.newest_ns, reverse=True)
+        self.waiting = deque(waiting)
+
+    def exchange_with_helper(self, timeout: float) -> None:
+        """Collects what the helper has read, and assigns more runs to it.
+
+        If no run waits, waits at most `timeout` seconds for each batch. The helper is stopped when
+        it has no batch, and no waiting run can be assigned. After an error it is stopped, too, and
+        the loader reads all remaining runs.
+        """
+        if self.helper is None:
+            return
+        try:
+            self._collect_results(self.helper, timeout)
+            self._assign_work(self.helper)
+            if not self._assigned:
+                self.stop_helper()
+        except HelperError as error:
+            logger.debug("the helper failed; the loader reads the remaining runs: %s", error)
+            self.stop_helper()
+
+    def stop_helper(self) -> None:
+        """Ends the helper, if there is one. Runs that it has not returned wait again."""
+        if self.helper is not None:
+            self.helper.close()
+            self.helper = None
+        self.waiting.extend(self._assigned_runs())
+        self._assigned.clear()
+
+    def _assigned_runs(self) -> list[TrackedRun]:
+        """The runs that are assigned to the helper, without those whose result cannot be used."""
+        return [each.run for each in chain.from_iterable(self._assigned) if each.is_current]
+
+    def _collect_results(self, helper: HelperProcess, timeout: float) -> None:
+        """Receives the batches that the helper has read, and uses their readers."""
+        while self._assigned and helper.has_result(0 if self.waiting else timeout):
+            readers = helper.receive_result()
+            for assignment, reader in zip(self._assigned.popleft(), readers, strict=True):
+                run = assignment.run
+                if not assignment.is_current:
+                    continue
+                if reader is not None:
+                    run.continue_with(reader, assignment.files)
+                if run.active_reader.has_work:
+                    self.waiting.append(run)
+
+    def _assign_work(self, helper: HelperProcess) -> None:
+        """Sends runs from the end of the queue to the helper, until the helper has enough batches.
+
+        A batch has at most a quarter of the bytes in the queue, or a single run. So batches become
+        smaller towards the end, and loader and helper finish at about the same time.
+        """
+        while len(self._assigned) < _MAX_ASSIGNED_BATCHES and len(self.waiting) > 1:
+            bytes_left = sum(run.active_reader.bytes_left for run in self.waiting)
+            batch_budget = min(bytes_left // 4, _MAX_BATCH_BYTES)
+            batch: list[_Assignment] = []
+            for run in reversed(self.waiting):
+                size = run.active_reader.bytes_left
+                if not run.active_reader.is_unread or size > _MAX_ASSIGNED_RUN_BYTES:
+                    continue
+                batch_budget -= size
+                if batch_budget < 0 and batch:
+                    break
+                batch.append(_Assignment(run, run.active_reader, run.files))
+            if not batch:
+                return
+            assigned = {assignment.run for assignment in batch}
+            self.waiting = deque(run for run in self.waiting if run not in assigned)
+            self._assigned.append(batch)
+            helper.assign([assignment.files for assignment in batch])
+
+
+class _Assignment(NamedTuple):
+    """A run that is assigned to the helper process."""
+
+    run: TrackedRun
+    reader: RunReader
+    """The run's reader in this process, which reads the run if the helper fails to."""
+    files: RunFiles
+    """The files of the run at the time of the assignment."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the run still exists with the assigned reader, so that a result can be used."""
+        return self.run.active_reader is self.reader and not self.run.is_removed
+
+
+class TrackedRun:
+    """A run that the loader keeps up to date."""
+
+    def __init__(
+        self, name: str, files: RunFiles, new_reader: Callable[[RunFiles], RunReader]
+    ) -> None:
+        """`new_reader` returns a reader of some files that has read nothing yet."""
+        self.name = name
+        self.files = files
+        """The files as of the last scan."""
+        self.reader = new_reader(files)
+        """The reader whose data is published."""
+        self.successor: RunReader | None = None
+        """A reader that reads the run again from its start, and replaces `reader` once it has
+        caught up."""
+        self.view: RunView | None = None
+        """The view that was published last."""
+        self.first_event_time = math.inf
+        """Wall time of the run's first event when the run was first published, in seconds since the
+        epoch; infinite if it had no event then."""
+        self.has_changed = True
+        """Whether there may be something to publish."""
+        self.is_removed = False
+        """Whether a scan found that the run's files are gone."""
+        self._new_reader = new_reader
+
+    @property
+    def active_reader(self) -> RunReader:
+        """The reader that reads in the run's time slices."""
+        return self.successor or self.reader
+
+    @property
+    def modified(self) -> float:
+        """When the newest file was written to, in seconds since the epoch."""
+        return max(file.mtime_ns for file in self.files) / 1e9
+
+    def update(self, files: RunFiles) -> None:
+        """Passes the files that a scan found to the run's reader, or to a new reader if needed."""
+        if self.active_reader.is_up_to_date and files == self.files:
+            return
+        modified, self.files = self.modified, files
+        self.has_changed |= self.modified != modified
+        if not self.active_reader.update(files):
+            self.read_from_start()
+        self.promote_successor()
+
+    def read_from_start(self) -> None:
+        """Gives the run a new reader, which reads all its files.
+
+        The data of the old reader is served until the new one has caught up. If the run was never
+        published, there is no such data, and the new reader replaces the old one at once.
+        """
+        reader = self._new_reader(self.files)
+        if self.view is None:
+            self.reader = reader
+        else:
+            self.successor = reader
+
+    def continue_with(self, reader: RunReader, files: RunFiles) -> None:
+        """Replaces `active_reader` by a reader that has read more: these files to their ends."""
+        if self.successor is None:
+            self.reader = reader
+        else:
+            self.successor = reader
+        self.copy_first_event_time()
+        if self.files is not files:
+            # A later scan found different ones.
+            self.update(self.files)
+        self.promote_successor()
+        self.has_changed = True
+
+    def promote_successor(self) -> None:
+        """Replaces the reader by its successor, if the successor has read all data."""
+        if self.successor is not None and not self.successor.has_work:
+            self.reader, self.successor = self.successor, None
+            self.has_changed = True
+
+    def find_first_event_time(self) -> None:
+        """Sets `first_event_time`, by which new runs are sorted.
+
+        If nothing was read yet, this reads the first event of a file.
+        """
+        if (known := self.reader.data.first_event_time) is not None:
+            self.first_event_time = known
+            return
+        for file in self.files:
+            try:
+                wall_time = read_first_event_time(file.path, tuning=self.reader.tuning)
+            except OSError:
+                continue  # Logged when a time slice of the run reaches the file.
+            if wall_time is not None:
+                self.first_event_time = wall_time
+                self.copy_first_event_time()
+                return
+
+    def copy_first_event_time(self) -> None:
+        """Copies `first_event_time`, if known, to `reader`. A successor finds its own time."""
+        if self.first_event_time != math.inf:
+            self.reader.data.set_first_event_time(self.first_event_time)
+
+    def sort_key(self) -> tuple[float, str]:
+        """Sorts by first event, then by name. Runs without a first event, or with NaN, are last."""
+        is_number = not math.isnan(self.first_event_time)
+        return self.first_event_time if is_number else math.inf, self.name
+
+    def is_below(self, directories: Iterable[str]) -> bool:
+        """Whether the run is in one of these directories, or below one."""
+        path = os.path.dirname(self.files[0].path)
+        return any(path == d or path.startswith(f"{d}/") for d in directories)
