@@ -609,7 +609,7 @@ def _logs_discarded() -> Iterator[None]:
 def _print_json(data: Any) -> None:
     import orjson
 
-    from tbcore.http import to_json
+    from tbcore.http.json import to_json
 
     click.echo(orjson.dumps(orjson.loads(to_json(data)), option=orjson.OPT_INDENT_2))
 

@@ -139,7 +139,7 @@ def _ctrl_c_as_interrupted() -> Iterator[None]:
 def describe(error: BaseException) -> str:
     """An exception as one line, such as `ImportError: no module named 'x'`."""
     # Not at the top: few uses of this module need anything of HTTP.
-    from tbcore.http import printable_line
+    from tbcore.http.json import printable_line
 
     text = attempt(str, error).value or ""
     line = printable_line(" ".join(text.split()))

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tbcore import BadRequestError, Claim
-from tbcore.http import BODY_KEY, query_of
+from tbcore.http.parameters import BODY_KEY, query_of
 from tbcore.media import Media, Metadata, Sample, index_at_or_before, sort_by_step, union_of_steps
 from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
 from tbcore.values import Value, image

@@ -18,7 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 import tbcore
 from tbcore.config import Config
-from tbcore.http import json_response, query_of, text_error
+from tbcore.http import json_response, text_error
+from tbcore.http.parameters import query_of
 from tbcore.plugins import (
     VERSION_MARK,
     LoadedPlugin,

@@ -34,7 +34,9 @@ from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from tbcore.errors import TbcoreError
-from tbcore.http import BODY_KEY, printable, text_error
+from tbcore.http import text_error
+from tbcore.http.json import printable
+from tbcore.http.parameters import BODY_KEY
 from tbcore.plugin_stats import CURRENT_PLUGIN, Call
 from tbcore.plugins import MountedPlugin, Outcome, attempt, describe, traceback_of
 from tbcore.server.plugin_loop import PluginLoop, on_server_loop

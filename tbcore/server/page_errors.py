@@ -12,7 +12,8 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tbcore.http import printable_line, text_error
+from tbcore.http import text_error
+from tbcore.http.json import printable_line
 from tbcore.server.guard import method_not_allowed, read_body
 
 logger = logging.getLogger(__name__)

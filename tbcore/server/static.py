@@ -16,7 +16,8 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore.http import etag_matches, text_error
+from tbcore.http import text_error
+from tbcore.http.responses import etag_matches
 from tbcore.server.compress import accepts_gzip, compressed, is_textual
 
 CONTENT_TYPES = {

@@ -10,7 +10,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from tbcore.http import optional, to_json
+from tbcore.http import optional
+from tbcore.http.json import to_json
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning
 

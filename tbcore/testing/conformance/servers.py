@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from tbcore.config import Config
-from tbcore.http import _QUERY_KEY, query_of
+from tbcore.http.parameters import QUERY_KEY, query_of
 from tbcore.plugins import LoadedPlugin, MountedPlugin, mount
 from tbcore.server.app import App
 from tbcore.server.http_server import HttpServer
@@ -57,7 +57,7 @@ class RecordingApp(App):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope[_QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.required_by_name)
+            scope[QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.required_by_name)
         await super().__call__(scope, receive, send)
 
 

@@ -1,0 +1,55 @@
+"""Functions for routes: reading parameters and bodies of requests, and making responses.
+
+    from tbcore.http import json_response, required
+
+    def steps(request):
+        run, tag = required(request, "run", "tag")
+        return json_response(multiplexer.scalars(run, tag).step)
+
+Functions that make responses accept any text and number that a log may contain: text that is not
+valid Unicode is replaced, and numbers that JSON does not have become strings.
+"""
+
+from tbcore.http.parameters import (
+    ItemAddress,
+    item_address,
+    json_body,
+    names_in,
+    optional,
+    optional_int,
+    request_body,
+    required,
+    text_in,
+)
+from tbcore.http.responses import (
+    bytes_response,
+    columns_response,
+    csv_response,
+    json_response,
+    pieces_response,
+    safe_content_type,
+    series_response,
+    text_error,
+    unchanged,
+)
+
+__all__ = [
+    "ItemAddress",
+    "bytes_response",
+    "columns_response",
+    "csv_response",
+    "item_address",
+    "json_body",
+    "json_response",
+    "names_in",
+    "optional",
+    "optional_int",
+    "pieces_response",
+    "request_body",
+    "required",
+    "safe_content_type",
+    "series_response",
+    "text_error",
+    "text_in",
+    "unchanged",
+]
