@@ -27,6 +27,7 @@ from tbcore.http import (
     ItemAddress,
     bytes_response,
     csv_response,
+    error_response,
     item_address,
     json_body,
     json_response,
@@ -37,7 +38,6 @@ from tbcore.http import (
     request_body,
     required,
     safe_content_type,
-    text_error,
     text_in,
 )
 
@@ -317,7 +317,7 @@ def test_a_part_of_another_version_is_not_mixed_in() -> None:
 )
 def test_errors_are_one_line_of_text(message: str, line: str) -> None:
     """Names in messages may have any characters, also such that affect a terminal."""
-    response = text_error(404, message)
+    response = error_response(404, message)
 
     assert response.status_code == 404
     assert response.headers["content-type"] == "text/plain; charset=utf-8"

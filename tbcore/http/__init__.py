@@ -25,11 +25,11 @@ from tbcore.http.responses import (
     bytes_response,
     columns_response,
     csv_response,
+    error_response,
     json_response,
     pieces_response,
     safe_content_type,
     series_response,
-    text_error,
     unchanged,
 )
 
@@ -38,6 +38,7 @@ __all__ = [
     "bytes_response",
     "columns_response",
     "csv_response",
+    "error_response",
     "item_address",
     "json_body",
     "json_response",
@@ -49,7 +50,6 @@ __all__ = [
     "required",
     "safe_content_type",
     "series_response",
-    "text_error",
     "text_in",
     "unchanged",
 ]

@@ -211,7 +211,9 @@ def bytes_response(
         return Response(data, headers=headers)
     start, end = byte_range
     if start >= end:
-        error = text_error(416, f"the range is outside of the content, which has {len(data)} bytes")
+        error = error_response(
+            416, f"the range is outside of the content, which has {len(data)} bytes"
+        )
         error.headers["content-range"] = f"bytes */{len(data)}"
         return error
     headers["content-range"] = f"bytes {start}-{end - 1}/{len(data)}"
@@ -258,7 +260,9 @@ def _byte_range(header: str, size: int) -> tuple[int, int] | None:
     return None
 
 
-def text_error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
+def error_response(
+    status: int, message: str, *, headers: Mapping[str, str] | None = None
+) -> Response:
     """An error response with one line of plain text."""
     return Response(
         printable_line(message),

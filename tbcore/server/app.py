@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 import tbcore
 from tbcore.config import Config
-from tbcore.http import json_response, text_error
+from tbcore.http import error_response, json_response
 from tbcore.http.parameters import query_of
 from tbcore.plugins import (
     VERSION_MARK,
@@ -320,7 +320,7 @@ class _ServedPlugins(NamedTuple):
 
 
 def _not_found(path: str) -> Response:
-    return text_error(404, f"Not found: {path[:200]!r}")
+    return error_response(404, f"Not found: {path[:200]!r}")
 
 
 def _has_run_and_tag(scope: Scope) -> bool:

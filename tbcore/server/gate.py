@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.config import Config
-from tbcore.http import text_error
+from tbcore.http import error_response
 
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 """A whole Host header, in lower case."""
@@ -60,14 +60,16 @@ class Gate:
         """
         target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         if not target.startswith(b"/"):
-            return text_error(400, "the target of the request must be a path that starts with '/'")
+            return error_response(
+                400, "the target of the request must be a path that starts with '/'"
+            )
         hosts = _header_values(scope, b"host")
         if len(hosts) != 1:
-            return text_error(400, f"a request needs exactly one Host header, not {len(hosts)}")
+            return error_response(400, f"a request needs exactly one Host header, not {len(hosts)}")
         host = hosts[0].lower()
         match = HOST_HEADER.fullmatch(host)
         if match is None:
-            return text_error(400, "the Host header is malformed")
+            return error_response(400, "the Host header is malformed")
         if self._token is not None:
             response = self._check_token(scope, target, self._token)
         else:
@@ -80,7 +82,7 @@ class Gate:
             return None
         if name == _local_address(scope):
             return None
-        return text_error(
+        return error_response(
             403,
             f"host {name!r} is not allowed; "
             f"start the server with --allowed_host {name} to allow it",
@@ -103,7 +105,7 @@ class Gate:
         if any(_equals(credential, token) for credential in credentials):
             return None
         fault = "the token is wrong" if given or credentials else "this server requires a token"
-        return text_error(
+        return error_response(
             401,
             f"{fault}; open the address that tbcore printed when it started",
             headers={"www-authenticate": "Bearer"},
@@ -132,7 +134,7 @@ class Gate:
         for site in _header_values(scope, b"sec-fetch-site"):
             if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
                 # The page could not read the response, but its requests could keep the server busy.
-                return text_error(403, "pages of other sites may not send such requests")
+                return error_response(403, "pages of other sites may not send such requests")
         if is_safe:
             return None
         for origin in _header_values(scope, b"origin"):
@@ -141,7 +143,7 @@ class Gate:
                 match = HOST_HEADER.fullmatch(origin_host)
                 if match and (origin_host == host or {origin_host, match["name"]} & self._allowed):
                     continue
-            return text_error(
+            return error_response(
                 403,
                 f"pages of {origin[:200]!r} may not send such requests; "
                 f"if that is this server's address in the browser, allow it with --allowed_host",

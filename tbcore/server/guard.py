@@ -34,7 +34,7 @@ from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from tbcore.errors import TbcoreError
-from tbcore.http import text_error
+from tbcore.http import error_response
 from tbcore.http.json import printable
 from tbcore.http.parameters import BODY_KEY
 from tbcore.plugin_stats import CURRENT_PLUGIN, Call
@@ -95,7 +95,7 @@ class Guard:
         self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
     ) -> bool:
         if self._error is not None:
-            await text_error(503, self._error)(scope, receive, send)
+            await error_response(503, self._error)(scope, receive, send)
             return True
         allowed: set[str] = set()
         for route in routes:
@@ -132,15 +132,15 @@ class Guard:
         outcome = await self._call(route, request)
         if outcome is None:
             busy = f"plugin {self.name!r} is busy: {BUSY}"
-            await text_error(503, busy, headers={"retry-after": "5"})(scope, receive, send)
+            await error_response(503, busy, headers={"retry-after": "5"})(scope, receive, send)
             return
         if outcome.error is not None:
-            error_response = attempt(_error_response, outcome.error)
-            if error_response.value is None:
-                error = error_response.error or outcome.error
+            converted = attempt(_response_to_error, outcome.error)
+            if converted.value is None:
+                error = converted.error or outcome.error
                 await self._fail(route, error, scope, receive, send)
                 return
-            outcome = error_response
+            outcome = converted
         await self._send(route, outcome.value, scope, receive, send)
 
     async def _call(self, route: Route, request: Request) -> Outcome | None:
@@ -314,7 +314,7 @@ class Guard:
         if self._shows_tracebacks:
             response = _traceback_response(summary, error)
         else:
-            response = text_error(500, f"{summary}; the log has the details")
+            response = error_response(500, f"{summary}; the log has the details")
         await response(scope, receive, send)
         if self._raises_faults:
             raise error
@@ -410,23 +410,23 @@ def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
     """The 405 response to a method that no route at this address accepts."""
     methods = ", ".join(sorted(allowed))
     message = f"method {scope['method']} is not allowed here; allowed: {methods}"
-    return text_error(405, message, headers={"allow": methods})
+    return error_response(405, message, headers={"allow": methods})
 
 
-def _error_response(error: BaseException) -> Response | None:
+def _response_to_error(error: BaseException) -> Response | None:
     """The response for an exception that a handler may raise on purpose; None for another one."""
     if isinstance(error, TbcoreError):
-        return text_error(error.status, str(error))
+        return error_response(error.status, str(error))
     if isinstance(error, HTTPException):
         if error.status_code in STATUSES_WITHOUT_BODY:
             return Response(status_code=error.status_code, headers=error.headers)
-        return text_error(error.status_code, error.detail, headers=error.headers)
+        return error_response(error.status_code, error.detail, headers=error.headers)
     return None
 
 
 def _traceback_response(summary: str, error: BaseException) -> Response:
     """The error response for the author of a plugin: the reason in one line, and the traceback."""
-    line = text_error(500, f"{summary}: {describe(error)}")
+    line = error_response(500, f"{summary}: {describe(error)}")
     text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
     return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})
 
@@ -449,7 +449,7 @@ async def read_body(
     try:
         return await asyncio.wait_for(_read_body(scope, receive), timeout_seconds)
     except TimeoutError:
-        return text_error(
+        return error_response(
             408,
             "the body of the request did not arrive in time",
             headers={"connection": "close"},
@@ -458,7 +458,9 @@ async def read_body(
 
 async def _read_body(scope: Scope, receive: Receive) -> bytes | Response | None:
     """Like `read_body`, without its timeout."""
-    too_long = text_error(413, f"the body is too long; at most {MAX_BODY_BYTES} bytes are accepted")
+    too_long = error_response(
+        413, f"the body is too long; at most {MAX_BODY_BYTES} bytes are accepted"
+    )
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value[:20]) > MAX_BODY_BYTES:
             return too_long

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tbcore.http import text_error
+from tbcore.http import error_response
 from tbcore.server.pool import NoThreadError
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class SafeHeaders:
         except NoThreadError as error:
             logger.warning("request for %r got no response: %s", scope["path"], error)
             if not is_started:
-                response = text_error(503, str(error), headers={"retry-after": "5"})
+                response = error_response(503, str(error), headers={"retry-after": "5"})
                 await response(scope, receive, send_safely)
         except Exception as error:
             logger.error("request for %r failed", scope["path"], exc_info=error)
@@ -109,7 +109,7 @@ class SafeHeaders:
 
 
 def _failure_response() -> Response:
-    return text_error(500, "tbcore failed to respond; the log has the details")
+    return error_response(500, "tbcore failed to respond; the log has the details")
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from tbcore.http import text_error
+from tbcore.http import error_response
 from tbcore.http.json import printable_line
 from tbcore.server.guard import method_not_allowed, read_body
 
@@ -37,6 +37,6 @@ async def log_page_error(scope: Scope, receive: Receive, timeout_seconds: float)
         name = printable_line(plugin)[:MAX_LINE_LENGTH]
         lines = [printable_line(line)[:MAX_LINE_LENGTH] for line in stack.splitlines()[:MAX_LINES]]
     except (ValueError, TypeError, KeyError, AttributeError):
-        return text_error(400, 'the body must be JSON with the strings "plugin" and "stack"')
+        return error_response(400, 'the body must be JSON with the strings "plugin" and "stack"')
     logger.error("plugin %r failed in the page: %s", name, "\n".join(lines))
     return Response(status_code=204)

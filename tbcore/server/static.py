@@ -16,7 +16,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore.http import text_error
+from tbcore.http import error_response
 from tbcore.http.responses import etag_matches
 from tbcore.server.compress import accepts_gzip, compressed, is_textual
 
@@ -89,7 +89,7 @@ class StaticFiles:
         """
         file = self.file(folder, path)
         if file is None:
-            return text_error(404, "Not found: there is no such file")
+            return error_response(404, "Not found: there is no such file")
         headers = {"cache-control": self._cache_control, "etag": file.etag}
         if file.gzipped:
             headers["vary"] = "Accept-Encoding"

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tbcore.http import bytes_response, csv_response, json_response, text_error
+from tbcore.http import bytes_response, csv_response, error_response, json_response
 from tbcore.server import compress as compress_module
 from tbcore.server.compress import accepts_gzip, is_textual
 
@@ -147,7 +147,7 @@ def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
 
 def test_errors_and_csv_are_text(ask: Make) -> None:
     """Errors and CSV are compressed, and equal bodies are compressed to equal bytes."""
-    for response in (text_error(404, "no"), csv_response(["a"], [[1]])):
+    for response in (error_response(404, "no"), csv_response(["a"], [[1]])):
         first, second = ask(response, "gzip"), ask(response, "gzip")
         assert gzip.decompress(first[1]) == response.body
         assert first[1] == second[1]
