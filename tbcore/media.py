@@ -30,9 +30,9 @@ from tbcore.http import (
     json_body,
     json_response,
     names_in,
+    not_modified,
     optional_int,
     required,
-    unchanged,
 )
 from tbcore.kinds import Claims
 from tbcore.store.items import Item
@@ -155,8 +155,8 @@ class Media:
         ordinal = int(series.ordinal[order[position]])
         item = self._multiplexer.item(run, tag, self._claims, ordinal)
         etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first_step}"
-        if not_modified := unchanged(request, etag):
-            return not_modified
+        if response := not_modified(request, etag):
+            return response
         address = ItemAddress(run, tag, ordinal)
         return json_response(
             {

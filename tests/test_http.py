@@ -34,10 +34,10 @@ from tbcore.http import (
     names_in,
     optional,
     optional_int,
-    pieces_response,
     request_body,
     required,
     safe_content_type,
+    streaming_response,
     text_in,
 )
 
@@ -509,7 +509,7 @@ def test_only_long_responses_are_streamed() -> None:
             raise BadRequestError("there is no fourth piece")
 
     def respond(count: int, method: str = "GET") -> Response:
-        return pieces_response(make_request(method=method), pieces(count), "text/plain")
+        return streaming_response(make_request(method=method), pieces(count), "text/plain")
 
     few = respond(2)
     assert (few.headers["content-length"], few.headers["content-type"]) == ("16384", "text/plain")

@@ -27,10 +27,10 @@ from tbcore.http.responses import (
     csv_response,
     error_response,
     json_response,
-    pieces_response,
+    not_modified,
     safe_content_type,
     series_response,
-    unchanged,
+    streaming_response,
 )
 
 __all__ = [
@@ -43,13 +43,13 @@ __all__ = [
     "json_body",
     "json_response",
     "names_in",
+    "not_modified",
     "optional",
     "optional_int",
-    "pieces_response",
     "request_body",
     "required",
     "safe_content_type",
     "series_response",
+    "streaming_response",
     "text_in",
-    "unchanged",
 ]

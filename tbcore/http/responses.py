@@ -41,7 +41,7 @@ SAFE_CONTENT_TYPES = frozenset(
 often the type, come from a log that cannot be trusted."""
 
 MIN_BYTES_TO_STREAM = 1 << 20
-"""`pieces_response` streams a body that is longer than this."""
+"""`streaming_response` streams a body that is longer than this."""
 
 
 def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
@@ -51,18 +51,18 @@ def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> R
     numbers at any depth become the strings "NaN", "Infinity" and "-Infinity". float32 is widened to
     float64, so 0.1 becomes 0.10000000149011612. Keys of mappings must be strings.
 
-    With an `etag` the client keeps the response and validates it the next time; see `unchanged`.
+    With an `etag` the client keeps the response and validates it the next time; see `not_modified`.
     """
     headers = {} if etag is None else {"etag": _entity_tag(etag)}
     return Response(to_json(data), status, headers, media_type="application/json")
 
 
-def unchanged(request: Request, etag: str) -> Response | None:
+def not_modified(request: Request, etag: str) -> Response | None:
     """A response with status 304 if the client has the version that `etag` names, else None.
 
     A handler can then skip a slow computation:
 
-        if response := unchanged(request, etag):
+        if response := not_modified(request, etag):
             return response
         return json_response(slow_computation(), etag=etag)
     """
@@ -90,7 +90,7 @@ def series_response(
     run, tag = required(request, "run", "tag")
     num_samples = optional_int(request, "samples", samples, minimum=0)
     etag = f"{num_samples} {multiplexer.items_etag(run, tag, claims)}"
-    if response := unchanged(request, etag):
+    if response := not_modified(request, etag):
         return response
     num_steps = len(multiplexer.item_series(run, tag, claims))
     rows = read(run, tag, num_samples)
@@ -152,7 +152,7 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
     return Response(body, headers={"content-type": "application/octet-stream"})
 
 
-def pieces_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
+def streaming_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
     """A response whose body is generated while it is sent, so a long body is never whole in memory.
 
     The first megabyte is generated before the response starts; for HEAD, the rest is not generated.

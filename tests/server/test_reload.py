@@ -127,8 +127,8 @@ def test_modules_that_a_package_imports_are_reloaded_too(dev_server: DevServer) 
 def test_edited_code_invalidates_what_a_browser_has_cached(dev_server: DevServer) -> None:
     """After an edit, a browser's copy is not valid any more, even if the plugin's ETag is equal."""
     etag = 'json_response("one", etag="of the data")'
-    known = 'unchanged(request, "of the data")'
-    source = PLUGIN.replace("import json_response", "import json_response, unchanged")
+    known = 'not_modified(request, "of the data")'
+    source = PLUGIN.replace("import json_response", "import json_response, not_modified")
     source = source.replace('json_response("one"))', f"{known} or {etag})")
     dev_server.write("mine.py", source)
     word = dev_server.get("data/plugin/mine/word")

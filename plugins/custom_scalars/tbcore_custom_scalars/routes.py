@@ -17,8 +17,8 @@ from tbcore.http import (
     json_response,
     names_in,
     optional,
-    pieces_response,
     required,
+    streaming_response,
 )
 from tbcore_custom_scalars.charts import Charts, Margin, match_tags
 from tbcore_custom_scalars.layouts import Layouts, to_json
@@ -53,7 +53,7 @@ def make_routes(
             return json_response({"regex_valid": False, "tag_to_events": {}})
         # In pieces, because the pattern may match every tag.
         pieces = _events([tag for tag in tags if tag in matches], lambda tag: read(run, tag))
-        return pieces_response(request, pieces, "application/json")
+        return streaming_response(request, pieces, "application/json")
 
     def download(request: Request) -> Response:
         run, tag = required(request, "run", "tag")

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, LegacyApi, Multiplexer
-from tbcore.http import json_response, optional, optional_int, pieces_response, required
+from tbcore.http import json_response, optional, optional_int, required, streaming_response
 from tbcore_graphs import sources, wire
 from tbcore_graphs.cache import TextCache
 from tbcore_graphs.library import Library
@@ -183,4 +183,4 @@ def _text_response(
         chunks = texts.keep(key, text_of(data))
     # An empty text becomes one empty line: front ends loop forever if there is no line end.
     chunks = filter(None, chunks)
-    return pieces_response(request, chain([next(chunks, b"\n")], chunks), _MEDIA_TYPE)
+    return streaming_response(request, chain([next(chunks, b"\n")], chunks), _MEDIA_TYPE)

@@ -14,8 +14,8 @@ from tbcore.http import (
     json_response,
     optional,
     optional_int,
-    pieces_response,
     required,
+    streaming_response,
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
@@ -90,4 +90,4 @@ def _series_response(
 
 def _in_pieces(request: Request, pieces: Iterator[bytes], format: str) -> Response:
     media_type = "text/csv; charset=utf-8" if format == "csv" else "application/json"
-    return pieces_response(request, pieces, media_type)
+    return streaming_response(request, pieces, media_type)
