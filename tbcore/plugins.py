@@ -589,8 +589,9 @@ def traceback_of(error: BaseException) -> str:
 
 
 def _is_caller_of_plugins(file: str) -> bool:
-    """Whether a file belongs to what calls plugins: tbcore, Python's import system or pluggy."""
-    return file.startswith((CORE_FOLDER, "<frozen importlib")) or f"{os.sep}pluggy{os.sep}" in file
+    """Whether a file belongs to what calls plugins: tbcore, Python's import system and others."""
+    is_library = any(f"{os.sep}{name}{os.sep}" in file for name in ("pluggy", "asyncio"))
+    return is_library or file.startswith((CORE_FOLDER, "<frozen importlib"))
 
 
 def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:

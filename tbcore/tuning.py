@@ -124,8 +124,7 @@ class Tuning:
     closes it."""
 
     queue_timeout_seconds: float = 30.0
-    """A request gets a 503 after it has waited for this long for a free thread of its plugin, or
-    for its plugin's event loop."""
+    """A request gets a 503 after it has waited for this long for a free thread of its plugin."""
     plugin_timeout_seconds: float = 1.0
     """Maximum time for which a request that concerns all plugins, such as a request for the list of
     tabs, waits for each plugin."""
@@ -133,9 +132,6 @@ class Tuning:
     """A call of a route, or the start of a plugin, is logged if it takes longer than this."""
     slow_is_active_seconds: float = 0.1
     """A call of an `is_active` hook is logged if it takes longer than this."""
-    blocked_loop_seconds: float = 0.5
-    """A coroutine is logged if it holds its plugin's event loop for longer than this between two
-    awaits."""
     log_window_seconds: float = 10.0
     """Length of the time window within which the number of log lines of one plugin is limited."""
     reload_delay_seconds: float = 0.1

@@ -35,7 +35,9 @@ TIMEOUT_SECONDS = 1800.0
 
 PYTHON = """
 import json, time
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    PlainTextResponse, RedirectResponse, Response, StreamingResponse
+)
 from starlette.routing import Route
 from tbcore import BadRequestError, Claim, PluginInfo, hookimpl
 from tbcore.http import json_response, request_body, required
@@ -104,6 +106,13 @@ BAD_ON_THE_SERVER = {
     },
     "test_routes_answer_whatever_they_are_asked": {
         "route": "return json_response(int(request.query_params['index']))"
+    },
+    "test_responses_are_supported": {
+        "route": """
+        async def parts():
+            yield "one"
+        return StreamingResponse(parts())
+        """
     },
     "test_routes_do_not_block": {"route": "time.sleep(3.02); return json_response([])"},
     "test_json_is_strict": {

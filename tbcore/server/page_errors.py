@@ -14,7 +14,8 @@ from starlette.types import Receive, Scope
 
 from tbcore.http import error_response
 from tbcore.http.json import printable_line
-from tbcore.server.guard import method_not_allowed, read_body
+from tbcore.server.guard import method_not_allowed
+from tbcore.server.request_body import read_body
 
 logger = logging.getLogger(__name__)
 

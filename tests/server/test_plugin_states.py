@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tbcore import Claim, Option, plugin_stats
 from tbcore.config import Config
 from tbcore.plugin_stats import PluginStats, warn_deprecated, without_paths
 from tbcore.plugins import LoadedPlugin, load_plugins
-from tbcore.server import guard, plugin_loop
+from tbcore.server import guard
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler
 from tbcore.store.multiplexer import Multiplexer
@@ -273,71 +273,24 @@ def test_a_route_that_does_not_return_is_logged(
     assert "plugin 'made': route /x has been running for 0 s" in caplog.text
 
 
-@pytest.mark.parametrize("dev", [False, True])
-def test_blocking_async_code_is_logged(
-    make_plugin: Make, make_client: Make, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture, dev: bool,
-) -> None:  # fmt: skip
-    """Blocking async code is logged once, while it blocks. With `dev`, its stack is logged, too."""
-    clock = Clock()
-    monkeypatch.setattr(plugin_loop, "time", clock)
-
-    def pass_time() -> None:
-        clock.now += 0.6
-
-    async def blocking_part(request: Request) -> Response:
-        await asyncio.sleep(0.01)
-        pass_time()
-        until(lambda: "has blocked" in caplog.text)
-        return PlainTextResponse("")
-
-    async def waiting(request: Request) -> Response:
-        asyncio.get_running_loop().call_soon(pass_time)
-        await asyncio.sleep(0.01)
-        return PlainTextResponse("waited")
-
-    routes = [Route("/block", blocking_part), Route("/wait", waiting)]
-    client = make_client(
-        {"made": make_plugin(routes=lambda: routes)},
-        dev=dev,
-        tuning=patient_tuning(blocked_loop_seconds=0.5),
-    )
-
-    assert client.get("data/plugin/made/wait").text == "waited"
-    assert "has blocked" not in caplog.text
-    for _ in range(2):
-        assert client.get("data/plugin/made/block").status_code == 200
-
-    assert "plugin 'made': route /block is async, and has blocked" in caplog.text
-    assert caplog.text.count("has blocked the plugin's event loop") == 1
-    assert ("in blocking_part" in caplog.text) is dev
-    assert "in handle" not in caplog.text
-    assert "in _drive" not in caplog.text
-    [fault] = states(client)["made"]["faults"]
-    assert (fault["what"], fault["count"]) == ("route /block", 2)
-    timings = {timing["what"]: timing for timing in states(client)["made"]["timings"]}
-    assert timings["route /block, blocking the plugin's event loop"]["slowest"] == 0.6
-
-
-def test_a_body_that_blocks_the_event_loop_is_logged(
-    make_plugin: Make, make_client: Make, caplog: pytest.LogCaptureFixture
+def test_a_traceback_of_async_code_begins_in_the_plugin(
+    make_plugin: Make, make_client: Make
 ) -> None:
-    """An async iterator that blocks the event loop is logged as the response of its route."""
+    """With `dev`, the traceback has no frames of what runs an async handler."""
 
-    async def parts() -> AsyncIterator[str]:
-        yield "one"
+    async def fails(request: Request) -> Response:
         await asyncio.sleep(0)
-        time.sleep(0.3)
-        yield "two"
+        raise ValueError("mine")
 
-    route = Route("/x", lambda request: StreamingResponse(parts()))
-    client = make_client(
-        {"made": make_plugin(routes=lambda: [route])},
-        tuning=patient_tuning(blocked_loop_seconds=0.1),
-    )
+    plugin = make_plugin(routes=lambda: [Route("/x", fails)])
+    client = make_client(load_plugins(only=(), extra={"made": plugin}, dev=True))
 
-    assert client.get("data/plugin/made/x").text == "onetwo"
-    assert "plugin 'made': response of route /x is async, and has blocked" in caplog.text
+    text = client.get("data/plugin/made/x").text
+    assert "in fails" in text
+    assert "asyncio" not in text
+    assert "guard.py" not in text
+    [fault] = states(client)["made"]["faults"]
+    assert fault["traceback"].splitlines()[1].endswith("in fails")
 
 
 def test_blocked_bodies_of_one_plugin_use_no_threads_of_others(make_plugin: Make) -> None:

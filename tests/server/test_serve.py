@@ -868,14 +868,16 @@ def test_a_response_that_is_not_valid_http_is_a_fault(
     assert caplog.text.count("plugin 'made': route '/x' failed") == 2
 
 
-@pytest.mark.parametrize("length", [b"9", b"2"])
+@pytest.mark.parametrize(
+    ("parts", "length"), [([b"abc"], b"9"), ([b"a", b"bc"], b"2")], ids=["shorter", "longer"]
+)
 def test_a_body_with_a_wrong_content_length_closes_the_connection(
-    in_process: Make, length: bytes
+    in_process: Make, parts: list[bytes], length: bytes
 ) -> None:
     """The connection is closed if a body is shorter or longer than its Content-Length."""
 
     def stream(request: Request) -> Response:
-        return StreamingResponse(iter([b"abc"]), headers={"content-length": length.decode()})
+        return StreamingResponse(iter(parts), headers={"content-length": length.decode()})
 
     port = in_process([Route("/x", stream)])
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
@@ -886,7 +888,17 @@ def test_a_body_with_a_wrong_content_length_closes_the_connection(
 
     head, _, body = response.partition(b"\r\n\r\n")
     assert b"content-length: " + length in head
-    assert body == (b"abc" if length == b"9" else b"")
+    assert body == parts[0]
+
+
+def test_a_first_part_that_is_too_long_is_a_fault(in_process: Make) -> None:
+    """Headers are sent with the first part, so the response can still be a 500."""
+
+    def stream(request: Request) -> Response:
+        return StreamingResponse(iter([b"abc"]), headers={"content-length": "2"})
+
+    port = in_process([Route("/x", stream)])
+    assert raw(port, GET_X + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 500 ")
 
 
 def test_responses_without_a_body(in_process: Make) -> None:

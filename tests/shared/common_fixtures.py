@@ -106,7 +106,6 @@ def patient_tuning(**fields: Any) -> Tuning:
         "plugin_timeout_seconds": WAIT_SECONDS,
         "slow_call_seconds": WAIT_SECONDS,
         "slow_is_active_seconds": WAIT_SECONDS,
-        "blocked_loop_seconds": WAIT_SECONDS,
     }
     return Tuning(**{**patient, **fields})
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tbcore.plugins import attempt, describe
+from tbcore.server.plugin_response import NOT_SUPPORTED
 from tbcore.store.items import Item
 from tbcore.testing.conformance.conftest import MAX_PAIRS
 from tbcore.testing.conformance.logs import Logs
@@ -114,7 +115,11 @@ def test_routes_answer_whatever_they_are_asked(
 ) -> None:
     """Odd parameters and bodies cause a status of 4xx, never 5xx."""
     pairs = logs("plain").pairs(plugin.claims, 1)
-    wrong = [result for result in routes.results if result.failed and not _is_slow(result)]
+    wrong = [
+        result
+        for result in routes.results
+        if result.failed and not _is_slow(result) and NOT_SUPPORTED not in result.error
+    ]
     for probe in routes.odd_probes(pairs[0] if pairs else ("run", "tag")):
         result = prober("plain").send(probe)
         if result.failed:
@@ -125,6 +130,15 @@ def test_routes_answer_whatever_they_are_asked(
         wrong,
         "routes fail on odd parameters; read parameters with tbcore.http.required, optional and "
         "optional_int, bodies with json_body, and raise BadRequestError or NotFoundError:",
+    )
+
+
+def test_responses_are_supported(plugin: Subject, routes: ProbedRoutes) -> None:
+    """Routes return what tbcore can send: no async iterators as bodies, and no background tasks."""
+    report(
+        [result for result in routes.results if NOT_SUPPORTED in result.error],
+        "routes use features of Starlette that are not supported; docs/hooks.md says what handlers "
+        "may return:",
     )
 
 
