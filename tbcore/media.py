@@ -22,24 +22,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.http import (
     ItemAddress,
     bytes_response,
     item_address,
     json_body,
     json_response,
-    names_in,
     not_modified,
     optional_int,
     required,
+    strings_in,
 )
 from tbcore.kinds import Claims
 from tbcore.store.items import Item
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.values import Value
+from tbcore.values import Metadata, Value
 
-__all__ = ["Decode", "Media", "Metadata", "Sample"]
+__all__ = ["Decode", "Media", "Sample"]
 
 Steps = NDArray[np.int64]
 Indices = NDArray[np.int64]
@@ -59,9 +58,6 @@ class Sample(NamedTuple):
     fields: Mapping[str, Any] = MappingProxyType({})
     """What listings contain about the sample, such as its size; values for `json_response`."""
 
-
-Metadata = SummaryMetadata
-"""The metadata of a tag. It is logged in the first value of the tag."""
 
 Decode = Callable[[Value, Metadata], Sequence[Sample]]
 """A function from one value, and the metadata of its tag, to the samples in the value."""
@@ -84,12 +80,12 @@ class Media:
         ]
 
     def listing(
-        self, run: str, tag: str, *, sample: int, samples: int
+        self, run: str, tag: str, *, sample_index: int, samples: int
     ) -> list[tuple[Item, Sample, str]]:
         """One sample of each item, in the order written.
 
-        `sample` is the index of the sample in its item. `samples` is the maximum number of items
-        (0: all). Items without a sample at this index, and items that cannot be read, are left out.
+        `sample_index` is a sample's index in its item. `samples` is the maximum number of items (0:
+        all). Items without a sample at this index, and items that cannot be read, are left out.
         Returns tuples of the item, the sample, and the query string of the sample's address. Raises
         NotFoundError if there is no such run or tag, and NotFoundError or DecodeError if no item
         can be read.
@@ -98,11 +94,11 @@ class Media:
 
         def decode(value: Value) -> Sample | None:
             decoded = self._samples(value, metadata)
-            return decoded[sample] if 0 <= sample < len(decoded) else None
+            return decoded[sample_index] if 0 <= sample_index < len(decoded) else None
 
         items = self._multiplexer.read_items(run, tag, self._claims, decode, samples=samples)
         return [
-            (item, found, ItemAddress(run, tag, item.ordinal, sample).query)
+            (item, found, ItemAddress(run, tag, item.ordinal, sample_index).query)
             for item, found in items
             if found is not None
         ]
@@ -112,13 +108,13 @@ class Media:
         address = item_address(request)
         item = self._multiplexer.item(address.run, address.tag, self._claims, address.ordinal)
         samples = self._read(item, address)
-        if not 0 <= address.sample < len(samples):
+        if not 0 <= address.sample_index < len(samples):
             raise NotFoundError(
-                f"there is no sample {address.sample}: step {item.step} of tag {address.tag!r} "
-                f"has {len(samples)}"
+                f"there is no sample {address.sample_index}: "
+                f"step {item.step} of tag {address.tag!r} has {len(samples)}"
             )
-        sample = samples[address.sample]
-        etag = f"{item.etag}-{address.sample}"
+        sample = samples[address.sample_index]
+        etag = f"{item.etag}-{address.sample_index}"
         return bytes_response(sample.encoded, sample.content_type, etag=etag, request=request)
 
     def _tags(self, request: Request) -> Response:
@@ -127,7 +123,7 @@ class Media:
     def _steps(self, request: Request) -> Response:
         """The union of the steps of the requested runs and tags; reads nothing from files."""
         body = json_body(request)
-        runs, tags = names_in(body, "runs"), names_in(body, "tags")
+        runs, tags = strings_in(body, "runs"), strings_in(body, "tags")
         steps, counts = union_of_steps(self._steps_of(runs, tags))
         return json_response({"step": steps, "count": counts})
 
@@ -169,7 +165,7 @@ class Media:
                     {
                         **sample.fields,
                         "content_type": sample.content_type,
-                        "query": address._replace(sample=sample_index).query,
+                        "query": address._replace(sample_index=sample_index).query,
                     }
                     for sample_index, sample in enumerate(self._read(item, address))
                 ],

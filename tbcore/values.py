@@ -26,6 +26,7 @@ __all__ = [
     "AudioValue",
     "HistogramValue",
     "ImageValue",
+    "Metadata",
     "Value",
     "audio",
     "bucket_table",
@@ -40,6 +41,9 @@ __all__ = [
 Value = Summary.Value | bytes
 """What `Item.read` returns: a Summary.Value, or the serialized bytes of a graph or of run metadata.
 No function here decodes such bytes."""
+
+Metadata = SummaryMetadata
+"""What `multiplexer.metadata` returns: the metadata in the first value of a tag."""
 
 
 class HistogramValue(NamedTuple):
@@ -192,7 +196,7 @@ def image(value: Value) -> ImageValue:
     return ImageValue(int(width), int(height), encoded)
 
 
-def audio(value: Value, metadata: SummaryMetadata | None = None) -> AudioValue:
+def audio(value: Value, metadata: Metadata | None = None) -> AudioValue:
     """The clips in a value: one in an `audio`, any number in a tensor.
 
     A tensor of shape (num_clips, 2) has a clip and its label in each row; a tensor of shape

@@ -31,14 +31,14 @@ from tbcore.http import (
     item_address,
     json_body,
     json_response,
-    names_in,
     optional,
     optional_int,
     request_body,
     required,
     safe_content_type,
     streaming_response,
-    text_in,
+    string_in,
+    strings_in,
 )
 
 
@@ -415,16 +415,16 @@ def test_the_json_of_a_body_is_an_object() -> None:
         return json_body(request)
 
     body = read(b'{"runs": ["a", ""], "tag": "b", "n": [1], "deep": [[' + b"0," * 99 + b"0]]}")
-    assert names_in(body, "runs") == ["a", ""]
+    assert strings_in(body, "runs") == ["a", ""]
     for field, shown in [("tag", '"b"'), ("n", "[1]"), ("gone", "null"), ("deep", "[[0,")]:
         with pytest.raises(BadRequestError) as raised:
-            names_in(body, field)
+            strings_in(body, field)
         assert str(raised.value).startswith(f'"{field}" must be an array of strings, got {shown}')
         assert len(str(raised.value)) < 200
-    assert text_in(body, "tag") == "b"
+    assert string_in(body, "tag") == "b"
     for field, shown in [("runs", '["a",""]'), ("gone", "null")]:
         with pytest.raises(BadRequestError) as raised:
-            text_in(body, field)
+            string_in(body, field)
         assert str(raised.value) == f'"{field}" must be a string, got {shown}'
     for wrong in (b"", b"[]", b"null", b"7", b"\xff", b"{", b"[" * 100_000, b'{"a": NaN}'):
         with pytest.raises(BadRequestError, match=r"^the body must be ") as raised:
@@ -455,7 +455,7 @@ def test_the_query_of_an_item() -> None:
     address = ItemAddress("train", "input/image/2", 0)
 
     assert address.query == "index=0&tagname=input%2Fimage%2F2&run=train"
-    assert address._replace(sample=3).query.endswith("&sample=3")
+    assert address._replace(sample_index=3).query.endswith("&sample=3")
 
 
 @given(texts, texts, st.integers(0, 2**62), st.integers(0, 2**31))

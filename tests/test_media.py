@@ -15,9 +15,9 @@ from starlette.responses import Response
 
 from tbcore import BadRequestError, Claim
 from tbcore.http.parameters import BODY_KEY, query_of
-from tbcore.media import Media, Metadata, Sample, index_at_or_before, sort_by_step, union_of_steps
+from tbcore.media import Media, Sample, index_at_or_before, sort_by_step, union_of_steps
 from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
-from tbcore.values import Value, image
+from tbcore.values import Metadata, Value, image
 
 CLAIMS = (Claim("image"), Claim("tensor", plugin_name="images", is_scalar=False))
 steps_of = st.lists(st.integers(-3, 6), max_size=12)
@@ -241,4 +241,4 @@ def test_a_decoder_must_return_a_sequence(client: TbcoreClient) -> None:
     with pytest.raises(TypeError, match=r"must return a sequence of Sample, got one Sample$"):
         ask(media, "step", "run=train&tag=i")
     with pytest.raises(TypeError, match=r"must return a sequence of Sample, got one Sample$"):
-        media.listing("train", "i", sample=0, samples=0)
+        media.listing("train", "i", sample_index=0, samples=0)

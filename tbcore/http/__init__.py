@@ -14,12 +14,12 @@ from tbcore.http.parameters import (
     ItemAddress,
     item_address,
     json_body,
-    names_in,
     optional,
     optional_int,
     request_body,
     required,
-    text_in,
+    string_in,
+    strings_in,
 )
 from tbcore.http.responses import (
     bytes_response,
@@ -42,7 +42,6 @@ __all__ = [
     "item_address",
     "json_body",
     "json_response",
-    "names_in",
     "not_modified",
     "optional",
     "optional_int",
@@ -51,5 +50,6 @@ __all__ = [
     "safe_content_type",
     "series_response",
     "streaming_response",
-    "text_in",
+    "string_in",
+    "strings_in",
 ]

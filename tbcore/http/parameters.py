@@ -102,15 +102,15 @@ class ItemAddress(NamedTuple):
     tag: str
     ordinal: int
     """Position of the item in its series as written. It never changes, so addresses stay valid."""
-    sample: int = 0
+    sample_index: int = 0
     """Index of one of the pictures or clips that were logged together in the item."""
 
     @property
     def query(self) -> str:
         """The encoded query string of the item's address, without `?`; pages use it as it is."""
         parameters = [("index", str(self.ordinal)), ("tagname", self.tag), ("run", self.run)]
-        if self.sample:
-            parameters.append(("sample", str(self.sample)))
+        if self.sample_index:
+            parameters.append(("sample", str(self.sample_index)))
         return urlencode(parameters, errors="replace")
 
 
@@ -171,7 +171,7 @@ def json_body(request: Request) -> dict[str, Any]:
     return body
 
 
-def names_in(body: Mapping[str, Any], field: str) -> list[str]:
+def strings_in(body: Mapping[str, Any], field: str) -> list[str]:
     """A field of a `json_body` that is a list of strings, such as the names of runs.
 
     Raises BadRequestError if the field is missing or is anything else.
@@ -182,7 +182,7 @@ def names_in(body: Mapping[str, Any], field: str) -> list[str]:
     raise BadRequestError(f'"{field}" must be an array of strings, got {_shown(names)}')
 
 
-def text_in(body: Mapping[str, Any], field: str) -> str:
+def string_in(body: Mapping[str, Any], field: str) -> str:
     """A field of a `json_body` that is a string, such as a tag.
 
     Raises BadRequestError if the field is missing or is anything else.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tbcore.http import safe_content_type
-from tbcore.media import Metadata, Sample
-from tbcore.values import Value, audio
+from tbcore.media import Sample
+from tbcore.values import Metadata, Value, audio
 
 UNKNOWN_TYPE = "application/octet-stream"
 """Content type of anything that must not be interpreted by a browser."""

@@ -45,7 +45,9 @@ def _routes(media: Media, samples: int) -> list[Route]:
                     "content_type": clip.content_type,
                     "query": query,
                 }
-                for item, clip, query in media.listing(run, tag, sample=sample, samples=samples)
+                for item, clip, query in media.listing(
+                    run, tag, sample_index=sample, samples=samples
+                )
             ]
         )
 

@@ -15,10 +15,10 @@ from tbcore.http import (
     csv_response,
     json_body,
     json_response,
-    names_in,
     optional,
     required,
     streaming_response,
+    strings_in,
 )
 from tbcore_custom_scalars.charts import Charts, Margin, match_tags
 from tbcore_custom_scalars.layouts import Layouts, to_json
@@ -64,11 +64,11 @@ def make_routes(
 
     def lines(request: Request) -> Response:
         body = json_body(request)
-        return columns_response(*charts.lines(names_in(body, "runs"), names_in(body, "tags")))
+        return columns_response(*charts.lines(strings_in(body, "runs"), strings_in(body, "tags")))
 
     def margins(request: Request) -> Response:
         body = json_body(request)
-        return columns_response(*charts.margins(names_in(body, "runs"), _margins(body)))
+        return columns_response(*charts.margins(strings_in(body, "runs"), _margins(body)))
 
     return [
         Route("/layout", layout),

@@ -45,7 +45,9 @@ def _routes(media: Media, samples: int) -> list[Route]:
                     "step": item.step,
                     "query": query,
                 }
-                for item, image, query in media.listing(run, tag, sample=sample, samples=samples)
+                for item, image, query in media.listing(
+                    run, tag, sample_index=sample, samples=samples
+                )
             ]
         )
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import DecodeError
-from tbcore.media import Metadata, Sample
-from tbcore.values import Value, tensor
+from tbcore.media import Sample
+from tbcore.values import Metadata, Value, tensor
 
 NUM_ROWS = 6
 """Number of rows in a tensor: true positives, false positives, true negatives, false negatives,

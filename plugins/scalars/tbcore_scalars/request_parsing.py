@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 
 from tbcore import BadRequestError
-from tbcore.http import json_body, names_in, text_in
+from tbcore.http import json_body, string_in, strings_in
 from tbcore_scalars.bands import Spread
 from tbcore_scalars.windows import Axis, Scale
 
@@ -77,7 +77,7 @@ def parse_lines_request(request: Request) -> LinesRequest:
     if not _is_mapping_of(known, str):
         raise _bad("known", "an object that maps runs to generations", known)
     margin = _number(body, "margin", 0, 1, "a number from 0 to 1")
-    return LinesRequest(text_in(body, "tag"), _names(body, "runs"), _window(body), margin, known)
+    return LinesRequest(string_in(body, "tag"), _names(body, "runs"), _window(body), margin, known)
 
 
 def parse_bands_request(request: Request) -> BandsRequest:
@@ -88,7 +88,7 @@ def parse_bands_request(request: Request) -> BandsRequest:
         raise _bad("groups", "an object that maps names to arrays of runs", groups)
     groups = {name: list(dict.fromkeys(runs)) for name, runs in groups.items()}
     spread = _choice(body, "spread", get_args(Spread))
-    return BandsRequest(text_in(body, "tag"), groups, _window(body), spread)
+    return BandsRequest(string_in(body, "tag"), groups, _window(body), spread)
 
 
 def parse_download_request(request: Request) -> DownloadRequest:
@@ -122,7 +122,7 @@ def _window(body: Mapping[str, Any]) -> Window:
 
 def _names(body: Mapping[str, Any], field: str) -> list[str]:
     """The strings in an array field, without duplicates."""
-    return list(dict.fromkeys(names_in(body, field)))
+    return list(dict.fromkeys(strings_in(body, field)))
 
 
 def _choice(body: Mapping[str, Any], field: str, choices: Sequence[Choice]) -> Choice:

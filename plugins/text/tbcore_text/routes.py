@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tbcore import BadRequestError, Claims, Multiplexer
-from tbcore.http import json_body, json_response, names_in, optional, required
+from tbcore.http import json_body, json_response, optional, required, strings_in
 from tbcore.media import Media
 from tbcore.values import text as decode_text
 from tbcore_text.reader import html_of
@@ -61,7 +61,10 @@ def _search_query(request: Request) -> SearchQuery:
     if not isinstance(query, str) or query == "":
         raise BadRequestError('"query" must be a string that is not empty')
     return SearchQuery(
-        query, names_in(body, "runs"), names_in(body, "tags"), _search_position(body.get("after"))
+        query,
+        strings_in(body, "runs"),
+        strings_in(body, "tags"),
+        _search_position(body.get("after")),
     )
 
 
