@@ -63,7 +63,7 @@ def plain_iterator(response: StreamingResponse) -> Iterator[Any]:
     if getattr(body, "ag_code", None) is not iterate_in_threadpool.__code__:
         raise TypeError(
             f"the body of the response is {type(body).__name__}, an async iterator, "
-            f"{NOT_SUPPORTED}; use a plain iterator, as with tbcore.http.pieces_response"
+            f"{NOT_SUPPORTED}; use a plain iterator, as with tbcore.http.streaming_response"
         )
     return iter(body.ag_frame.f_locals["iterator"])
 
