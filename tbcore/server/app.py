@@ -8,13 +8,14 @@ routes requests to the page, the core's own data, plugins and static files.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import tbcore
 from tbcore.config import Config
@@ -77,7 +78,7 @@ class App:
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
         self._files = StaticFiles(dev=config.dev)
-        self._served = self._build_served(mounted, disabled_plugins)
+        self._served = self._build_served(mounted, disabled_plugins, {})
         self._policy = b""
         self._update_policy()
         # A pool of its own, since a plugin's response may take seconds to compress, and the page
@@ -102,7 +103,7 @@ class App:
     @property
     def mounted(self) -> Sequence[MountedPlugin]:
         """The plugins, sorted by name; no two have the same name."""
-        return self._served.mounted
+        return [served.mounted for served in self._served.plugins.values()]
 
     def replace(
         self, mounted: Sequence[MountedPlugin], disabled_plugins: Sequence[LoadedPlugin] = ()
@@ -112,7 +113,7 @@ class App:
         May be called in any thread. Requests in progress are finished by the previous plugins.
         """
         # A single assignment: a request uses either all of the old plugins or all of the new ones.
-        self._served = self._build_served(mounted, disabled_plugins, self._served)
+        self._served = self._build_served(mounted, disabled_plugins, self._served.plugins)
         self._updates.plugins_changed()
 
     def close_streams(self) -> None:
@@ -126,30 +127,26 @@ class App:
         self,
         mounted: Sequence[MountedPlugin],
         disabled_plugins: Sequence[LoadedPlugin],
-        previous: _ServedPlugins | None = None,
-    ) -> _ServedPlugins:
+        previous: Mapping[str, _ServedPlugin],
+    ) -> _Served:
         """Creates the objects that serve the plugins; reuses those of plugins in `previous`."""
-        multiplexer = self._multiplexer
-        tuning = self._config.tuning
-        mounted_by_name = {m.plugin.name: m for m in mounted}
-        pools: dict[str, ThreadPool] = {}
-        guards: dict[str, Guard] = {}
-        activities: dict[str, Activity] = {}
-        for name, m in mounted_by_name.items():
-            if previous is not None and previous.mounted_by_name.get(name) is m:
-                pools[name] = previous.pools[name]
-                guards[name] = previous.guards[name]
-                activities[name] = previous.activities[name]
-                continue
-            # Edited code gets a new pool: the old code may have blocked its threads forever.
-            pools[name] = ThreadPool(f"plugin-{name}")
-            guards[name] = Guard(m, pools[name], tuning)
-            activities[name] = Activity(
-                m.plugin, multiplexer, pools[name], tuning, self._updates.plugins_changed
-            )
+        multiplexer, tuning = self._multiplexer, self._config.tuning
+        plugins: dict[str, _ServedPlugin] = {}
+        for m in mounted:
+            name = m.plugin.name
+            served = previous.get(name)
+            if served is None or served.mounted is not m:
+                # Edited code gets a new pool: the old code may have blocked its threads forever.
+                pool = ThreadPool(f"plugin-{name}")
+                on_change = self._updates.plugins_changed
+                activity = Activity(m.plugin, multiplexer, pool, tuning, on_change)
+                served = _ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
+            plugins[name] = served
+        activities = {name: served.activity for name, served in plugins.items()}
         core = CoreRoutes(
             self._config, multiplexer, mounted, activities, self._pool, disabled_plugins
         )
+        pools = {name: served.pool for name, served in plugins.items()}
         legacy_index = LegacyIndex(multiplexer, mounted, pools, tuning)
         data_handlers: dict[str, DataHandler] = {
             "/data/logdir": core.logdir,
@@ -163,119 +160,81 @@ class App:
             "/legacy/data/logdir": core.logdir,
             "/legacy/data/runs": legacy_index.as_json,
         }
-        return _ServedPlugins(mounted, mounted_by_name, pools, guards, activities, data_handlers)
+        return _Served(plugins, data_handlers)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The innermost ASGI layer: sends the response to a request that was admitted."""
+        response = await self._response_to(scope)
+        await response(scope, receive, send)
+
+    async def _response_to(self, scope: Scope) -> ASGIApp:
+        """The response to a request."""
         path = scope["path"]
         if self._prefix:
             if path == self._prefix:
                 query = scope["query_string"].decode("latin-1")
                 location = f"{path}/?{query}" if query else f"{path}/"
-                await Response(status_code=301, headers={"location": location})(
-                    scope, receive, send
-                )
-                return
+                return Response(status_code=301, headers={"location": location})
             if not path.startswith(f"{self._prefix}/"):
-                await _not_found(path)(scope, receive, send)
-                return
+                return _not_found(path)
             path = path[len(self._prefix) :]
         # One trailing slash is ignored, except in `//`: the page would be served at `//`, where its
         # relative addresses are wrong.
         if len(path) > 2 and path.endswith("/"):
             path = path[:-1]
-        response = await self._dispatch(path, scope, receive, send)
-        if response is not None:
-            await response(scope, receive, send)
-
-    async def _dispatch(
-        self, path: str, scope: Scope, receive: Receive, send: Send
-    ) -> Response | None:
-        """The response to a path below the prefix; None if it has been sent already."""
         served = self._served
         if path in served.data_handlers:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data_handlers[path](Request(scope)))
         if path == "/data/page_errors" and self._config.dev:
-            timeout = self._config.tuning.request_timeout_seconds
-            return await log_page_error(scope, receive, timeout)
+            return partial(log_page_error, self._config.tuning.request_timeout_seconds)
         if path.startswith("/data/plugin/"):
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
-            mounted = served.mounted_by_name.get(name)
-            if mounted is None:
-                return _not_found(path)
-            base = f"/data/plugin/{name}"
-            if not await self._to_plugin(served.guards[name], mounted.routes, base,
-                                         separator + rest, scope, receive, send):  # fmt: skip
-                return _not_found(path)
-            return None
+            plugin = served.plugins.get(name)
+            base = f"{self._prefix}/data/plugin/{name}"
+            response = plugin and plugin.response_to(
+                plugin.mounted.routes, base, separator + rest, scope
+            )
+            return response or _not_found(path)
         # Whether this is an address of the core; addresses with a data handler do not get here.
         is_core = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
         # In the older API, some addresses of the page return data if the query has a run and a tag.
-        may_be_legacy = not is_core or (path in PAGES and _has_run_and_tag(scope))
-        if may_be_legacy and await self._to_legacy(served, path, scope, receive, send):
-            return None
+        if not is_core or (path in PAGES and _has_run_and_tag(scope)):
+            response = self._legacy_response_to(served, path, scope)
+            if response is not None:
+                return response
         if not is_core:
             return _not_found(path)
         if scope["method"] not in SAFE_METHODS:
             return method_not_allowed(scope, set(SAFE_METHODS))
         if path == "/data/updates":
-            await self._updates.stream(scope, receive, send)
-            return None
+            return self._updates.stream
         if path == "/":
             return await self._pool.run(self._index_page, Request(scope))
         if path in PAGES:
             return Response(status_code=302, headers={"location": f"{self._prefix}/"})
         return await self._static(served, path, Request(scope))
 
-    async def _to_plugin(
-        self,
-        guard: Guard,
-        routes: Sequence[Route],
-        base: str,
-        path: str,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> bool:
-        """Passes a request for `base` + `path` to a plugin; returns False if no route matches.
-
-        The plugin's routes are relative to `base`, which is below the server's path prefix.
-        """
-        root = self._prefix + base
-        child = {**scope, "root_path": root, "path": root + (path or "/")}
-        return await guard.handle(routes, child, receive, send)
-
-    async def _to_legacy(
-        self, served: _ServedPlugins, path: str, scope: Scope, receive: Receive, send: Send
-    ) -> bool:
-        """Passes a request to the first plugin whose `LegacyApi` has the address.
-
-        Returns False if there is none.
-        """
+    def _legacy_response_to(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
+        """The response of the first plugin whose `LegacyApi` has the address; None without one."""
         for base in ("/legacy/data", "/data", "/legacy", ""):
             if not path.startswith(f"{base}/"):
                 continue
+            rest = path[len(base) :]
             is_bare = not base.endswith("/data")  # The address is one without `data/`.
-            if is_bare and path[len(base) :] in PAGES and not _has_run_and_tag(scope):
+            if is_bare and rest in PAGES and not _has_run_and_tag(scope):
                 # Without a run and a tag, this is an address of the page.
                 continue
-            for mounted in served.mounted:
-                routes = mounted.legacy.bare_routes if is_bare else mounted.legacy.routes
-                if routes and await self._to_plugin(
-                    served.guards[mounted.plugin.name],
-                    routes,
-                    base,
-                    path[len(base) :],
-                    scope,
-                    receive,
-                    send,
-                ):
-                    return True
-        return False
+            for plugin in served.plugins.values():
+                legacy = plugin.mounted.legacy
+                routes = legacy.bare_routes if is_bare else legacy.routes
+                response = routes and plugin.response_to(routes, self._prefix + base, rest, scope)
+                if response:
+                    return response
+        return None
 
-    async def _static(self, served: _ServedPlugins, path: str, request: Request) -> Response:
+    async def _static(self, served: _Served, path: str, request: Request) -> Response:
         """The response with a file of the core or of a plugin. `path` begins with /static/."""
         folder: Path | None = None
         rest = ""
@@ -287,9 +246,10 @@ class App:
                 # The version in the address changes with each edit, so that the browser loads all
                 # modules again. It is not part of the file's path.
                 rest = rest.partition("/")[2]
-            mounted = served.mounted_by_name.get(name)
-            if mounted and not mounted.error and mounted.plugin.serves(rest):
-                folder = mounted.plugin.static_folder
+            served_plugin = served.plugins.get(name)
+            if served_plugin and not served_plugin.mounted.error:
+                plugin = served_plugin.mounted.plugin
+                folder = plugin.static_folder if plugin.serves(rest) else None
         if folder is None:
             return _not_found(path)
         return await self._pool.run(self._files.response, request, folder, rest)
@@ -305,16 +265,31 @@ class App:
         self._policy = content_security_policy(page.content if page else b"")
 
 
-class _ServedPlugins(NamedTuple):
-    """The plugins of a server and the objects that serve them."""
+class _ServedPlugin(NamedTuple):
+    """A plugin and the objects that serve it."""
 
-    mounted: Sequence[MountedPlugin]
-    """The plugins, sorted by name. No two have the same name: `mount_all` mounts only the first."""
-    mounted_by_name: Mapping[str, MountedPlugin]
-    """Maps the name of a plugin to the plugin. The next three fields have the same keys."""
-    pools: Mapping[str, ThreadPool]
-    guards: Mapping[str, Guard]
-    activities: Mapping[str, Activity]
+    mounted: MountedPlugin
+    pool: ThreadPool
+    guard: Guard
+    activity: Activity
+
+    def response_to(
+        self, routes: Sequence[Route], base: str, path: str, scope: Scope
+    ) -> ASGIApp | None:
+        """The plugin's response to a request for `base` + `path`; None if no route matches.
+
+        The routes are relative to `base`, which includes the server's path prefix.
+        """
+        return self.guard.response_to(
+            routes, {**scope, "root_path": base, "path": base + (path or "/")}
+        )
+
+
+class _Served(NamedTuple):
+    """What a server serves at one time."""
+
+    plugins: Mapping[str, _ServedPlugin]
+    """Maps the name of each plugin to the plugin, in the order of names."""
     data_handlers: Mapping[str, DataHandler]
     """Maps each of the core's data addresses to the function that returns the data."""
 

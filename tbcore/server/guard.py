@@ -13,12 +13,13 @@ import copy
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.http import error_response
 from tbcore.http.json import printable
@@ -57,26 +58,14 @@ class Guard:
         self._pool = pool
         self._tuning = tuning
 
-    async def handle(
-        self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
-    ) -> bool:
-        """Sends the response of the first route that matches; returns False if no route does.
+    def response_to(self, routes: Sequence[Route], scope: Scope) -> ASGIApp | None:
+        """The response of the first route that matches; None if no route does.
 
         Routes are matched with the part of the scope's `path` that follows its `root_path`. If
         routes match the path, but none of them accepts the method, the response is a 405.
         """
-        reset_token = CURRENT_PLUGIN.set(self._stats)
-        try:
-            return await self._handle(routes, scope, receive, send)
-        finally:
-            CURRENT_PLUGIN.reset(reset_token)
-
-    async def _handle(
-        self, routes: Sequence[Route], scope: Scope, receive: Receive, send: Send
-    ) -> bool:
         if self._error is not None:
-            await error_response(503, self._error)(scope, receive, send)
-            return True
+            return error_response(503, self._error)
         allowed: set[str] = set()
         for route in routes:
             outcome = attempt(_match, route, scope)
@@ -85,20 +74,22 @@ class Guard:
                 # digits than int() accepts. Such an address does not exist.
                 continue
             if outcome.error is not None:
-                await self._fail(route, outcome.error, scope, receive, send)
-                return True
+                return partial(self._fail, route, outcome.error)
             match, child_scope = outcome.value
             if match is Match.FULL:
-                await self._respond(route, {**scope, **child_scope}, receive, send)
-                return True
+                return partial(self._respond, route, {**scope, **child_scope})
             if match is Match.PARTIAL:
                 allowed |= route.methods or set()
-        if allowed:
-            await method_not_allowed(scope, allowed)(scope, receive, send)
-        return bool(allowed)
+        return method_not_allowed(scope, allowed) if allowed else None
 
-    async def _respond(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
-        """Reads the request's body, calls the handler of a route, and sends the response."""
+    async def _respond(
+        self, route: Route, scope: Scope, _: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Reads the request's body, calls the handler of a route, and sends the response.
+
+        `scope` is that of the route, which takes the place of the application's.
+        """
+        CURRENT_PLUGIN.set(self._stats)
         scope[BODY_KEY] = b""
         if scope["method"] not in ("GET", "HEAD"):
             body = await read_body(scope, receive, self._tuning.request_timeout_seconds)
@@ -200,6 +191,7 @@ class Guard:
         self, route: Route, error: BaseException, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Logs the failure of a route and sends the error response."""
+        CURRENT_PLUGIN.set(self._stats)
         self._log_failure(route, error)
         summary = f"plugin {self.name!r} failed in its route {route.path!r}"
         if self._shows_tracebacks:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 from starlette.responses import Response
-from starlette.types import Receive, Scope
+from starlette.types import Receive, Scope, Send
 
 from tbcore.http import error_response
 from tbcore.http.json import printable_line
@@ -25,13 +25,22 @@ MAX_LINE_LENGTH = 500
 """Maximum number of characters that are logged of each line, and of the plugin's name."""
 
 
-async def log_page_error(scope: Scope, receive: Receive, timeout_seconds: float) -> Response | None:
-    """Logs the error in a request's body; returns the response, None for a disconnected client."""
+async def log_page_error(
+    timeout_seconds: float, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Logs the error in a request's body, and sends the response."""
     if scope["method"] != "POST":
-        return method_not_allowed(scope, {"POST"})
-    body = await read_body(scope, receive, timeout_seconds)
-    if not isinstance(body, bytes):
-        return body
+        response: bytes | Response | None = method_not_allowed(scope, {"POST"})
+    else:
+        response = await read_body(scope, receive, timeout_seconds)
+    if isinstance(response, bytes):
+        response = _logged(response)
+    if response is not None:
+        await response(scope, receive, send)
+
+
+def _logged(body: bytes) -> Response:
+    """Logs the error in a body; returns the response."""
     try:
         page_error: Any = orjson.loads(body)
         plugin, stack = page_error["plugin"], page_error["stack"]
