@@ -17,11 +17,17 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import PurePath
 from typing import NamedTuple
 
 _MARK = "tfevents"
 """Every regular file with this in its base name is an event file."""
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
+
+_VERSION = "%x-%x"
+"""Version of a file, made from its device and inode."""
 
 MIN_FILE_BYTES = 1 << 14
 """A smaller file counts as this many bytes when work is divided: opening a file takes about as long
@@ -50,27 +56,28 @@ class EventFile(NamedTuple):
     """An event file and its status, by which changes are noticed."""
 
     path: str
-    device: int
-    inode: int
-    size: int
+    version: str = ""
+    """Identifies the file: another file at the same path has another version. Otherwise opaque.
+    Empty for a file that was never opened."""
+    size: int = 0
     """Size in bytes."""
-    mtime_ns: int
+    mtime_ns: int = 0
     """Time of the last write, in nanoseconds since the epoch."""
-    ctime_ns: int
+    ctime_ns: int = 0
     """Time of the last change of any kind, in nanoseconds since the epoch. Unlike `mtime_ns`, it
     cannot be set back."""
 
     @classmethod
     def of(cls, path: str, status: os.stat_result) -> EventFile:
         """The file at `path` with this status."""
-        return cls(
-            path,
-            status.st_dev,
-            status.st_ino,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        )
+        return cls(*_fields(path, status))
+
+
+def _fields(path: str, status: os.stat_result) -> tuple[str, str, int, int, int]:
+    """The fields of the EventFile at `path` with this status."""
+    # A scan does this for every file: the operator % takes half as long as an f-string.
+    version = _VERSION % (status.st_dev, status.st_ino)
+    return path, version, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class Scan(NamedTuple):
@@ -139,22 +146,17 @@ class Logdir:
         Only regular files count. A spec that does not exist, and a directory or file that cannot be
         examined, are reported in the result and skipped; nothing is raised.
         """
-        pending = self._pending or self._begin_scan()
-        self._pending = None
+        pending, self._pending = self._pending or self._begin_scan(), None
         pending.scanned.extend(pending.rest)
-        found, num_files = pending.found, 0
-        run_directories: list[tuple[int, str, str]] = []
-        all_files: list[list[EventFile]] = []
-        for spec_index, directory, files in pending.scanned:
-            if files:
-                num_files += len(files)
-                run_directories.append((spec_index, directory.name, directory.path))
-                all_files.append(files)
+        runs = [scanned for scanned in pending.scanned if scanned.files]
+        run_directories = [(run.spec_index, run.directory.name, run.directory.path) for run in runs]
         if run_directories != self._run_directories:
             self._run_directories, self._names = run_directories, self._named(run_directories)
-        for name, index in self._names:
-            found.runs[name] = all_files[index]
-        return found._replace(num_directories=len(pending.scanned), num_files=num_files)
+        return pending.found._replace(
+            runs={name: runs[index].files for name, index in self._names},
+            num_directories=len(pending.scanned),
+            num_files=sum(len(run.files) for run in runs),
+        )
 
     def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
         """Whether the event files have at least `num_bytes` together.
@@ -163,25 +165,19 @@ class Logdir:
         MIN_FILE_BYTES. Begins a scan, which the next call of `scan` completes.
         """
         deadline = time.monotonic() + timeout
-        pending = self._begin_scan()
-        is_large = False
+        self._pending = pending = self._begin_scan()
         for scanned in pending.rest:
             pending.scanned.append(scanned)
             num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in scanned.files)
-            if is_large := num_bytes <= 0 or time.monotonic() > deadline:
-                break
-        self._pending = pending
-        return is_large
+            if num_bytes <= 0 or time.monotonic() > deadline:
+                return True
+        return False
 
     def _begin_scan(self) -> _PendingScan:
         """A scan that has not examined any directory yet."""
         found = Scan({}, 0, 0, [], [], [])
-        rest = (
-            _ScannedDirectory(spec_index, directory, files)
-            for spec_index in range(len(self._specs))
-            for directory, files in self._walk(spec_index, found)
-        )
-        return _PendingScan(found, [], rest)
+        walks = (self._walk(spec_index, found) for spec_index in range(len(self._specs)))
+        return _PendingScan(found, [], chain.from_iterable(walks))
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
@@ -189,27 +185,49 @@ class Logdir:
         # are sorted. Within a spec, paths in valid UTF-8 come first, so that none of their names is
         # assigned to a path with escaped bytes.
         order = sorted(
-            (spec_index, not _is_readable(relative), relative, index, path)
+            (spec_index, readable(relative) != relative, relative, index, path)
             for index, (spec_index, relative, path) in enumerate(run_directories)
         )
-        names = _RunNames()
+        owners: dict[str, tuple[int, str]] = {}
         named = []
         for spec_index, _, relative, index, path in order:
-            name = names.assign(spec_index, self._specs[spec_index], relative, path)
+            name = self._new_name(spec_index, relative, path, owners)
             if name is not None:
+                owners[name] = spec_index, path
                 named.append((name, index))
         return named
 
-    def _walk(self, spec_index: int, found: Scan) -> Iterator[tuple[_Directory, list[EventFile]]]:
-        """Yields each directory of a spec with its event files, which are sorted by path."""
+    def _new_name(
+        self, spec_index: int, relative: str, path: str, owners: dict[str, tuple[int, str]]
+    ) -> str | None:
+        """A run name for the directory at `path`, which is `relative` to that of the spec.
+
+        `owners` maps each name that is in use to a directory: index of its spec, and path. Returns
+        None if the path already has this name, because two specs contain the directory.
+        """
+        spec = self._specs[spec_index]
+        # The root of a named spec becomes `name/.`, as in TensorBoard.
+        name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
+        owner = owners.get(name)
+        if owner is not None and owner[1] != path and owner[0] != spec_index and spec.name is None:
+            name = readable(posixpath.join(posixpath.basename(spec.path), relative))
+        base, suffix = name, 2
+        while (owner := owners.get(name)) is not None:
+            if owner[1] == path:
+                return None
+            name, suffix = f"{base}_{suffix}", suffix + 1
+        return name
+
+    def _walk(self, spec_index: int, found: Scan) -> Iterator[_ScannedDirectory]:
+        """Scans the directories of a spec. Their event files are sorted by path."""
         root = os.path.abspath(self._specs[spec_index].path)
         listings: dict[str, _Listing] = {}
         previous = self._listings[spec_index]
         self._listings[spec_index] = listings
         # The directories above the root are included because a link to one of them is also a loop.
         top: _Directory | None = None
-        for above in _parents(os.path.realpath(root)):
-            top = _Directory(above, "", top)
+        for above in reversed(PurePath(os.path.realpath(root)).parents):
+            top = _Directory(str(above), "", top)
         num_paths: dict[tuple[int, int], int] = {}
         stack = [_Directory(root, ".", top)]
         while stack:
@@ -234,7 +252,7 @@ class Logdir:
                 found.unlisted.append(directory.path)
                 continue
             stack += listing.directories
-            yield directory, listing.files
+            yield _ScannedDirectory(spec_index, directory, listing.files)
 
     def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
         """The known listing of a directory if it is certainly still right, else a new listing."""
@@ -294,47 +312,17 @@ class _PendingScan(NamedTuple):
     """Scans another directory each time that it is advanced, and yields this directory."""
 
 
-class _RunNames:
-    """Assigns a unique run name to each directory of a scan."""
-
-    def __init__(self) -> None:
-        self._owners: dict[str, tuple[int, str]] = {}
-        """Maps a name to the directory it was assigned to: index of the spec, and path."""
-
-    def assign(self, spec_index: int, spec: LogdirSpec, relative: str, path: str) -> str | None:
-        """Assigns a name to a directory and returns the name.
-
-        Returns None if the path already has this name, because two specs contain the directory.
-        """
-        # The root of a named spec becomes `name/.`, as in TensorBoard.
-        name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
-        owner = self._owners.get(name)
-        if owner is not None and owner[1] != path and owner[0] != spec_index and spec.name is None:
-            name = readable(posixpath.join(posixpath.basename(spec.path), relative))
-        base, suffix = name, 2
-        while (owner := self._owners.get(name)) is not None:
-            if owner[1] == path:
-                return None
-            name, suffix = f"{base}_{suffix}", suffix + 1
-        self._owners[name] = spec_index, path
-        return name
-
-
+@dataclass(slots=True, eq=False)
 class _Directory:
     """A directory that a scan reached, with the path that led there."""
 
-    __slots__ = ("_identity", "is_linked", "name", "parent", "path")
-
-    def __init__(
-        self, path: str, name: str, parent: _Directory | None, *, is_linked: bool = False
-    ) -> None:
-        self.path = path
-        self.name = name
-        """Path relative to the root; `.` for the root itself."""
-        self.parent = parent
-        self.is_linked = is_linked
-        """Whether this directory or one above it was reached through a link."""
-        self._identity: tuple[int, int] | None = None
+    path: str
+    name: str
+    """Path relative to the root; `.` for the root itself."""
+    parent: _Directory | None
+    is_linked: bool = False
+    """Whether this directory or one above it was reached through a link."""
+    _identity: tuple[int, int] | None = None
 
     def identity(self) -> tuple[int, int]:
         """Device and inode. Getting them takes a system call, and is needed only for links."""
@@ -353,27 +341,23 @@ class _Directory:
         return False
 
 
+@dataclass(slots=True, eq=False)
 class _Listing:
     """The subdirectories and event files of a directory, as of one point in time."""
 
-    __slots__ = (
-        "directories", "files", "has_links", "is_stable", "relist_at", "since", "stamp",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.directories: list[_Directory] = []
-        self.files: list[EventFile] = []
-        """Event files in the order of their paths, with their status in the last scan."""
-        self.has_links = False
-        """Whether any entry is a link. The target of a link can change when the stamp does not."""
-        self.stamp: _Stamp | None = None
-        """Stamp of the directory before it was listed; None for the first listing."""
-        self.since = 0.0
-        """When this stamp was first seen, in seconds of the monotonic clock."""
-        self.is_stable = False
-        """Whether the stamp changes whenever the entries change."""
-        self.relist_at = 0.0
-        """When the listing expires in any case, in seconds of the monotonic clock."""
+    directories: list[_Directory] = field(default_factory=list)
+    files: list[EventFile] = field(default_factory=list)
+    """Event files in the order of their paths, with their status in the last scan."""
+    has_links: bool = False
+    """Whether any entry is a link. The target of a link can change when the stamp does not."""
+    stamp: _Stamp | None = None
+    """Stamp of the directory before it was listed; None for the first listing."""
+    since: float = 0.0
+    """When this stamp was first seen, in seconds of the monotonic clock."""
+    is_stable: bool = False
+    """Whether the stamp changes whenever the entries change."""
+    relist_at: float = 0.0
+    """When the listing expires in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
         """Updates the status of the files; returns False if one is no longer an event file."""
@@ -383,16 +367,11 @@ class _Listing:
                 status = os.stat(file.path)
             except OSError:
                 return False
-            if (
-                status.st_size != file.size
-                or status.st_mtime_ns != file.mtime_ns
-                or status.st_ctime_ns != file.ctime_ns
-                or status.st_ino != file.inode
-                or status.st_dev != file.device
-            ):
+            fields = _fields(file.path, status)
+            if fields != file:
                 if not stat.S_ISREG(status.st_mode):
                     return False
-                changed[index] = EventFile.of(file.path, status)
+                changed[index] = EventFile(*fields)
         if changed:
             # This is a new list, because the list of the last scan may still be in use.
             self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
@@ -418,23 +397,6 @@ def _stamp(path: str) -> _Stamp:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _list(directory: _Directory, found: Scan) -> _Listing:
-    """A new listing of a directory."""
-    with os.scandir(directory.path) as entries:
-        listing = _classify(entries, directory, found)
-    listing.files.sort()
-    return listing
-
-
-def _parents(path: str) -> list[str]:
-    """The directories above a path, from the root of the file system downwards."""
-    parents = []
-    while (parent := os.path.dirname(path)) != path:
-        parents.append(parent)
-        path = parent
-    return parents[::-1]
-
-
 def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], found: Scan) -> bool:
     """Whether to scan a directory that was reached through a link.
 
@@ -454,39 +416,30 @@ def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], fou
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
-def _classify(entries: Iterator[os.DirEntry[str]], directory: _Directory, found: Scan) -> _Listing:
-    """A listing of the subdirectories and event files among the entries."""
+def _list(directory: _Directory, found: Scan) -> _Listing:
+    """A new listing of a directory."""
     listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
-    for entry in entries:
-        try:
-            # Files without _MARK in their names are skipped. The type of an entry is known without
-            # a system call; only the type of a link's target is not.
-            if entry.is_symlink():
-                listing.has_links = True
-            if entry.is_dir():
-                is_linked = directory.is_linked or entry.is_symlink()
-                listing.directories.append(
-                    _Directory(entry.path, prefix + entry.name, directory, is_linked=is_linked)
-                )
-            elif _MARK in entry.name:
-                status = entry.stat()
-                # FIFOs and devices are skipped: opening one may block or have side effects.
-                if stat.S_ISREG(status.st_mode):
-                    listing.files.append(EventFile.of(entry.path, status))
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ELOOP):
-                continue  # The file is gone, or the link is broken.
-            if not entry.is_symlink():
-                raise  # Every file in this directory would raise the same error.
-            found.problems.append(one_line(f"cannot read {entry.path}: {error.strerror}"))
+    with os.scandir(directory.path) as entries:
+        for entry in entries:
+            try:
+                # Files without _MARK in their names are skipped. The type of an entry is known
+                # without a system call; only the type of a link's target is not.
+                is_link = entry.is_symlink()
+                listing.has_links |= is_link
+                if entry.is_dir():
+                    name, is_linked = prefix + entry.name, directory.is_linked or is_link
+                    listing.directories.append(_Directory(entry.path, name, directory, is_linked))
+                elif _MARK in entry.name:
+                    status = entry.stat()
+                    # FIFOs and devices are skipped: opening one may block or have side effects.
+                    if stat.S_ISREG(status.st_mode):
+                        listing.files.append(EventFile.of(entry.path, status))
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ELOOP):
+                    continue  # The file is gone, or the link is broken.
+                if not entry.is_symlink():
+                    raise  # Every file in this directory would raise the same error.
+                found.problems.append(one_line(f"cannot read {entry.path}: {error.strerror}"))
+    listing.files.sort()
     return listing
-
-
-def _is_readable(name: str) -> bool:
-    """Whether the name is valid UTF-8, so that `readable` leaves it as it is."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -72,7 +72,7 @@ class FileReader:
         """Index of the file in its run's list of files."""
         self.offset = 0
         """Offset of the first record that has not been read yet, in bytes."""
-        self.opened = EventFile(path, -1, -1, -1, -1, -1)
+        self.opened = EventFile(path)
         """The file's status when it was last opened."""
         self.opened_at_ns = 0
         """When the file was last opened, in nanoseconds since the epoch."""
@@ -87,7 +87,7 @@ class FileReader:
         self._fingerprints: list[_Fingerprint] = []
         """Fingerprints of the first bytes, of bytes in the middle, and of the last bytes before
         `offset`. A different file at the same path has other wall times, so its fingerprints
-        differ. A longer copy of the file has the same fingerprints, even if its inode differs."""
+        differ. A longer copy of the file has the same fingerprints, even if its version differs."""
         self._is_blocked_by_bad_length = False
         """Whether the record at `offset` has a damaged length, so that no later record is found."""
         self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None

@@ -56,8 +56,7 @@ class Item:
     @property
     def etag(self) -> str:
         """Identifies the item's bytes: an item with other bytes has another etag. Not quoted."""
-        file = self._file
-        return f"{file.device:x}-{file.inode:x}-{self._offset:x}-{self._crc:08x}-{self.index}"
+        return f"{self._file.version}-{self._offset:x}-{self._crc:08x}-{self.index}"
 
     def read(self) -> Summary.Value | bytes:
         """Reads the item's Summary.Value, or the bytes of its field if the event has no summary.

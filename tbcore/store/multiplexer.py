@@ -251,8 +251,8 @@ class Multiplexer:
             for column in (ordinals, files, *map(series.column, (OFFSET, LENGTH, INDEX, CRC))):
                 digest.update(column.tobytes())
             for index in np.unique(files).tolist():
-                file = run_view.files[index]
-                digest.update(f"{index} {file.device:x} {file.inode:x} ".encode())
+                version = run_view.files[index].version.replace("-", " ")  # as in older etags
+                digest.update(f"{index} {version} ".encode())
         return digest.hexdigest()
 
     def last_points(self, run: str, claims: Claims) -> LastPoints:

@@ -116,15 +116,15 @@ class RunData:
     def add_file(self, path: str) -> int:
         """Adds a file from which nothing was read yet, and returns its index."""
         self._begin_change()
-        self._files.append(FileRef(path, -1, -1))
+        self._files.append(FileRef(path))
         return len(self._files) - 1
 
-    def set_file_identity(self, file_index: int, device: int, inode: int) -> None:
-        """Sets device and inode of an opened file. Must be called before an item of it is added."""
+    def set_file_identity(self, file_index: int, version: str) -> None:
+        """Sets the version of an opened file. Must be called before an item of it is added."""
         file = self._files[file_index]
-        if (file.device, file.inode) != (device, inode):
+        if file.version != version:
             self._begin_change()
-            self._files[file_index] = FileRef(file.path, device, inode)
+            self._files[file_index] = FileRef(file.path, version)
 
     @property
     def first_event_time(self) -> float | None:

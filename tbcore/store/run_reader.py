@@ -198,7 +198,7 @@ class RunReader:
         else:
             data.set_expected_size(self.bytes_read - file.num_bytes_read, self.bytes_total)
         for item in reader.read(max_bytes, is_time_up):
-            data.set_file_identity(reader.file_index, reader.opened.device, reader.opened.inode)
+            data.set_file_identity(reader.file_index, reader.opened.version)
             data.add_item(item, reader.file_index)
         data.set_first_event_time(reader.first_event_time)
 
@@ -276,8 +276,7 @@ class _RunFile:
 
     def may_be_same_file(self, scanned: EventFile) -> bool:
         """Whether `scanned` may still be the file that was read, or a longer copy of that file."""
-        opened = self.reader.opened
-        if self.has_failed and (scanned.device, scanned.inode) != (opened.device, opened.inode):
+        if self.has_failed and scanned.version != self.reader.opened.version:
             # Without a failure, the next read finds out whether the file was replaced.
             return False
         return scanned.size >= self.reader.offset

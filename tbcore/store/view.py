@@ -26,10 +26,8 @@ class FileRef(NamedTuple):
     """An event file of a run, as it was when it was last opened."""
 
     path: str
-    device: int
-    """Device number, -1 before the file was opened for the first time."""
-    inode: int
-    """Inode number, -1 before the file was opened for the first time."""
+    version: str = ""
+    """See EventFile. Empty before the file was opened for the first time."""
 
 
 class TagView:

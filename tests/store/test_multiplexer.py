@@ -21,7 +21,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer, RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
 
 ANY = (Claim(),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
@@ -240,6 +240,25 @@ def test_items_are_read_back_from_their_file(tmp_path: Path) -> None:
     assert run_metadata.read() == b"\x0a\x00"
     assert len({i.etag for i in (item, graph, meta_graph, run_metadata)}) == 4
     assert item == multiplexer.item("run", "h", HISTOGRAMS, 0)
+
+
+def test_etags_depend_on_the_version_of_the_file(tmp_path: Path) -> None:
+    """On a disk, it is device and inode: a copy in the place of a file has another version."""
+    path = write_run(tmp_path, "run", histograms={"h": [[1.0]]})
+    specs = [LogdirSpec(None, str(tmp_path))]
+    multiplexer = Multiplexer()
+    loader = Loader(multiplexer, specs)
+    etags = set()
+    for _ in range(2):
+        loader.load_once()
+        [item] = multiplexer.items("run", "h", HISTOGRAMS)
+        status = path.stat()
+        assert item.etag.startswith(f"{status.st_dev:x}-{status.st_ino:x}-")
+        etags |= {item.etag, multiplexer.items_etag("run", "h", HISTOGRAMS)}
+        copy = path.with_name("copy")
+        copy.write_bytes(path.read_bytes() + record_bytes(b""))
+        copy.rename(path)
+    assert len(etags) == 4
 
 
 def test_reading_a_changed_or_deleted_item_raises_an_error(tmp_path: Path) -> None:
