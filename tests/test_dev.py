@@ -13,7 +13,7 @@ import click
 import machine
 import pytest
 
-from tbcore.cli import serve
+from tbcore.cli import serve_command
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -33,7 +33,7 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
     """An argument after such an option is the log directory."""
     flags = [
         parameter.opts[0].replace("_", "-")
-        for parameter in serve.params
+        for parameter in serve_command.params
         if isinstance(parameter, click.Option) and parameter.is_flag
     ]
     assert sorted(flags) == sorted(dev.FLAGS)

@@ -29,7 +29,7 @@ UPWARDS = [
 """Spellings of a step to the parent directory that servers were vulnerable to."""
 
 TARGETS = [
-    "etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli.py", "__init__.py", "%2fetc",
+    "etc/passwd", "secret.txt", "logs/secret.txt", "tbcore/cli/serve.py", "__init__.py", "%2fetc",
     "train/link/secret.txt", "proc/self/environ",
 ]  # fmt: skip
 

@@ -1,0 +1,113 @@
+"""The command line. Options that TensorBoard has, too, have the same names as there."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tbcore import __version__
+from tbcore.cli.commands import check, plugin, plugins
+from tbcore.cli.parsing import CommandGroup
+from tbcore.cli.serve import serve_command
+from tbcore.errors import OptionError, TbcoreError
+
+# Other modules are imported when a command needs them, to keep `tbcore --help` fast.
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns the exit status: 2 if the command line is not valid."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    threads_before = threading.enumerate()
+    try:
+        result: Any = cli.main(args=arguments, prog_name="tbcore", standalone_mode=False)
+        status = result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        _print_error(error.format_message(), getattr(error, "ctx", None))
+        return error.exit_code
+    except TbcoreError as error:
+        _print_error(str(error))
+        return 2 if isinstance(error, OptionError) else 1
+    except OSError as error:
+        # Mostly a full disk. Expected errors have been converted to a TbcoreError where they occur.
+        with contextlib.suppress(OSError):
+            _print_error(str(error))
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        status = 130
+    for stream in (sys.stdout, sys.stderr):
+        # The streams are None or closed in some processes.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    new_threads = set(threading.enumerate()).difference(threads_before)
+    if any(not thread.daemon for thread in new_threads):
+        # A normal exit would wait for the threads that plugins or their libraries left running.
+        os._exit(status)
+    return status
+
+
+def _print_error(message: str, context: click.Context | None = None) -> None:
+    """Prints a message as one line. With a context, the line ends with the command for help."""
+    from tbcore.eventfiles.logdir import one_line
+
+    line = one_line(" ".join(message.split())).rstrip(".")
+    if context is not None:
+        if line[1:2].islower():
+            # Only messages of click itself begin with a capital letter.
+            line = line[0].lower() + line[1:]
+        line += f"{' See' if line.endswith('?') else '; see'} `{context.command_path} --help`"
+    click.echo(f"tbcore: {line}", err=True)
+
+
+class CommandOrLogdir(CommandGroup):
+    """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help", "--version"):
+            first = args[0]
+            close = difflib.get_close_matches(first, self.commands, n=1)
+            if close and not os.path.lexists(first):
+                raise click.UsageError(
+                    f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",
+                    ctx,
+                )
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=CommandOrLogdir,
+    invoke_without_command=True,
+    context_settings={
+        "token_normalize_func": lambda name: name.replace("-", "_"),
+        "max_content_width": 100,
+        "help_option_names": ["-h", "--help"],
+    },
+)
+@click.version_option(__version__, message="tbcore %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> int:
+    """View the logs of training runs in a browser, while the runs go on.
+
+    \b
+    tbcore runs/             serve the event files below runs/
+    tbcore serve --help      list all options
+    tbcore plugins           list the installed plugins and their errors
+    tbcore plugin new NAME   create a plugin of your own
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        return 2
+    return 0
+
+
+for command in (serve_command, check, plugins, plugin):
+    cli.add_command(command)

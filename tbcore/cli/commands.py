@@ -1,0 +1,195 @@
+"""The other commands: `check`, `plugins` and `plugin new`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, plugins_dir_option
+from tbcore.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from tbcore.plugins import MountedPlugin
+
+
+@click.command(cls=Command, short_help="Check the event files of a log directory for damage.")
+@click.argument("logdir", metavar="LOGDIR")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
+    """Read all event files below LOGDIR and report what is wrong with them.
+
+    Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
+    data that no loaded plugin shows. The exit status is 1 if something is damaged or unreadable.
+    """
+    from tbcore.plugins import load_plugins
+    from tbcore.server.check import check as check_logdir
+
+    if not logdir:
+        raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
+    specs = logdir_specs(logdir, context, is_spec=False)
+    with _logs_discarded():
+        report = check_logdir(specs, load_plugins())
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        for line in report.lines():
+            click.echo(line)
+    return 1 if report.num_damaged else 0
+
+
+@click.command(cls=Command, short_help="List the installed plugins and their errors.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@plugins_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def plugins(
+    context: click.Context, *, names: tuple[str, ...], plugins_dirs: tuple[str, ...], as_json: bool
+) -> int:
+    """List the installed plugins with their distributions, routes and errors.
+
+    With NAME, list only that plugin, and its options for `tbcore serve --set`.
+    """
+    from tbcore.config import Config
+    from tbcore.plugins import check_settings, load_plugins, mount
+    from tbcore.store.multiplexer import Multiplexer
+
+    with _logs_discarded():
+        multiplexer, config = Multiplexer(), Config(logdir="")
+        loaded = load_plugins(folders=plugins_dirs)
+        check_settings(loaded, config)
+        mounted = [mount(plugin, multiplexer, config) for plugin in loaded]
+    known = [plugin.name for plugin in loaded]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f"no plugin {name!r} is installed{did_you_mean(name, known)}; "
+                f"installed: {', '.join(known) or 'none'}",
+                context,
+            )
+    listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
+    if as_json:
+        _print_json(listing)
+        return 0
+    if not any(m.plugin.disabled_by is None for m in mounted):
+        from tbcore.server.report import no_plugins_hint
+
+        click.echo(no_plugins_hint())
+    for listed in listing:
+        for line in _lines_of(listed, with_options=bool(names)):
+            click.echo(line)
+    return 0
+
+
+@click.group(
+    cls=CommandGroup, short_help="Create a plugin of your own.", invoke_without_command=True
+)
+@click.pass_context
+def plugin(context: click.Context) -> int:
+    """Create a plugin of your own: `tbcore plugin new NAME`."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        return 2
+    return 0
+
+
+@plugin.command(short_help="Create a small plugin that works, as a starting point.")
+@click.argument("name", metavar="NAME")
+def new(*, name: str) -> int:
+    """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
+
+    The folder is a complete distribution: a package with an entry point, a tab, tests and a README.
+    Words in NAME are separated by _, which becomes - in the name of the folder.
+    """
+    from tbcore.new_plugin import new_plugin
+
+    folder = new_plugin(name, Path())
+    click.echo(f"Created {folder}/ with a plugin that shows the newest values. To work on it:")
+    click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
+    click.echo(f"See {folder / 'README.md'} for the next steps.")
+    return 0
+
+
+def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
+    """Yields the lines that `tbcore plugins` prints for one plugin."""
+    source = f"{listed['distribution']} {listed['version']}".strip()
+    yield f"{listed['name']}  {listed['state']}  ({source or 'unknown'})"
+    for line in (listed["description"], listed["reason"]):
+        if line:
+            yield f"    {line}"
+    for used in listed["deprecated"]:
+        yield f"    uses {used['name']}, which is deprecated: {used['instead']}"
+    for route in listed["routes"]:
+        yield f"    {', '.join(route['methods'])} {route['path']}"
+    options = listed["options"]
+    if options and not with_options:
+        yield f"    options: {', '.join(option['name'] for option in options)}"
+        return
+    for option in options:
+        is_default = option["value"] == option["default"]
+        default = "" if is_default else f"  (default: {option['default']})"
+        yield f"    --set {listed['name']}.{option['name']}={option['value']}{default}"
+        yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
+
+
+@contextlib.contextmanager
+def _logs_discarded() -> Iterator[None]:
+    """Discards log lines, for commands that print the same facts themselves.
+
+    Text that plugins print while they are imported goes to stderr, so that stdout has nothing but
+    the command's own output.
+    """
+    import logging
+
+    core = logging.getLogger("tbcore")
+    discard, propagates = logging.NullHandler(), core.propagate
+    core.addHandler(discard)
+    core.propagate = False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        core.propagate = propagates
+        core.removeHandler(discard)
+
+
+def _print_json(data: Any) -> None:
+    import orjson
+
+    from tbcore.http.json import to_json
+
+    click.echo(orjson.dumps(orjson.loads(to_json(data)), option=orjson.OPT_INDENT_2))
+
+
+def _listed(mounted: MountedPlugin) -> dict[str, Any]:
+    """The object that `tbcore plugins --json` prints for one plugin."""
+    from tbcore.plugins import listed_options
+
+    plugin = mounted.plugin
+    distribution, version = plugin.source_label(whole_path=True)
+    bases_and_routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
+    bases_and_routes += [("data", route) for route in mounted.legacy.routes]
+    bases_and_routes += [("", route) for route in mounted.legacy.bare_routes]
+    return {
+        "name": plugin.name,
+        "title": plugin.title,
+        "description": plugin.info.description if plugin.info else "",
+        "distribution": distribution,
+        "version": version,
+        "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
+        "reason": plugin.disabled_by or mounted.error,
+        "options": listed_options(mounted),
+        "deprecated": plugin.stats.as_json()["deprecated"],
+        "routes": [
+            {
+                "path": f"{base}{route.path}".lstrip("/"),
+                "methods": sorted(route.methods or ()),
+            }
+            for base, route in bases_and_routes
+        ],
+    }

@@ -1,0 +1,125 @@
+"""What several commands share: errors that name options as typed, log directories, folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from tbcore.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from tbcore.eventfiles.logdir import LogdirSpec
+
+_TYPED_OPTIONS = "tbcore.typed_options"
+"""Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
+
+
+def warn(message: str) -> None:
+    """Prints a message in the format of the server's log."""
+    click.echo(f"tbcore: warning: {message}", err=True)
+
+
+def underscored(option: str) -> str:
+    """The spelling of an option in this package: `--path_prefix` for `--path-prefix`."""
+    return option.replace("-", "_").replace("__", "--", 1)
+
+
+def as_typed(context: click.Context, option: str) -> str:
+    """The option as it was typed, with `-` or with `_`, for use in messages."""
+    spelling: str = context.meta.get(_TYPED_OPTIONS, {}).get(option, option)
+    return spelling
+
+
+class Command(click.Command):
+    """A command whose error messages name options as they were typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = [argument.partition("=")[0] for argument in args if argument.startswith("--")]
+        ctx.meta[_TYPED_OPTIONS] = {underscored(option): option for option in typed}
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
+            raise click.UsageError(
+                f"no such option {as_typed(ctx, error.option_name)!r}"
+                f"{did_you_mean(error.option_name, known)}",
+                ctx,
+            ) from None
+        except click.BadOptionUsage as error:
+            # An option lacks its value, or it has a value but takes none.
+            option = error.option_name
+            message = error.format_message().replace(option, as_typed(ctx, option))
+            raise click.UsageError(message, ctx) from None
+        except click.BadParameter as error:
+            parameter = error.param
+            if not isinstance(parameter, click.Option):
+                raise
+            option = as_typed(ctx, parameter.opts[0])
+            if (
+                ctx.get_parameter_source(parameter.name or "")
+                is click.core.ParameterSource.ENVIRONMENT
+            ):
+                option = str(parameter.envvar)
+            raise click.UsageError(f"{option}: {error.message}", ctx) from None
+
+
+class CommandGroup(Command, click.Group):
+    """A group of commands whose error messages name options as they were typed."""
+
+    command_class = Command
+
+
+def _plugins_dir(folder: str) -> str:
+    expanded = os.path.expanduser(folder)
+    if os.path.isdir(expanded):
+        return expanded
+    is_file = os.path.exists(expanded)
+    reason = "is a file; expected the folder that contains it" if is_file else "does not exist"
+    raise click.BadParameter(f"{expanded!r} {reason}")
+
+
+plugins_dir_option = click.option(
+    "--plugins_dir",
+    "plugins_dirs",
+    metavar="DIR",
+    multiple=True,
+    type=_plugins_dir,
+    help="Also load plugins from this folder, where they need not be installed. Repeatable.",
+)
+
+
+def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
+    """The directories to scan; raises UsageError for a path that can never be a directory."""
+    from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+
+    specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
+    if not specs:
+        option = as_typed(context, "--logdir_spec")
+        raise click.UsageError(
+            f"no directory in {option} {text!r}; expected name:path,name:path", context
+        )
+    for spec in specs:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", spec.path):
+            raise click.UsageError(
+                f"{spec.path!r} is not a local directory; tbcore reads local files only, "
+                f"so mount or copy the directory first",
+                context,
+            )
+        if "\0" in spec.path:
+            raise click.UsageError(f"{spec.path!r} is not a valid path", context)
+        if os.path.exists(spec.path):
+            if not os.path.isdir(spec.path):
+                raise click.UsageError(
+                    f"{spec.path!r} is a file; expected the directory that contains it, "
+                    f"{os.path.dirname(spec.path) or '.'!r}",
+                    context,
+                )
+        elif not is_spec and re.search("[,:]", os.path.splitdrive(spec.path)[1]):
+            warn(
+                f"{spec.path!r} does not exist; "
+                f"for several directories, or to name them, use --logdir_spec"
+            )
+    return specs

@@ -1,0 +1,339 @@
+"""The command `tbcore serve` and its options."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from tbcore.cli.parsing import (
+    Command,
+    as_typed,
+    logdir_specs,
+    plugins_dir_option,
+    underscored,
+    warn,
+)
+
+IGNORED_OPTIONS = {
+    "--db": r"[^-].*",
+    "--db_import": None,
+    "--detect_file_replacement": r"(?i)true|false",
+    "--extra_data_server_flags": r"[^-].*",
+    "--generic_data": r"(?i)true|false|auto",
+    "--grpc_creds_type": r"[^-].*",
+    "--grpc_data_provider": r"[^-].*",
+    "--load_fast": r"(?i)true|false|auto",
+    "--max_reload_threads": r"\d+",
+    "--reload_multifile": r"(?i)true|false",
+    "--reload_multifile_inactive_secs": r"-?\d+",
+    "--reload_task": r"(?i)auto|thread|process|blocking",
+    "--reuse_port": r"(?i)true|false",
+    "--verbosity": r"-?\d+",
+}
+"""Maps each option of TensorBoard that has no effect here to a pattern of its value; None if it has
+no value. The next argument on the command line is the value only if it matches."""
+
+UNSUPPORTED_OPTIONS = {
+    "--inspect": "use `tbcore check LOGDIR` to find damage, and the page to look at the data",
+}
+"""Maps each option of TensorBoard that is rejected here to what the user can do instead."""
+
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+
+
+class ServeCommand(Command):
+    """The command `serve`: ignores the options in IGNORED_OPTIONS, with a warning for each."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        kept: list[str] = []
+        queue = list(args)
+        while queue:
+            argument = queue.pop(0)
+            if argument == "--":
+                kept += [argument, *queue]
+                break
+            typed, has_value, _ = argument.partition("=")
+            option = underscored(typed)
+            if option in UNSUPPORTED_OPTIONS:
+                raise click.UsageError(
+                    f"{typed} is not supported; {UNSUPPORTED_OPTIONS[option]}", ctx
+                )
+            if option not in IGNORED_OPTIONS:
+                kept.append(argument)
+                continue
+            value_pattern = IGNORED_OPTIONS[option]
+            if value_pattern and not has_value and queue and re.fullmatch(value_pattern, queue[0]):
+                queue.pop(0)
+            warn(f"{typed} has no effect in tbcore and is ignored")
+        return super().parse_args(ctx, kept)
+
+
+def _port(text: str) -> int | None:
+    if text == "default":
+        return None
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
+        raise click.BadParameter(f"{text!r} is not a valid port; expected 0 to 65535")
+    return int(text)
+
+
+def _number(text: str, convert: Callable[[str], float], expected: str) -> float:
+    """Converts a text to a number; raises BadParameter if it is negative or not a number."""
+    with contextlib.suppress(ValueError):
+        if (number := convert(text)) >= 0:
+            return number
+    raise click.BadParameter(f"{text!r} is not valid; expected {expected}, 0 or more")
+
+
+def _true_or_false(text: str) -> bool:
+    from tbcore.options import truth
+
+    try:
+        return truth(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not valid; expected true or false") from None
+
+
+def _path_prefix(text: str) -> str:
+    prefix = "/" + text.strip("/") if text.strip("/") else ""
+    if not PATH_PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
+        raise click.BadParameter(
+            f"{text!r} is not a valid path; expected names of letters, digits and -._~, as in /runs"
+        )
+    return prefix
+
+
+def _allowed_host(name: str) -> str:
+    from tbcore.server.gate import is_host
+
+    if not is_host(name):
+        raise click.BadParameter(
+            f"{name!r} is not a valid host name; expected the host of an address, "
+            f"without http:// and path"
+        )
+    return name
+
+
+def _token(token: str) -> str | None:
+    if token and not TOKEN.fullmatch(token):
+        raise click.BadParameter(
+            "the token is not valid; expected up to 200 letters, digits and ._~+/=-"
+        )
+    return token or None
+
+
+def _samples_per_plugin(text: str) -> dict[str, int]:
+    """Maps plugin names to numbers of samples, from `name=N,name=N`; the last N for a name wins."""
+    samples = {}
+    for pair in text.split(","):
+        name, separator, digits = (part.strip() for part in pair.partition("="))
+        if not pair.strip():
+            continue
+        if not separator or not name or not re.fullmatch(r"\d{1,18}", digits, re.ASCII):
+            raise click.BadParameter(
+                f"{pair.strip()!r} is not valid; expected NAME=N, as in images=20"
+            )
+        samples[name] = int(digits)
+    return samples
+
+
+def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Maps plugin names to maps from key to value, for `name.key=value`; the last value counts.
+
+    The last dot before `=` separates name and key, since names may have dots.
+    """
+    values: dict[str, dict[str, str]] = {}
+    for text in texts:
+        target, separator, value = text.partition("=")
+        name, dot, key = (part.strip() for part in target.rpartition("."))
+        if not separator or not dot or not name or not key:
+            raise click.BadParameter(
+                f"{text!r} is not valid; expected NAME.KEY=VALUE, with a key that "
+                f"`tbcore plugins NAME` lists"
+            )
+        values.setdefault(name, {})[key.replace("-", "_")] = value
+    return values
+
+
+@click.command(
+    "serve", cls=ServeCommand, short_help="Serve the runs below a directory to a browser."
+)
+@click.argument("directories", nargs=-1, metavar="[LOGDIR]")
+@click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
+@click.option(
+    "--logdir_spec",
+    metavar="SPEC",
+    help="Several directories, as name:path,name:path. The names are put before those of the runs.",
+)
+@click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
+@click.option("--bind_all", is_flag=True, help="Listen on all addresses; requires a token.")
+@click.option(
+    "--port",
+    metavar="PORT",
+    type=_port,
+    help="Port to listen on; 0 for any free port.  [default: 6006, or the next free port]",
+)
+@click.option(
+    "--path_prefix",
+    metavar="PATH",
+    default="",
+    type=_path_prefix,
+    help="Path at which the server is reached, such as /runs.",
+)
+@click.option(
+    "--allowed_host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    type=_allowed_host,
+    help="Additional host name of the server, such as that of a proxy. Repeatable.",
+)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="TBCORE_TOKEN",
+    type=_token,
+    help="Secret that every request must have, instead of a random one.",
+)
+@click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
+@click.option(
+    "--reload_interval",
+    metavar="SECONDS",
+    default="5",
+    type=lambda text: _number(text, float, "a number of seconds"),
+    help="Pause between two scans for new data; 0 to scan only once.  [default: 5]",
+)
+@click.option(
+    "--samples_per_plugin",
+    metavar="NAME=N,...",
+    default="",
+    type=_samples_per_plugin,
+    help="Maximum items of a tag in a response, by plugin; 0 for all.",
+)
+@click.option(
+    "--set",
+    "plugin_values",
+    metavar="NAME.KEY=VALUE",
+    multiple=True,
+    callback=lambda context, parameter, texts: _plugin_values(texts),
+    help="Set an option of a plugin; `tbcore plugins NAME` lists its options. Repeatable.",
+)
+@click.option(
+    "--no_plugin",
+    "without_plugins",
+    metavar="NAME",
+    multiple=True,
+    help="Do not load this plugin. Repeatable.",
+)
+@click.option(
+    "--max_points",
+    metavar="N",
+    default="0",
+    type=lambda text: _number(text, int, "an int"),
+    help="Maximum points of a scalar tag in memory; 0 for all.",
+)
+@click.option(
+    "--purge_orphaned_data",
+    default="true",
+    metavar="BOOL",
+    type=_true_or_false,
+    help="When a job restarts from a checkpoint, drop the old data of the steps that it repeats."
+    "  [default: true]",
+)
+@click.option("--window_title", metavar="TEXT", default="", help="Title of the browser window.")
+@click.option(
+    "--api",
+    type=click.Choice(["plugin", "legacy"]),
+    default="plugin",
+    help="Content of data/runs: a list of names, or the index for clients of TensorFlow 1.2 and "
+    "older.  [default: plugin]",
+)
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@plugins_dir_option
+@click.option(
+    "--dev", is_flag=True, help="For plugin authors: reload edited plugins, show tracebacks."
+)
+@click.pass_context
+def serve_command(
+    context: click.Context,
+    /,
+    *,
+    directories: tuple[str, ...],
+    logdir: str | None,
+    logdir_spec: str | None,
+    **options: Any,
+) -> int:
+    """Serve the runs below LOGDIR to a browser.
+
+    Options may be written with - or with _.
+    """
+    if len(directories) > 1:
+        raise click.UsageError(
+            f"expected one log directory, got {len(directories)}; "
+            f"to serve several, use --logdir_spec {','.join(directories)}",
+            context,
+        )
+    logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
+    if not "".join(logdirs):
+        raise click.UsageError("no log directory given; try `tbcore runs/`", context)
+    if len(logdirs) > 1:
+        raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
+    if options["bind_all"] and options["host"]:
+        raise click.UsageError(
+            f"--host and {as_typed(context, '--bind_all')} cannot be combined", context
+        )
+    is_typed = context.get_parameter_source("token") is click.core.ParameterSource.COMMANDLINE
+    if options["no_token"] and options["token"] and is_typed:
+        raise click.UsageError(
+            f"--token and {as_typed(context, '--no_token')} cannot be combined", context
+        )
+    text = os.path.expanduser(logdirs[0])
+    specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
+
+    with _collector_disabled():
+        _import_numpy()
+        from dataclasses import fields
+
+        from tbcore.config import Config
+        from tbcore.server.serve import ServeOptions, serve
+
+        # Each option has the name of a field of ServeOptions or, if there is none, of Config.
+        names = {field.name for field in fields(ServeOptions)} & options.keys()
+        serve_options = ServeOptions(specs=specs, **{name: options.pop(name) for name in names})
+        return serve(Config(logdir=text, **options), serve_options)
+
+
+def _import_numpy() -> None:
+    """Imports numpy with one thread for linear algebra, unless the environment sets the number.
+
+    By default OpenBLAS starts one thread per processor, and they use CPU time at the start.
+    """
+    variable = "OPENBLAS_NUM_THREADS"
+    is_set = variable in os.environ
+    os.environ.setdefault(variable, "1")
+    import numpy  # noqa: F401
+
+    if not is_set:
+        del os.environ[variable]
+
+
+@contextlib.contextmanager
+def _collector_disabled() -> Iterator[None]:
+    """Disables the garbage collector while a server starts: objects created then are permanent.
+
+    Restores it at the end, for programs that call `main` and continue.
+    """
+    was_enabled, thresholds = gc.isenabled(), gc.get_threshold()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        if was_enabled:
+            gc.enable()
