@@ -29,7 +29,6 @@ from tbcore.plugins import (
     check_settings,
     mount_all,
 )
-from tbcore.server.activity import Activity
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
 from tbcore.server.gate import SAFE_METHODS, Gate
@@ -37,6 +36,7 @@ from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
+from tbcore.server.plugin_status import Activity
 from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates

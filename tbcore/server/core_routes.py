@@ -12,10 +12,10 @@ from starlette.requests import Request
 
 import tbcore
 from tbcore.config import Config
+from tbcore.hookspecs import PLUGIN_API
 from tbcore.plugins import LoadedPlugin, MountedPlugin
-from tbcore.server.activity import Activity
 from tbcore.server.nonfinite import NonfiniteSummaries
-from tbcore.server.plugin_states import PluginStates
+from tbcore.server.plugin_status import Activity, status_json
 from tbcore.server.pool import ThreadPool
 from tbcore.server.unclaimed import find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
@@ -40,7 +40,7 @@ class CoreRoutes:
         self._activities = activities
         self._pool = pool
         self._nonfinite = NonfiniteSummaries(multiplexer)
-        self._states = PluginStates(config, mounted, disabled_plugins, activities, self._is_active)
+        self._disabled = [MountedPlugin(plugin) for plugin in disabled_plugins]
         infos = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
         installed = [*(m.plugin for m in mounted), *disabled_plugins]
         self._find_unclaimed = partial(
@@ -65,14 +65,23 @@ class CoreRoutes:
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
         """Maps the name of each mounted plugin, even a failed one, to whether it is active."""
-        active = await asyncio.gather(*(self._is_active(m) for m in self._mounted))
-        return {
-            m.plugin.name: is_active for m, is_active in zip(self._mounted, active, strict=True)
-        }
+        active = await asyncio.gather(*map(self._is_active, self._mounted))
+        return {m.plugin.name: active[index] for index, m in enumerate(self._mounted)}
 
     async def plugins(self, request: Request) -> dict[str, Any]:
         """The state of every installed plugin, with its timings, faults and options."""
-        return await self._states.as_json(request)
+        active = await self.plugins_listing(request)
+        states = [
+            *(status_json(m, self._activities[m.plugin.name], active[m.plugin.name])
+              for m in self._mounted),
+            *(status_json(m, None, False) for m in self._disabled),
+        ]  # fmt: skip
+        return {
+            "version": tbcore.__version__,
+            "api": PLUGIN_API,
+            "dev": self._config.dev,
+            "plugins": sorted(states, key=lambda state: str(state["name"])),
+        }
 
     async def environment(self, request: Request) -> dict[str, str]:
         return {
@@ -119,10 +128,8 @@ class CoreRoutes:
         return {"traceback": mounted.traceback or activity.traceback}
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
-        """Whether a plugin is active; False if it has failed or is not loaded."""
-        if mounted.error is not None or mounted.plugin.disabled_by is not None:
-            return False
-        return await self._activities[mounted.plugin.name].is_active()
+        """Whether a plugin is active; False if it has failed."""
+        return mounted.error is None and await self._activities[mounted.plugin.name].is_active()
 
     def _run_details(self) -> dict[str, Any]:
         details = self._multiplexer.run_details()

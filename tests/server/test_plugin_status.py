@@ -17,8 +17,8 @@ from common_fixtures import WAIT_SECONDS, patient_tuning, until
 
 from tbcore import Claim, Kind, hookspecs
 from tbcore.plugins import load_plugins
-from tbcore.server import activity
-from tbcore.server.activity import Activity
+from tbcore.server import plugin_status
+from tbcore.server.plugin_status import Activity
 from tbcore.server.pool import ThreadPool
 from tbcore.tuning import Tuning
 
@@ -200,12 +200,12 @@ def test_a_call_that_does_not_return_times_out(
         waited.append(seconds)
         return await real(future, seconds)
 
-    real = activity.wait_for
+    real = plugin_status.wait_for
     made = make_activity(store, is_active, tuning)
     assert ask(made) == [True]
     # Not before: on a busy machine the first call might take as long.
     tuning.plugin_timeout_seconds = 1.0
-    monkeypatch.setattr(activity, "wait_for", wait_for)
+    monkeypatch.setattr(plugin_status, "wait_for", wait_for)
     store.generation = 1
     assert ask(made, times=3) == [True] * 3
     assert any(waited)

@@ -1,4 +1,4 @@
-"""Activity: whether a plugin has data to show, computed at most once per generation."""
+"""Plugin status: whether a plugin has data to show, and its entry in `data/plugins`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
-from tbcore.plugins import LoadedPlugin, Outcome, attempt, describe, traceback_of
+from tbcore.plugins import (
+    LoadedPlugin,
+    MountedPlugin,
+    Outcome,
+    attempt,
+    describe,
+    listed_options,
+    traceback_of,
+)
 from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning
@@ -21,8 +29,21 @@ STRICT_TIMEOUT_SECONDS = 60.0
 plugins must not depend on how busy the machine is."""
 
 
+class _RunningCall(NamedTuple):
+    """A call of the hook whose result is not stored yet."""
+
+    future: Future[Outcome]
+    generation: int
+    """The generation of the data when the call was submitted."""
+    since: float
+    """When the call was submitted, in seconds of the monotonic clock."""
+
+
 class Activity:
-    """Calls the `is_active` hook of one plugin and caches its result, one call at a time."""
+    """Calls the `is_active` hook of one plugin and caches its result, one call at a time.
+
+    The result is computed at most once per generation.
+    """
 
     def __init__(
         self,
@@ -48,20 +69,11 @@ class Activity:
         """What the last call of the hook raised, in one line."""
         self.traceback = ""
         """The traceback of `error`; empty without one."""
-        self._running: Future[Outcome] | None = None
-        """The call whose result is not stored yet. The next two fields describe this call."""
-        self._running_generation = -1
-        """The generation of the data when the call was submitted."""
-        self._running_since = 0.0
-        """When the call was submitted, in seconds of the monotonic clock."""
-        self._has_logged_slow = self._has_logged_timeout = False
-        self._is_timed_out = False
-        self._logged_errors: set[type[BaseException]] = set()
-
-    @property
-    def is_timed_out(self) -> bool:
+        self.is_timed_out = False
         """Whether the running call has exceeded its timeout, so that the last result is used."""
-        return self._is_timed_out
+        self._running: _RunningCall | None = None
+        self._has_logged_slow = self._has_logged_timeout = False
+        self._logged_errors: set[type[BaseException]] = set()
 
     @property
     def _timeout_seconds(self) -> float:
@@ -78,23 +90,24 @@ class Activity:
                 if self._result_generation >= generation:
                     return self._result
                 if self._running is None:
-                    self._running_generation = self._multiplexer.generation
-                    self._running_since = time.monotonic()
+                    submitted = self._multiplexer.generation, time.monotonic()
                     try:
-                        self._running = self._pool.submit(self._timed_call)
+                        self._running = _RunningCall(
+                            self._pool.submit(self._timed_call), *submitted
+                        )
                     except NoThreadError:
                         return self._result
-                running, running_generation = self._running, self._running_generation
-                seconds_left = self._running_since + self._timeout_seconds - time.monotonic()
+                running = self._running
+                seconds_left = running.since + self._timeout_seconds - time.monotonic()
             # A timeout does not cancel the call: other requests may be waiting for it, and its
             # result will be used when it returns.
-            if not await wait_for(running, max(seconds_left, 0)):
-                self._handle_timeout(running)
+            if not await wait_for(running.future, max(seconds_left, 0)):
+                self._handle_timeout(running.future)
                 return self._result
             with self._lock:
                 if self._running is running:
                     self._running = None
-                    self._store_result(running.result(), running_generation)
+                    self._store_result(running.future.result(), running.generation)
 
     def _timed_call(self) -> Outcome:
         """Calls the hook, and logs the first call that is slow. Runs in a thread of the pool."""
@@ -125,7 +138,7 @@ class Activity:
         """
         self._result_generation = generation
         self._result = _result_of(outcome)
-        self._is_timed_out = False
+        self.is_timed_out = False
         error = outcome.error
         self.error = describe(error) if error else None
         self.traceback = traceback_of(error) if error else ""
@@ -146,9 +159,9 @@ class Activity:
 
         If the call then returns a result other than the one in use, `on_change` is called.
         """
-        if self._is_timed_out:
+        if self.is_timed_out:
             return
-        self._is_timed_out = True
+        self.is_timed_out = True
         used_result = self._result
 
         def notify_if_changed(finished: Future[Outcome]) -> None:
@@ -172,3 +185,47 @@ class Activity:
 def _result_of(outcome: Outcome) -> bool:
     """The truth of what the hook returned; False if it raised."""
     return outcome.error is None and bool(outcome.value)
+
+
+def status_json(
+    mounted: MountedPlugin, activity: Activity | None, is_active: bool
+) -> dict[str, Any]:
+    """A plugin's entry in `data/plugins`; `activity` is None for a disabled plugin.
+
+    Whole paths and tracebacks are included only with `--dev`.
+    """
+    plugin = mounted.plugin
+    distribution, version = plugin.source_label(whole_path=plugin.dev)
+    state, reason = _state(mounted, activity, is_active)
+    return {
+        "name": plugin.name,
+        "title": plugin.title,
+        "description": plugin.info.description if plugin.info else "",
+        "distribution": distribution,
+        "version": version,
+        "api": plugin.info.api if plugin.info else None,
+        "state": state,
+        "reason": None if reason is None else plugin.redact_paths(reason),
+        "options": listed_options(mounted),
+        **plugin.stats.as_json(),
+    }
+
+
+def _state(
+    mounted: MountedPlugin, activity: Activity | None, is_active: bool
+) -> tuple[str, str | None]:
+    """The state of a plugin and its reason, which may be None for an active plugin."""
+    plugin = mounted.plugin
+    if plugin.disabled_by or activity is None:
+        return "off", plugin.disabled_by
+    if mounted.error:
+        return "failed", mounted.error
+    if activity.is_timed_out:
+        return "active" if is_active else "inactive", "is_active has not returned in time"
+    if is_active:
+        return "active", None
+    if activity.error:
+        return "inactive", f"is_active failed: {activity.error}"
+    if plugin.implements("is_active"):
+        return "inactive", "its is_active returned False: there is nothing to show"
+    return "inactive", "no logged data matches its claims"
