@@ -109,8 +109,7 @@ class _TimeoutProtocol(H11Protocol):
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        coalescing = _CoalescingTransport(transport, self.loop)
-        super().connection_made(coalescing)  # type: ignore[arg-type]
+        super().connection_made(transport)
         # asyncio sets TCP_NODELAY only for sockets that were created with IPPROTO_TCP. Without it
         # each response on a kept connection waits 40 ms for the client's delayed acknowledgement.
         client_socket = transport.get_extra_info("socket")
@@ -227,7 +226,7 @@ class _TimeoutProtocol(H11Protocol):
             h11.Data(data=body),
             h11.EndOfMessage(),
         ):
-            self.transport.write(self.conn.send(event) or b"")
+            self.transport.write(self.conn.send(event))
         # If the connection were closed now, a client that is still sending would lose the response.
         self._discards_input = True
         if self.transport.can_write_eof():
@@ -236,52 +235,17 @@ class _TimeoutProtocol(H11Protocol):
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-class _CoalescingTransport:
-    """A transport that sends the headers of a response together with the first part of its body.
-
-    uvicorn writes them separately, which costs a second system call and wakes the client twice.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._headers = b""
-        """Headers that are sent with the first part of the body, or else in the loop's next
-        iteration."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Sends data, or holds it back if it is the headers of a response."""
-        if self._headers:
-            data, self._headers = self._headers + data, b""
-        elif data.startswith(b"HTTP/1.1 "):
-            self._headers = data
-            self._loop.call_soon(self._flush)
-            return
-        self._transport.write(data)
-
-    def write_eof(self) -> None:
-        self._flush()
-        self._transport.write_eof()
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        """Sends headers that have been held back."""
-        if self._headers:
-            self.write(b"")
-
-
 class _LimitedParser(h11.Connection):
-    """h11's parser, except that it refuses a body of too many tiny chunks."""
+    """h11's parser, except that it refuses a body of too many tiny chunks.
+
+    It also returns the headers of a response together with the first part of the body. uvicorn
+    would write them separately, which costs a second system call and wakes the client twice.
+    """
 
     _num_chunks = 0
     """Number of chunks of the current request's body so far; `_num_bytes` is their size."""
     _num_bytes = 0
+    _held_headers = b""
 
     def next_event(self) -> Any:
         """h11's next event of the request; raises RemoteProtocolError for too many tiny chunks."""
@@ -294,6 +258,12 @@ class _LimitedParser(h11.Connection):
         elif isinstance(event, h11.Request):
             self._num_chunks = self._num_bytes = 0
         return event
+
+    def send(self, event: Any) -> bytes:  # type: ignore[override]
+        """The bytes to send for an event of the response, after headers that were held back."""
+        data = self._held_headers + (super().send(event) or b"")
+        self._held_headers = data if isinstance(event, h11.Response) else b""
+        return b"" if self._held_headers else data
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -807,6 +807,27 @@ def test_a_client_may_disconnect_before_its_error_response(
     assert [record for record in caplog.records if record.name.startswith("tbcore")] == []
 
 
+def test_headers_and_the_first_part_of_a_body_are_sent_at_once(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client is woken once for a short response, and the server needs one system call."""
+    writes: list[bytes] = []
+
+    def connection_made(self: protocol._TimeoutProtocol, transport: Any) -> None:
+        real_write = transport.write
+        transport.write = lambda data: (writes.append(data) if data else None, real_write(data))
+        real(self, transport)
+
+    real = protocol._TimeoutProtocol.connection_made
+    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_made", connection_made)
+    port = in_process([Route("/x", lambda request: StreamingResponse(iter([b"a", b"b"])))])
+
+    response = raw(port, GET_X + b"Connection: close\r\n\r\n")
+
+    assert b"".join(writes) == response
+    assert writes[0].endswith(b"\r\n\r\n1\r\na\r\n")
+
+
 def test_a_fault_in_the_middle_of_a_body_closes_the_connection(in_process: Make) -> None:
     """If a body fails after it was begun, the client can see that the response is incomplete."""
 
