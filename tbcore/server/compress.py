@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -59,13 +57,8 @@ class Compress:
         self._pool = pool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        is_gzip_accepted = accepts_gzip(scope["headers"])
         # The start message of a response to compress is held until the first part of the body
-        # arrives, since the headers depend on whether more parts follow. If so, one compressor is
-        # used for all of them.
+        # arrives, since the headers depend on whether more parts follow.
         held_start: Message | None = None
         compressor: zlib._Compress | None = None
 
@@ -73,48 +66,35 @@ class Compress:
             nonlocal held_start, compressor
             if message["type"] == "http.response.start":
                 headers = dict(message["headers"])
-                if not is_textual(headers.get(b"content-type", b"").decode("latin-1")):
-                    await send(message)
-                    return
-                message["headers"] = _vary(message["headers"])
-                if (
-                    not is_gzip_accepted
-                    or b"content-encoding" in headers
-                    or message["status"] in (204, 206, 304)
-                ):
-                    await send(message)
-                    return
-                held_start = message
-                return
-            if compressor is None and held_start is None:
+                if is_textual(headers.get(b"content-type", b"").decode("latin-1")):
+                    message["headers"] = _vary(message["headers"])
+                    if (
+                        b"content-encoding" not in headers
+                        and message["status"] not in (204, 206, 304)
+                        and accepts_gzip(scope["headers"])
+                    ):
+                        held_start = message
+                        return
                 await send(message)
                 return
             body, has_more = message.get("body", b""), message.get("more_body", False)
-            if held_start is not None:
-                if not has_more:
-                    if body:
-                        body = await self._run(body, compressed, body)
-                        held_start["headers"] = _encoded(held_start["headers"], len(body))
-                    await send(held_start)
-                    await send({"type": "http.response.body", "body": body})
-                    held_start = None
-                    return
+            if held_start is not None and (body or has_more):
                 # Window bits above 16 select the gzip format.
                 compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-                held_start["headers"] = _encoded(held_start["headers"], None)
+            if compressor is not None:
+                if len(body) <= MAX_INLINE_BYTES:
+                    body = _next_part(compressor, body, has_more)
+                else:
+                    body = await self._pool.run(_next_part, compressor, body, has_more)
+            if held_start is not None:
+                if compressor is not None:
+                    length = None if has_more else len(body)
+                    held_start["headers"] = _encoded(held_start["headers"], length)
                 await send(held_start)
                 held_start = None
-            assert compressor is not None
-            body = await self._run(body, _next_part, compressor, body, has_more)
             await send({"type": "http.response.body", "body": body, "more_body": has_more})
 
         await self._app(scope, receive, compress)
-
-    async def _run(self, body: bytes, compress: Callable[..., bytes], *arguments: Any) -> bytes:
-        """The result of `compress(*arguments)`, called in a thread if the body is long."""
-        if len(body) <= MAX_INLINE_BYTES:
-            return compress(*arguments)
-        return await self._pool.run(compress, *arguments)
 
 
 def compressed(body: bytes, level: int = LEVEL) -> bytes:

@@ -46,12 +46,7 @@ class Gate:
         self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            response = self._early_response(scope)
-            if response is not None:
-                await response(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        await (self._early_response(scope) or self._app)(scope, receive, send)
 
     def _early_response(self, scope: Scope) -> Response | None:
         """The response to a request that is not passed on; None if the request is admitted.

@@ -13,7 +13,6 @@ import logging
 import re
 from collections.abc import Callable
 
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tbcore.http import error_response
@@ -80,23 +79,22 @@ class SafeHeaders:
                 message["body"] = b""
             await send(message)
 
+        status, line, raised = 500, "tbcore failed to respond; the log has the details", None
         try:
             await self._app(scope, receive, send_safely)
         except NoThreadError as error:
             logger.warning("request for %r got no response: %s", scope["path"], error)
-            if not is_started:
-                response = error_response(503, str(error), headers={"retry-after": "5"})
-                await response(scope, receive, send_safely)
+            status, line = 503, str(error)
         except Exception as error:
             logger.error("request for %r failed", scope["path"], exc_info=error)
-            if not is_started:
-                await _failure_response()(scope, receive, send_safely)
-            if self._dev:
-                raise
-        else:
-            # A plugin's response failed before its first byte. The guard has logged the failure.
-            if not is_started:
-                await _failure_response()(scope, receive, send_safely)
+            raised = error
+        # Without an exception, a plugin's response failed before its first byte, and the guard has
+        # logged the failure.
+        if not is_started:
+            headers = {"retry-after": "5"} if status == 503 else None
+            await error_response(status, line, headers=headers)(scope, receive, send_safely)
+        if raised is not None and self._dev:
+            raise raised
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """The headers of a response, with all safety headers and, by default, `no-cache`."""
@@ -106,10 +104,6 @@ class SafeHeaders:
         if not any(name == b"cache-control" for name, _ in headers):
             complete.append((b"cache-control", b"no-cache"))
         return complete
-
-
-def _failure_response() -> Response:
-    return error_response(500, "tbcore failed to respond; the log has the details")
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

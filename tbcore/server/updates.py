@@ -38,27 +38,13 @@ class Updates:
 
     def status(self) -> dict[str, Any]:
         """The progress of loading, and the generations of the data, as data for JSON."""
-        # The generations are read before the rest of the status, which is then at least as new.
-        generation, runs_generation = (
-            self._multiplexer.generation,
-            self._multiplexer.runs_generation,
-        )
-        status = self._multiplexer.status
         return {
             "instance": self._instance,
-            "generation": generation,
-            "runs_generation": runs_generation,
+            # Read before the rest of the status, which is then at least as new.
+            "generation": self._multiplexer.generation,
+            "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
-            "loading": status.loading,
-            "passes": status.passes,
-            "num_runs": status.num_runs,
-            "num_files": status.num_files,
-            "num_directories": status.num_directories,
-            "bytes_read": status.bytes_read,
-            "bytes_total": status.bytes_total,
-            "logdirs": list(status.logdirs),
-            "missing": list(status.missing),
-            "problems": list(status.problems),
+            **vars(self._multiplexer.status),
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:
