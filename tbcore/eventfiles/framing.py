@@ -12,17 +12,14 @@ The functions here work on a buffer that holds a piece of a file. They describe 
 
 from __future__ import annotations
 
-import os
-import stat
 import struct
 from collections.abc import Iterator
 from itertools import islice
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import (
     ChecksumFields,
     find_wrong_slices,
@@ -185,8 +182,10 @@ def stored_checksums(
     return crcs
 
 
-def length_at(buffer: bytearray, start: int) -> int | None:
-    """Payload length of the record at `start`; None if its header is damaged."""
+def length_at(buffer: bytes | bytearray, start: int) -> int | None:
+    """Payload length of the record at `start`; None if its header is damaged or cut short."""
+    if len(buffer) < start + HEADER_BYTES:
+        return None
     (length,) = _length_at(buffer, start)
     (crc,) = _crc_at(buffer, start + 8)
     if length > MAX_PAYLOAD_BYTES or crc != masked_length_crc(length):
@@ -238,56 +237,3 @@ def find_damaged(
         if masked_crc(data[starts[i] + HEADER_BYTES :][: lengths[i]]) != stored[i]  # 3
     ]
     return np.array(damaged, np.int64)
-
-
-def open_regular(path: str) -> int:
-    """Opens a regular file for reading; returns the file descriptor.
-
-    Raises OSError if the file cannot be opened, or is not a regular file.
-    """
-    # O_NONBLOCK: opening a FIFO would otherwise wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(f"{path} is not a regular file")
-    return descriptor
-
-
-class PayloadFile:
-    """An open event file, from which payloads are read by offset, length and checksum.
-
-    Only the bytes matter: after the file was decoded, a copy may have replaced it. A `with`
-    statement around this object closes the file.
-    """
-
-    def __init__(self, path: str) -> None:
-        """Opens the file; raises NotFoundError if that fails."""
-        self.path = path
-        try:
-            self._descriptor = open_regular(path)
-        except OSError as error:
-            raise NotFoundError(f"cannot read {path}: {error.strerror or error}") from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
-
-    def payload(self, offset: int, length: int, crc: int) -> bytes:
-        """The payload of the record at `offset`, which must have the masked checksum `crc`.
-
-        Raises DataLossError if the file has other bytes there, and NotFoundError if the file cannot
-        be read.
-        """
-        what = f"the record at offset {offset} of {self.path}"
-        try:
-            payload = os.pread(self._descriptor, length, offset + HEADER_BYTES)
-            stored = os.pread(self._descriptor, 4, offset + HEADER_BYTES + length)
-        except OSError as error:
-            raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
-        if len(payload) != length or stored != crc.to_bytes(4, "little"):
-            raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
-        if masked_crc(payload) != crc:
-            raise DataLossError(f"{what} has a wrong payload checksum")
-        return payload

@@ -8,7 +8,6 @@ take next to no space on disk.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,9 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
+from tbcore.eventfiles.framing import HEADER_BYTES
+from tbcore.eventfiles.local_file import LocalFile
+from tbcore.eventfiles.proto.event_pb2 import Event
 
 _MIN_FIELD_COST_BYTES = 16
 """Minimum number of bytes charged for each field, since very many small fields take time."""
@@ -36,25 +38,30 @@ _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIE
 message of which only some fields may be large, maps it to a dict of the same form for these."""
 
 
-def checksum_at(descriptor: int, offset: int, length: int) -> int | None:
-    """Masked CRC-32C of `length` bytes from `offset` on; None if the file ends within them."""
-    crc, end = 0, offset + length
-    while offset < end:
-        chunk = os.pread(descriptor, min(_CHUNK_BYTES, end - offset), offset)
-        if not chunk:
-            return None
-        crc = google_crc32c.extend(crc, chunk)
-        offset += len(chunk)
-    return mask(crc)
+def read_large_event(
+    file: LocalFile, offset: int, length: int, *, max_bytes: int
+) -> tuple[Event | None, int | None]:
+    """The event of the record at an offset of a file, without its large fields.
 
-
-def stripped_event_at(descriptor: int, offset: int, length: int, max_bytes: int) -> bytes:
-    """The serialized event at an offset of a file, with its large fields left empty.
-
-    Raises protobuf's DecodeError if the bytes are not a valid message, or if the fields that are
-    kept cost more than `max_bytes`.
+    `length` is that of the record's payload. Also returns the masked checksum of the payload. Both
+    are None if the file ends within the record, or if the checksum differs from the stored one.
+    Only the event is None if the payload is no valid event, or if the fields that are kept cost
+    more than `max_bytes`.
     """
-    return bytes(_stripped(_Window(descriptor, max_bytes), offset, offset + length, _EVENT))
+    begin = offset + HEADER_BYTES
+    end = begin + length
+    crc, at = 0, begin
+    while at < end and (chunk := file.read(at, min(_CHUNK_BYTES, end - at))):
+        crc = google_crc32c.extend(crc, chunk)
+        at += len(chunk)
+    crc = mask(crc)
+    if crc.to_bytes(4, "little") != file.read(end, 4):
+        return None, None
+    try:
+        stripped = _stripped(_Window(file, max_bytes), begin, end, _EVENT)
+        return Event.FromString(bytes(stripped)), crc
+    except ProtobufDecodeError:
+        return None, crc
 
 
 def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> bytearray:
@@ -93,8 +100,8 @@ def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
 class _Window:
     """The part of a file that was read last, and the budget of bytes that may be kept."""
 
-    def __init__(self, descriptor: int, max_bytes: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, file: LocalFile, max_bytes: int) -> None:
+        self._file = file
         self._begin = 0
         self._data = b""
         self._budget = max_bytes
@@ -110,7 +117,7 @@ class _Window:
         start = at - self._begin
         if not 0 <= start <= start + size <= len(self._data):
             self._begin, start = at, 0
-            self._data = os.pread(self._descriptor, max(size, _MAX_KEPT_FIELD_BYTES * 2), at)
+            self._data = self._file.read(at, max(size, _MAX_KEPT_FIELD_BYTES * 2))
         return self._data[start : start + size]
 
     def varint(self, at: int) -> tuple[int, int]:

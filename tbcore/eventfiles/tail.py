@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -20,9 +19,9 @@ from tbcore.eventfiles.framing import (
     INTACT_BYTES,
     Damage,
     length_at,
-    open_regular,
 )
-from tbcore.eventfiles.large_records import checksum_at, stripped_event_at
+from tbcore.eventfiles.large_records import read_large_event
+from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.tuning import Tuning, default_tuning
@@ -104,26 +103,20 @@ class FileReader:
         self.is_unread = False
         self.opened_at_ns = time.time_ns()
         try:
-            descriptor = open_regular(self.path)
+            with LocalFile(self.path) as file:
+                size = file.opened.size
+                if not FRAMING_BYTES <= size <= max_bytes:
+                    return None
+                done = file.read_into(memoryview(buffer)[at : at + size], 0)
+                # A file that shrank may have been rewritten: the buffer may mix old and new bytes.
+                if done < size or file.current_size() < size:
+                    return None
         except OSError:
             return None
-        try:
-            opened = EventFile.of(self.path, os.fstat(descriptor))
-            size = opened.size
-            if not FRAMING_BYTES <= size <= max_bytes:
-                return None
-            done = os.preadv(descriptor, [memoryview(buffer)[at : at + size]], 0)
-            # A file that shrank may have been rewritten: the buffer may mix old and new bytes.
-            if done < size or os.fstat(descriptor).st_size < size:
-                return None
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
         end = at + size
         first_bytes = bytes(buffer[at : min(at + _FINGERPRINT_BYTES, end)])
         last_bytes = bytes(buffer[max(end - _FINGERPRINT_BYTES, at) : end])
-        return WholeFile(opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
+        return WholeFile(file.opened, first_bytes, last_bytes, _first_event_time(buffer, at, end))
 
     def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
         """Keeps the decoded items of this file, which was read as a whole, for the next `read`.
@@ -150,67 +143,61 @@ class FileReader:
         """
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
-            (file, items), self._preloaded = self._preloaded, None
-            self.opened, self.first_event_time = file.opened, file.first_event_time
+            (whole, items), self._preloaded = self._preloaded, None
+            self.opened, self.first_event_time = whole.opened, whole.first_event_time
             yield from items
-            self._record_fingerprint(file.first_bytes, file.last_bytes, file.opened.size)
-            self.offset = file.opened.size
+            self._advance(whole.first_bytes, whole.last_bytes, whole.opened.size)
             self.caught_up = True
             return
         self.opened_at_ns = time.time_ns()
-        descriptor = open_regular(self.path)
-        try:
-            status = self._check_unchanged(descriptor, self.offset)
-            self.opened = EventFile.of(self.path, status)
+        with LocalFile(self.path) as file:
+            self._check_unchanged(file, self.offset)
+            self.opened = file.opened
             done = 0
             while not self.caught_up and done < max_bytes:
-                before = self.offset
-                yield from self._read_piece(descriptor, self.opened.size - before, is_enough)
+                before, has_problems = self.offset, bool(self.problems)
+                yield from self._read_piece(file, self.opened.size - before, is_enough)
                 done += self.offset - before
+                if self.problems and not has_problems:
+                    self._log_first_problem()
                 if is_enough():
                     return
-        finally:
-            os.close(descriptor)
 
-    def _check_unchanged(self, descriptor: int, size: int) -> os.stat_result:
-        """Returns the file's status. Raises FileReplacedError if the file was replaced.
+    def _check_unchanged(self, file: LocalFile, size: int) -> None:
+        """Raises FileReplacedError if the file was replaced.
 
         It was replaced if it has fewer than `size` bytes, or if a fingerprint differs.
         """
-        status = os.fstat(descriptor)
-        if status.st_size < size:
+        if file.current_size() < size or any(
+            masked_crc(file.read(offset, length)) != crc
+            for offset, length, crc in self._fingerprints
+        ):
             raise FileReplacedError(self.path)
-        for offset, length, crc in self._fingerprints:
-            if masked_crc(os.pread(descriptor, length, offset)) != crc:
-                raise FileReplacedError(self.path)
-        return status
 
     def _read_piece(
-        self, descriptor: int, remaining: int, is_enough: Callable[[], bool]
+        self, file: LocalFile, remaining: int, is_enough: Callable[[], bool]
     ) -> Generator[DecodedItem, None, None]:
         """Decodes the records that fit in the buffer, or one record that is too large for it.
 
         `remaining` is the number of bytes between `offset` and the end of the file.
         """
         decoder = self._decoder
-        if (
-            self._is_blocked_by_bad_length
-            and length_at(_pread(descriptor, HEADER_BYTES, self.offset), 0) is None
-        ):
+        is_blocked = self._is_blocked_by_bad_length
+        if is_blocked and length_at(file.read(self.offset, HEADER_BYTES), 0) is None:
             self.caught_up = True
             return
-        size = self._fill(descriptor, min(remaining, decoder.next_piece_bytes()))
+        piece_bytes = min(remaining, decoder.next_piece_bytes())
+        size = file.read_into(memoryview(decoder.buffer)[:piece_bytes], self.offset)
         length = length_at(decoder.buffer, 0) if size >= HEADER_BYTES else None
         if length is not None and size < length + FRAMING_BYTES <= remaining:
-            yield from self._read_large(descriptor, length, remaining)
+            yield from self._read_large(file, length, remaining)
             return
         # If the file was rewritten since it was opened, the buffer may mix old and new bytes.
-        self._check_unchanged(descriptor, self.offset + size)
+        self._check_unchanged(file, self.offset + size)
         first_bytes = bytes(decoder.buffer[:_FINGERPRINT_BYTES])
         if self.offset == 0:
             self.first_event_time = _first_event_time(decoder.buffer, 0, size)
         at_end = size == remaining
-        num_before = len(self.problems)
         end = yield from decoder.decode(
             size,
             base=self.offset,
@@ -220,34 +207,31 @@ class FileReader:
         )
         if end.consumed:
             begin = max(end.consumed - _FINGERPRINT_BYTES, 0)
-            self._record_fingerprint(
-                first_bytes, bytes(decoder.buffer[begin : end.consumed]), end.consumed
-            )
-        self.offset += end.consumed
+            last_bytes = bytes(decoder.buffer[begin : end.consumed])
+            self._advance(first_bytes, last_bytes, end.consumed)
         if end.stop == "bad_length" and not self._is_blocked_by_bad_length:
             self.problems.append(Damage(self.offset, "length checksum wrong"))
         self._is_blocked_by_bad_length = end.stop == "bad_length"
-        self._log_first_problem(num_before)
         # A piece that ends inside a record is not the last: the next one starts with that record.
         is_done = at_end or self._is_blocked_by_bad_length or end.consumed == 0
         self.caught_up = is_done and end.stop != "paused"
 
     def _read_large(
-        self, descriptor: int, length: int, remaining: int
+        self, file: LocalFile, length: int, remaining: int
     ) -> Generator[DecodedItem, None, None]:
         """Decodes one record that is complete and does not fit in the buffer."""
         offset, size = self.offset, length + FRAMING_BYTES
         fingerprint_bytes = min(size, _FINGERPRINT_BYTES)
-        first_bytes = os.pread(descriptor, fingerprint_bytes, offset)
-        event, crc = _read_large_event(descriptor, offset, length, self.tuning)
-        last_bytes = os.pread(descriptor, fingerprint_bytes, offset + size - fingerprint_bytes)
-        self._check_unchanged(descriptor, offset + size)
+        first_bytes = file.read(offset, fingerprint_bytes)
+        max_bytes = self.tuning.max_stripped_event_bytes
+        event, crc = read_large_event(file, offset, length, max_bytes=max_bytes)
+        last_bytes = file.read(offset + size - fingerprint_bytes, fingerprint_bytes)
+        self._check_unchanged(file, offset + size)
         is_last = size == remaining
         self.caught_up = is_last
         self._is_blocked_by_bad_length = False
         if crc is None and is_last:
             return  # Perhaps the writer has not written all bytes of the record yet.
-        num_before = len(self.problems)
         if crc is None:
             self.problems.append(Damage(offset, "payload checksum wrong"))
         elif event is None:
@@ -256,23 +240,10 @@ class FileReader:
             if offset == 0:
                 self.first_event_time = event.wall_time
             yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
-        self._record_fingerprint(first_bytes, last_bytes, size)
-        self.offset += size
-        self._log_first_problem(num_before)
+        self._advance(first_bytes, last_bytes, size)
 
-    def _fill(self, descriptor: int, size: int) -> int:
-        """Fills the buffer with up to `size` bytes from `offset` on; returns how many were read."""
-        view = memoryview(self._decoder.buffer)[:size]
-        done = 0
-        while done < size:
-            count = os.preadv(descriptor, [view[done:]], self.offset + done)
-            if not count:
-                break
-            done += count
-        return done
-
-    def _record_fingerprint(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:
-        """Updates the fingerprints after `consumed` bytes were decoded from `offset` on.
+    def _advance(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:
+        """Updates the offset and the fingerprints after `consumed` bytes were decoded.
 
         `first_bytes` are the piece's first bytes, and `last_bytes` its last decoded bytes. Both are
         copies of what was decoded, because the file may have changed since then.
@@ -285,19 +256,14 @@ class FileReader:
         # twice that of the fingerprint before it, so that fingerprints are spread over the file.
         if len(middles) > 1 and middles[-1].offset < 2 * middles[-2].offset:
             middles.pop()
-        end = _Fingerprint(self.offset + consumed - length, length, masked_crc(last_bytes))
+        self.offset += consumed
+        end = _Fingerprint(self.offset - length, length, masked_crc(last_bytes))
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
-    def _log_first_problem(self, num_before: int) -> None:
-        """Logs the file's first problem, if `num_before`, the number of earlier ones, is 0."""
-        if num_before == 0 and self.problems:
-            more = len(self.problems) - 1
-            logger.warning(
-                "%s: %s%s",
-                one_line(self.path),
-                self.problems[0],
-                f" (and {more} more)" if more else "",
-            )
+    def _log_first_problem(self) -> None:
+        num_others = len(self.problems) - 1
+        more = f" (and {num_others} more)" if num_others else ""
+        logger.warning("%s: %s%s", one_line(self.path), self.problems[0], more)
 
 
 def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float | None:
@@ -306,62 +272,28 @@ def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float |
     Raises OSError if the file cannot be read.
     """
     tuning = tuning or default_tuning()
-    descriptor = open_regular(path)
-    try:
-        head = _pread(descriptor, _FIRST_READ_BYTES, 0)
-        length = length_at(head, 0) if len(head) >= HEADER_BYTES else None
-        if length is None:
-            return None
-        if length + FRAMING_BYTES <= len(head):
-            return _wall_time(bytes(head[HEADER_BYTES : length + FRAMING_BYTES]))
-        if length + FRAMING_BYTES > os.fstat(descriptor).st_size:
-            return None
-        if length > tuning.piece_bytes:
-            event, _ = _read_large_event(descriptor, 0, length, tuning)
-            return event.wall_time if event is not None else None
-        return _wall_time(os.pread(descriptor, length + 4, HEADER_BYTES))
-    finally:
-        os.close(descriptor)
+    with LocalFile(path) as file:
+        head = file.read(0, _FIRST_READ_BYTES)
+        length = length_at(head, 0)
+        if length is not None and len(head) < length + FRAMING_BYTES <= file.opened.size:
+            if length > tuning.piece_bytes:
+                max_bytes = tuning.max_stripped_event_bytes
+                event, _ = read_large_event(file, 0, length, max_bytes=max_bytes)
+                return event.wall_time if event is not None else None
+            head = file.read(0, length + FRAMING_BYTES)
+    return _first_event_time(head, 0, len(head))
 
 
-def _first_event_time(buffer: bytearray, begin: int, end: int) -> float | None:
+def _first_event_time(buffer: bytes | bytearray, begin: int, end: int) -> float | None:
     """Wall time of the first event in `buffer[begin:end]`; None if it is cut short or damaged."""
-    length = length_at(buffer, begin) if end - begin >= FRAMING_BYTES else None
+    length = length_at(buffer, begin)
     if length is None or begin + length + FRAMING_BYTES > end:
         return None
-    return _wall_time(bytes(buffer[begin + HEADER_BYTES : begin + length + FRAMING_BYTES]))
-
-
-def _read_large_event(
-    descriptor: int, offset: int, length: int, tuning: Tuning
-) -> tuple[Event | None, int | None]:
-    """The stripped event of a large record, and the masked checksum of the record's payload.
-
-    Both are None if the checksum is wrong. Only the event is None if the payload is no valid event.
-    """
-    crc = checksum_at(descriptor, offset + HEADER_BYTES, length)
-    stored = os.pread(descriptor, 4, offset + HEADER_BYTES + length)
-    if crc is None or crc.to_bytes(4, "little") != stored:
-        return None, None
-    try:
-        stripped = stripped_event_at(
-            descriptor, offset + HEADER_BYTES, length, tuning.max_stripped_event_bytes
-        )
-        return Event.FromString(stripped), crc
-    except ProtobufDecodeError:
-        return None, crc
-
-
-def _wall_time(payload_and_crc: bytes) -> float | None:
-    """Wall time of the event in a payload that its checksum follows; None if either is damaged."""
-    payload, crc = payload_and_crc[:-4], payload_and_crc[-4:]
-    if masked_crc(payload) != int.from_bytes(crc, "little"):
+    crc_at = begin + HEADER_BYTES + length
+    payload = bytes(buffer[begin + HEADER_BYTES : crc_at])
+    if masked_crc(payload) != int.from_bytes(buffer[crc_at : crc_at + 4], "little"):
         return None
     try:
         return Event.FromString(payload).wall_time
     except ProtobufDecodeError:
         return None
-
-
-def _pread(descriptor: int, size: int, offset: int) -> bytearray:
-    return bytearray(os.pread(descriptor, size, offset))

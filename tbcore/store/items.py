@@ -12,7 +12,9 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
-from tbcore.eventfiles.framing import PayloadFile
+from tbcore.eventfiles.crc32c import masked_crc
+from tbcore.eventfiles.framing import HEADER_BYTES
+from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
@@ -66,14 +68,14 @@ class Item:
         since they were logged, DecodeError if the record is not a valid event with this value.
         """
         try:
-            with PayloadFile(self._file.path) as file:
+            with open_file(self._file.path) as file:
                 return self._read_from(file)
         except (NotFoundError, DataLossError) as error:
             raise _one_line_error(error) from None
 
-    def _read_from(self, file: PayloadFile) -> Summary.Value | bytes:
+    def _read_from(self, file: LocalFile) -> Summary.Value | bytes:
         """Reads the item like `read`, but from an open file."""
-        payload = file.payload(self._offset, self._length, self._crc)
+        payload = read_payload(file, self._offset, self._length, self._crc)
         try:
             event = Event.FromString(payload)
         except ProtobufDecodeError:
@@ -120,7 +122,7 @@ def decode_items(
     for file_ref, consecutive in groupby(items, lambda item: item._file):
         items_of_file = list(consecutive)
         try:
-            with PayloadFile(file_ref.path) as file:
+            with open_file(file_ref.path) as file:
                 for item in items_of_file:
                     try:
                         values.append((item, decode(item._read_from(file))))
@@ -134,6 +136,33 @@ def decode_items(
 def _one_line_error(error: E) -> E:
     """The same error with a message on one line, even if a file name has line breaks."""
     return type(error)(one_line(str(error)))
+
+
+def open_file(path: str) -> LocalFile:
+    """Opens an event file; raises NotFoundError if that fails."""
+    try:
+        return LocalFile(path)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
+    """The payload of the record at `offset`, which must have the masked checksum `crc`.
+
+    Only the bytes matter: after the file was decoded, a copy may have replaced it. Raises
+    DataLossError if the file has other bytes there, and NotFoundError if it cannot be read.
+    """
+    what = f"the record at offset {offset} of {file.opened.path}"
+    try:
+        payload = file.read(offset + HEADER_BYTES, length)
+        stored = file.read(offset + HEADER_BYTES + length, 4)
+    except OSError as error:
+        raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
+    if len(payload) != length or stored != crc.to_bytes(4, "little"):
+        raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
+    if masked_crc(payload) != crc:
+        raise DataLossError(f"{what} has a wrong payload checksum")
+    return payload
 
 
 def items_at(

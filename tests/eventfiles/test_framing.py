@@ -1,21 +1,17 @@
-"""Framing: finding records, finding damage, and reading a single payload."""
+"""Framing: finding records and finding damage."""
 
 from __future__ import annotations
 
-import os
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore.errors import DataLossError, NotFoundError
-from tbcore.eventfiles.crc32c import masked_crc, masked_length_crc
+from tbcore.eventfiles.crc32c import masked_length_crc
 from tbcore.eventfiles.framing import (
     MAX_PAYLOAD_BYTES,
-    PayloadFile,
     find_damaged,
     find_frames,
     length_at,
@@ -172,45 +168,3 @@ def test_damage_is_found_and_the_buffer_is_restored() -> None:
     before = bytes(buffer)
     assert find_damaged(buffer, frames).tolist() == [3, 77, 200, 499]
     assert bytes(buffer) == before
-
-
-def read(path: Path, offset: int, payload: bytes) -> bytes:
-    """Reads the payload at `offset`, which is expected to be this one."""
-    with PayloadFile(str(path)) as file:
-        return file.payload(offset, len(payload), masked_crc(payload))
-
-
-def test_a_payload_that_is_not_what_was_logged_is_an_error(tmp_path: Path) -> None:
-    """The error states whether the file was overwritten or is damaged."""
-    path = tmp_path / "a.tfevents"
-    path.write_bytes(record_bytes(b"first") + record_bytes(b"second"))
-    offset = len(record_bytes(b"first"))
-    assert read(path, offset, b"second") == b"second"
-    with pytest.raises(DataLossError, match=r"offset 21 of .* no longer what was logged"):
-        read(path, offset, b"sekond")
-    path.write_bytes(record_bytes(b"first") + record_bytes(b"second").replace(b"se", b"zz"))
-    with pytest.raises(DataLossError, match="wrong payload checksum"):
-        read(path, offset, b"second")
-    path.write_bytes(b"")
-    with pytest.raises(DataLossError, match="no longer what was logged"):
-        read(path, offset, b"second")
-
-
-def test_payloads_of_a_file_that_was_replaced_or_deleted(tmp_path: Path) -> None:
-    """A longer copy is accepted, since only the bytes of the payload and its checksum matter."""
-    path = tmp_path / "a.tfevents"
-    path.write_bytes(record_bytes(b"first"))
-    other = tmp_path / "b"
-    other.write_bytes(record_bytes(b"first") + record_bytes(b"second"))
-    other.replace(path)
-    assert read(path, 0, b"first") == b"first"
-    other.write_bytes(record_bytes(b"other"))
-    other.replace(path)
-    with pytest.raises(DataLossError, match="no longer what was logged"):
-        read(path, 0, b"first")
-    path.unlink()
-    with pytest.raises(NotFoundError, match="No such file"):
-        read(path, 0, b"first")
-    os.mkfifo(path)
-    with pytest.raises(NotFoundError, match="not a regular file"):
-        read(path, 0, b"first")

@@ -13,6 +13,7 @@ import pytest
 from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_first_event_time
 from tbcore.testing import record_bytes
@@ -140,6 +141,8 @@ def test_a_damaged_length_ends_the_file_until_it_is_repaired(
     assert file.offset == len(record(1))
     assert len(caplog.records) == 1
     assert "length checksum wrong in the record at offset" in caplog.text
+    path.write_bytes(bad[: file.offset + 5])
+    assert steps_of(file) == []
     path.write_bytes(good)
     assert steps_of(file) == [2, 3]
 
@@ -284,6 +287,26 @@ def test_only_regular_files_are_opened(path: Path, tmp_path: Path) -> None:
         steps_of(new_reader(path))
     with pytest.raises(OSError):
         steps_of(new_reader(tmp_path / "missing"))
+
+
+def test_a_small_file_is_read_with_few_system_calls(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading thousands of small files takes much of its time in these calls."""
+    path.write_bytes(record(1) + record(2))
+    file, buffer, calls = new_reader(path), bytearray(1000), list[str]()
+
+    def count(name: str) -> None:
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *arguments: (calls.append(name), real(*arguments))[1])
+
+    for name in ("open", "fstat", "pread", "preadv", "close"):
+        count(name)
+    whole = file.read_whole(buffer, 0, len(buffer))
+    monkeypatch.undo()
+    assert whole is not None
+    assert whole.opened == EventFile.of(str(path), path.stat())
+    assert calls == ["open", "fstat", "preadv", "fstat", "close"]
 
 
 def test_no_descriptor_is_kept(path: Path) -> None:

@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles import framing, logdir, tail
+from tbcore.eventfiles import logdir, tail
+from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
 from tbcore.store import watch as watch_module
@@ -128,12 +129,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the event files that were opened, in order."""
     names: list[str] = []
 
-    def open_regular(path: str) -> int:
+    def open_file(path: str) -> LocalFile:
         names.append(os.path.basename(path))
-        return real(path)
+        return LocalFile(path)
 
-    real = framing.open_regular
-    monkeypatch.setattr("tbcore.eventfiles.tail.open_regular", open_regular)
+    monkeypatch.setattr("tbcore.eventfiles.tail.LocalFile", open_file)
     return names
 
 
@@ -148,13 +148,12 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Names of files that cannot be read. Permissions do not work for root, who runs containers."""
     names: set[str] = set()
 
-    def open_regular(path: str) -> int:
+    def open_file(path: str) -> LocalFile:
         if os.path.basename(path) in names:
             raise PermissionError(13, "Permission denied", path)
-        return real(path)
+        return LocalFile(path)
 
-    real = framing.open_regular
-    monkeypatch.setattr("tbcore.eventfiles.tail.open_regular", open_regular)
+    monkeypatch.setattr("tbcore.eventfiles.tail.LocalFile", open_file)
     return names
 
 
@@ -467,15 +466,15 @@ def test_a_longer_copy_of_a_file_is_read_from_where_the_old_one_ended(
     """A synchronization tool replaces the file by a longer copy each time: each byte is decoded
     once, and the items of the old copy can still be read."""
     done = 0
-    real = tail.FileReader._fill
+    real = LocalFile.read_into
 
-    def fill(self: tail.FileReader, descriptor: int, size: int) -> int:
+    def read_into(self: LocalFile, buffer: memoryview, offset: int) -> int:
         nonlocal done
-        count = real(self, descriptor, size)
+        count = real(self, buffer, offset)
         done += count
         return count
 
-    monkeypatch.setattr(tail.FileReader, "_fill", fill)
+    monkeypatch.setattr(LocalFile, "read_into", read_into)
     path = logs.path / "run" / "a.tfevents"
     original = logs.path / "original"
     for number in range(10):
