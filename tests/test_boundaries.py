@@ -30,6 +30,9 @@ ROOMS = {
     "hookspecs": 3,
     "sources": 2,
     "plugins": 3,
+    "plugin_types": 3,
+    "plugin_checks": 3,
+    "plugin_settings": 3,
     "new_plugin": 4,
     "config": 3,
     "": 3,  # tbcore itself: the public names

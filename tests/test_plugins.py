@@ -25,7 +25,8 @@ from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version_
 from tbcore.config import Config
 from tbcore.errors import OptionError
 from tbcore.hookspecs import PLUGIN_API
-from tbcore.plugins import LoadedPlugin, MountedPlugin, load_plugins, mount
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin
+from tbcore.plugins import load_plugins, mount
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import make_client, write_run

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tbcore import sources as sources_module
-from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.plugin_types import LoadedPlugin
+from tbcore.plugins import load_plugins
 from tbcore.sources import Source, in_folder
 from tbcore.testing import make_client, write_run
 

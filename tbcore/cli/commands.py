@@ -14,7 +14,7 @@ from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, plugins_dir_
 from tbcore.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from tbcore.plugins import MountedPlugin
+    from tbcore.plugin_types import MountedPlugin
 
 
 @click.command(cls=Command, short_help="Check the event files of a log directory for damage.")
@@ -56,7 +56,8 @@ def plugins(
     With NAME, list only that plugin, and its options for `tbcore serve --set`.
     """
     from tbcore.config import Config
-    from tbcore.plugins import check_settings, load_plugins, mount
+    from tbcore.plugin_settings import check_settings
+    from tbcore.plugins import load_plugins, mount
     from tbcore.store.multiplexer import Multiplexer
 
     with _logs_discarded():
@@ -168,7 +169,7 @@ def _print_json(data: Any) -> None:
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     """The object that `tbcore plugins --json` prints for one plugin."""
-    from tbcore.plugins import listed_options
+    from tbcore.plugin_settings import listed_options
 
     plugin = mounted.plugin
     distribution, version = plugin.source_label(whole_path=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tbcore
 from tbcore.errors import TbcoreError
-from tbcore.plugins import RESERVED_NAME
+from tbcore.plugin_checks import RESERVED_NAME
 from tbcore.sources import MODULE_PREFIX, installed
 
 TEMPLATES = Path(__file__).parent

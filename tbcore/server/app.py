@@ -21,14 +21,9 @@ import tbcore
 from tbcore.config import Config
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import query_of
-from tbcore.plugins import (
-    VERSION_MARK,
-    LoadedPlugin,
-    MountedPlugin,
-    Plugins,
-    check_settings,
-    mount_all,
-)
+from tbcore.plugin_settings import check_settings
+from tbcore.plugin_types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
+from tbcore.plugins import mount_all
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
 from tbcore.server.gate import SAFE_METHODS, Gate

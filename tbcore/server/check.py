@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
-from tbcore.plugins import LoadedPlugin
+from tbcore.plugin_types import LoadedPlugin
 from tbcore.server.report import plural, size
 from tbcore.server.unclaimed import Unclaimed, find_unclaimed
 from tbcore.store.multiplexer import Multiplexer

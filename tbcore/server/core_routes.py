@@ -13,7 +13,7 @@ from starlette.requests import Request
 import tbcore
 from tbcore.config import Config
 from tbcore.hookspecs import PLUGIN_API
-from tbcore.plugins import LoadedPlugin, MountedPlugin
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin
 from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_status import Activity, status_json
 from tbcore.server.pool import ThreadPool

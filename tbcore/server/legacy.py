@@ -14,7 +14,7 @@ from typing import Any
 from starlette.requests import Request
 
 from tbcore.errors import NotFoundError
-from tbcore.plugins import MountedPlugin, attempt, describe
+from tbcore.plugin_types import MountedPlugin, attempt, describe
 from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning

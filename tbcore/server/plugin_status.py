@@ -9,13 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from tbcore.plugins import (
+from tbcore.plugin_settings import listed_options
+from tbcore.plugin_types import (
     LoadedPlugin,
     MountedPlugin,
     Outcome,
     attempt,
     describe,
-    listed_options,
     traceback_of,
 )
 from tbcore.server.pool import NoThreadError, ThreadPool, wait_for

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tbcore.config import Config
-from tbcore.plugins import MountedPlugin, Plugins, attempt, find, load, mount_all
+from tbcore.plugin_types import MountedPlugin, Plugins, attempt
+from tbcore.plugins import find, load, mount_all
 from tbcore.server.app import App
 from tbcore.sources import Source, in_folder, installed
 from tbcore.store.multiplexer import Multiplexer

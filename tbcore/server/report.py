@@ -17,7 +17,7 @@ from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import LoadStatus
 
 if TYPE_CHECKING:
-    from tbcore.plugins import MountedPlugin
+    from tbcore.plugin_types import MountedPlugin
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """Time between two updates of the progress line."""

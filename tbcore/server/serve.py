@@ -29,7 +29,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
 if TYPE_CHECKING:
-    from tbcore.plugins import Plugins
+    from tbcore.plugin_types import Plugins
     from tbcore.server.app import App
 
 logger = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _run_server(
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
     # the same reason, this module and the loader import at their top only what the loader needs.
-    from tbcore.plugins import attempt
+    from tbcore.plugin_types import attempt
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 

@@ -13,7 +13,8 @@ from common_fixtures import patient_tuning
 
 from tbcore import PluginInfo, hookimpl
 from tbcore.config import Config
-from tbcore.plugins import Plugins, load_plugins
+from tbcore.plugin_types import Plugins
+from tbcore.plugins import load_plugins
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from tbcore import Claim, Option, plugin_stats
 from tbcore.config import Config
 from tbcore.plugin_stats import PluginStats, warn_deprecated, without_paths
-from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.plugin_types import LoadedPlugin
+from tbcore.plugins import load_plugins
 from tbcore.server import guard
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler

@@ -13,7 +13,7 @@ import pytest
 from common_fixtures import until
 
 from tbcore import PluginInfo
-from tbcore.plugins import LoadedPlugin, MountedPlugin
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin
 from tbcore.server.report import LogHandler, Reporter, plugins_summary, plural, scan_summary, size
 from tbcore.store.loader import LoadStatus
 

@@ -13,7 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from tbcore.config import Config
 from tbcore.http.parameters import QUERY_KEY, query_of
-from tbcore.plugins import LoadedPlugin, MountedPlugin, mount
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin
+from tbcore.plugins import mount
 from tbcore.server.app import App
 from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import listen

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tbcore.kinds import Claim, Claims
-from tbcore.plugins import LoadedPlugin, load_plugins
+from tbcore.plugin_types import LoadedPlugin
+from tbcore.plugins import load_plugins
 from tbcore.sources import installed
 
 

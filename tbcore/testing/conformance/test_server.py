@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from tbcore.plugins import attempt, describe
+from tbcore.plugin_types import attempt, describe
 from tbcore.server.plugin_response import NOT_SUPPORTED
 from tbcore.store.items import Item
 from tbcore.testing.conformance.conftest import MAX_PAIRS

@@ -1,0 +1,253 @@
+"""Plugin checks: whether what a plugin consists of, and what its hooks return, is valid.
+
+All functions raise PluginError with one line that names the plugin, for the first fault.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tbcore import __version__, hookspecs
+from tbcore.errors import PluginError, did_you_mean
+from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
+from tbcore.kinds import Claim
+from tbcore.options import MAX_INT, validate
+from tbcore.plugin_types import LoadedPlugin, shortened
+
+if TYPE_CHECKING:
+    import pluggy
+    from starlette.routing import Route
+
+HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
+NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
+"""What a plugin's name must match. Addresses contain it, and there a leading `.` has a meaning."""
+RESERVED_NAME = "plugins"
+"""A name that no plugin may have: in the page's address it is the page about all plugins."""
+FIELDS = frozenset(
+    {
+        *(field.name for field in Summary.Value.DESCRIPTOR.oneofs_by_name["value"].fields),
+        *("", "graph_def", "meta_graph_def", "tagged_run_metadata"),
+    }
+)
+"""All values of `Kind.field`; a claim with any other field could never match."""
+
+MAX_TITLE_CHARACTERS = 100
+
+
+def check_name(name: str) -> None:
+    """Raises PluginError if a plugin must not have this name."""
+    if not NAME.fullmatch(name):
+        raise PluginError(
+            f"plugin {name!r}: the name is not valid, since it is part of addresses; "
+            f"expected a-z, 0-9, '_', '-' and '.', and no '.' at the start"
+        )
+    if name == RESERVED_NAME:
+        raise PluginError(f"plugin {name!r}: the name is reserved for the page about all plugins")
+
+
+def checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> list[str]:
+    """The hooks that a plugin implements; raises PluginError for a hook that cannot be called.
+
+    pluggy checks this as well, but finds unknown hooks only after all plugins are registered, and
+    its messages do not list what is allowed.
+    """
+    implemented = []
+    for attribute in dir(subject):
+        marker = manager.parse_hookimpl_opts(subject, attribute)
+        if marker is None:
+            continue
+        hook = marker.get("specname") or attribute
+        if hook not in HOOKS:
+            raise PluginError(
+                f"plugin {name!r}: there is no hook {hook!r}; "
+                f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
+            )
+        if inspect.iscoroutinefunction(getattr(subject, attribute)):
+            # The coroutine itself would be the result, so is_active would always be true.
+            raise PluginError(
+                f"plugin {name!r}: hook {hook!r} is async; hooks must be plain functions, only "
+                f"handlers of routes may be async"
+            )
+        allowed = list(inspect.signature(getattr(hookspecs, hook)).parameters)
+        for parameter in inspect.signature(getattr(subject, attribute)).parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            is_known = parameter.name in allowed
+            has_default = parameter.default is not parameter.empty
+            if is_known and has_default:
+                raise PluginError(
+                    f"plugin {name!r}: argument {parameter.name!r} of hook {hook!r} must not have "
+                    f"a default, which would replace the value that tbcore passes"
+                )
+            if not is_known and not has_default:
+                close = did_you_mean(parameter.name, allowed)
+                raise PluginError(
+                    f"plugin {name!r}: hook {hook!r} has no argument {parameter.name!r}; its "
+                    f"arguments are {', '.join(allowed) or 'none'}{close}"
+                )
+        implemented.append(hook)
+    if "plugin_info" not in implemented:
+        raise PluginError(
+            f"plugin {name!r} does not implement the hook 'plugin_info'; "
+            f"define it and mark it with @tbcore.hookimpl"
+        )
+    return implemented
+
+
+def api_error(plugin: LoadedPlugin, info: object) -> PluginError | None:
+    """The error for a plugin that needs another version of the plugin API, else None."""
+    if not isinstance(info, PluginInfo) or info.api == PLUGIN_API:
+        return None
+    if type(info.api) is not int:
+        return PluginError(
+            f"plugin {plugin.name!r}: PluginInfo.api must be an int, such as {PLUGIN_API}, "
+            f"got {shortened(repr(info.api), 100)}"
+        )
+    is_newer = info.api > PLUGIN_API
+    source = f" ({plugin.distribution})" if plugin.distribution else ""
+    return PluginError(
+        f"plugin {plugin.name!r}{source} needs plugin API {info.api!r}, but "
+        f"tbcore {__version__} has {PLUGIN_API}; upgrade "
+        f"{'tbcore-server' if is_newer else plugin.distribution.partition(' ')[0] or plugin.name}"
+    )
+
+
+def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
+    """The result of `plugin_info`; raises PluginError for the first field that is not valid."""
+    name = plugin.name
+    if not isinstance(info, PluginInfo):
+        raise PluginError(
+            f"plugin {name!r}: plugin_info returned {type(info).__name__}, not a PluginInfo"
+        )
+    wrong_api = api_error(plugin, info)
+    if wrong_api is not None:
+        # Checked before the other fields, which may differ in another version.
+        raise wrong_api
+    are_claims = isinstance(info.claims, Sequence) and all(
+        isinstance(claim, Claim) for claim in info.claims
+    )
+    for field_name, is_valid, expected in (
+        ("title", _is_title(info.title),
+         f"one line of text, at most {MAX_TITLE_CHARACTERS} characters"),
+        ("claims", are_claims, "a sequence of Claim"),
+        ("samples", _is_int(info.samples) and info.samples >= 0, "an int, 0 or more"),
+        ("order", _is_int(info.order), "an int"),
+        ("description", isinstance(info.description, str), "a string"),
+        ("how_to_log", _are_texts(info.how_to_log), "a mapping of strings to strings"),
+        ("options", isinstance(info.options, Sequence), "a sequence of Option"),
+        ("module", info.module is None or _is_module_path(info.module),
+         "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
+    ):  # fmt: skip
+        if not is_valid:
+            raise PluginError(
+                f"plugin {name!r}: PluginInfo.{field_name} must be {expected}, "
+                f"got {shortened(repr(getattr(info, field_name)), 100)}"
+            )
+    for claim in info.claims:
+        if claim.field is not None and claim.field not in FIELDS:
+            raise PluginError(
+                f"plugin {name!r}: PluginInfo.claims has the unknown field "
+                f"{str(claim.field)[:100]!r}{did_you_mean(str(claim.field), FIELDS)}; "
+                f"the fields are {', '.join(sorted(FIELDS - {''}))}"
+            )
+    names: set[str] = set()
+    for option in info.options:
+        if wrong := validate(option):
+            raise PluginError(
+                f"plugin {name!r}: PluginInfo.options must be {shortened(wrong, 200)}"
+            )
+        if option.name in names:
+            raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
+        names.add(option.name)
+    return info
+
+
+def _is_title(title: object) -> bool:
+    if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE_CHARACTERS:
+        return False
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in title)
+
+
+def _is_int(number: object) -> bool:
+    """Whether a value is an int that JavaScript, whose numbers are doubles, represents exactly."""
+    return type(number) is int and abs(number) <= MAX_INT
+
+
+def _are_texts(texts: object) -> bool:
+    return isinstance(texts, Mapping) and all(
+        isinstance(text, str) for pair in texts.items() for text in pair
+    )
+
+
+def _is_module_path(module: object) -> bool:
+    """Whether a value is the path of a file in a folder below the package.
+
+    A file next to `__init__.py` is not valid: all files in the folder of the ES module are served,
+    and the plugin's Python code must not be.
+    """
+    if not isinstance(module, str) or "\\" in module:
+        return False
+    parts = module.split("/")
+    return len(parts) > 1 and all(parts) and not any(part.startswith(".") for part in parts)
+
+
+def checked_routes(name: str, hook: str, routes: Any) -> list[Route]:
+    """The routes that a hook returned; raises PluginError for a route that cannot be served."""
+    from starlette.routing import Route
+
+    if isinstance(routes, str) or not isinstance(routes, Iterable):
+        raise PluginError(
+            f"plugin {name!r}: {hook} returned {type(routes).__name__}, not a sequence of Route"
+        )
+    checked: list[Route] = []
+    for route in routes:
+        if not isinstance(route, Route):
+            raise PluginError(
+                f"plugin {name!r}: {hook} returned {type(route).__name__} among its routes; "
+                f"expected starlette.routing.Route only"
+            )
+        path = route.path
+        if not path.startswith("/") or "//" in path or (path.endswith("/") and path != "/"):
+            raise PluginError(
+                f"plugin {name!r}: {hook} has the path {path!r}, which is not valid; expected "
+                f"'/' at the start, none at the end, and no two in a row"
+            )
+        # `app` is a function only if the endpoint is one and no middleware is around it.
+        if not inspect.isfunction(route.app):
+            raise PluginError(
+                f"plugin {name!r}: the endpoint of route {path!r} must be a function, "
+                f"and the route must have no middleware"
+            )
+        for earlier in checked:
+            if route.path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
+                raise PluginError(
+                    f"plugin {name!r}: {hook} has the route {path!r} twice; the second would "
+                    f"never be called"
+                )
+        checked.append(route)
+    return checked
+
+
+def checked_legacy_api(name: str, legacy: Any) -> LegacyApi:
+    """The result of `legacy_api`; raises PluginError if it is not valid."""
+    if not isinstance(legacy, LegacyApi):
+        raise PluginError(
+            f"plugin {name!r}: legacy_api returned {type(legacy).__name__}, not a LegacyApi"
+        )
+    tag_types = dict(legacy.tag_types)
+    for tag_type, function in tag_types.items():
+        if not isinstance(tag_type, str) or not callable(function):
+            raise PluginError(
+                f"plugin {name!r}: tag_types of legacy_api must map names to functions, "
+                f"got {tag_type!r}: {function!r}"
+            )
+    return LegacyApi(
+        routes=checked_routes(name, "legacy_api", legacy.routes),
+        tag_types=tag_types,
+        bare_routes=checked_routes(name, "legacy_api", legacy.bare_routes),
+    )

@@ -1,0 +1,97 @@
+"""Plugin settings: the options of plugins, from `--set`, the environment and their defaults."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from tbcore.config import Config
+from tbcore.errors import OptionError, did_you_mean
+from tbcore.options import VARIABLE_PREFIX, OptionValue, variable_prefix
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin, Plugins
+
+logger = logging.getLogger(__name__)
+
+
+def check_settings(plugins: Plugins, config: Config) -> None:
+    """Raises OptionError if `--set` names a plugin that does not exist.
+
+    For an environment variable that names no option, it only logs a warning: the variable may be
+    meant for another installation. It does not check the variables of plugins that failed or are
+    disabled, since their options are unknown.
+    """
+    names = {plugin.name for plugin in plugins}
+    for name, values in config.plugin_values.items():
+        if name not in names:
+            key = next(iter(values), "key")
+            raise OptionError(
+                f"--set {name}.{key}: no plugin {name!r} is installed{did_you_mean(name, names)}"
+                f"{_list_of('installed', sorted(names))}"
+            )
+    known = {
+        option.variable(plugin.name): plugin
+        for plugin in plugins
+        if plugin.info
+        for option in plugin.info.options
+    }
+    skipped_prefixes = tuple(variable_prefix(plugin.name) for plugin in plugins if not plugin.info)
+    for variable in sorted(os.environ):
+        if not variable.startswith(VARIABLE_PREFIX) or variable in known:
+            continue
+        if not variable.startswith(skipped_prefixes):
+            logger.warning(
+                "the environment variable %s matches no option of an installed plugin%s%s",
+                variable,
+                did_you_mean(variable, known),
+                _list_of("available", sorted(known)),
+            )
+
+
+def option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue]:
+    """All options of a plugin by name: from `--set`, else from the environment, else defaults."""
+    declared = {option.name: option for option in plugin.info.options} if plugin.info else {}
+    given = config.plugin_values.get(plugin.name, {})
+    for key in given:
+        if key not in declared:
+            raise OptionError(
+                f"--set {plugin.name}.{key}: plugin {plugin.name!r} has no option {key!r}"
+                f"{did_you_mean(key, declared)}{_list_of('options', list(declared))}"
+            )
+    values: dict[str, OptionValue] = {}
+    for key, option in declared.items():
+        variable = option.variable(plugin.name)
+        if key in given:
+            text, where = given[key], f"--set {plugin.name}.{key}"
+        elif variable in os.environ:
+            text, where = os.environ[variable], variable
+        else:
+            values[key] = option.default
+            continue
+        try:
+            values[key] = option.value(text)
+        except (ValueError, OverflowError):
+            raise OptionError(f"{where}: {text!r} is not valid; expected {option.wanted}") from None
+    return values
+
+
+def listed_options(mounted: MountedPlugin) -> list[dict[str, Any]]:
+    """The options of a plugin as JSON data, for lists of the installed plugins."""
+    info = mounted.plugin.info
+    return [
+        {
+            "name": option.name,
+            "type": option.type.__name__,
+            "value": mounted.options.values[option.name],
+            "default": option.default,
+            "help": option.help,
+            "wanted": option.wanted,
+        }
+        for option in (info.options if info else ())
+        if option.name in mounted.options.values
+    ]
+
+
+def _list_of(label: str, names: Sequence[str]) -> str:
+    return f"; {label}: {', '.join(names) or 'none'}"
