@@ -80,7 +80,8 @@ class FileReader:
         self.caught_up = False
         """Whether the last `read` reached the end of what can be read now."""
         self.problems: list[Damage] = []
-        """Damaged records, in the order found. The first one is also logged."""
+        """Damaged records, in the order found. The file's first one is also logged."""
+        self._has_logged_problem = False
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
@@ -155,10 +156,10 @@ class FileReader:
             self.opened = file.opened
             done = 0
             while not self.caught_up and done < max_bytes:
-                before, has_problems = self.offset, bool(self.problems)
+                before = self.offset
                 yield from self._read_piece(file, self.opened.size - before, is_enough)
                 done += self.offset - before
-                if self.problems and not has_problems:
+                if self.problems and not self._has_logged_problem:
                     self._log_first_problem()
                 if is_enough():
                     return
@@ -261,6 +262,7 @@ class FileReader:
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
     def _log_first_problem(self) -> None:
+        self._has_logged_problem = True
         num_others = len(self.problems) - 1
         more = f" (and {num_others} more)" if num_others else ""
         logger.warning("%s: %s%s", one_line(self.path), self.problems[0], more)

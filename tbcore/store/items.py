@@ -67,11 +67,8 @@ class Item:
         Raises NotFoundError if the file is gone, DataLossError if the record's bytes have changed
         since they were logged, DecodeError if the record is not a valid event with this value.
         """
-        try:
-            with open_file(self._file.path) as file:
-                return self._read_from(file)
-        except (NotFoundError, DataLossError) as error:
-            raise _one_line_error(error) from None
+        with open_file(self._file.path) as file:
+            return self._read_from(file)
 
     def _read_from(self, file: LocalFile) -> Summary.Value | bytes:
         """Reads the item like `read`, but from an open file."""
@@ -143,7 +140,8 @@ def open_file(path: str) -> LocalFile:
     try:
         return LocalFile(path)
     except OSError as error:
-        raise NotFoundError(f"cannot read {path}: {error.strerror or error}") from None
+        line = one_line(f"cannot read {path}: {error.strerror or error}")
+        raise NotFoundError(line) from None
 
 
 def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
@@ -152,7 +150,7 @@ def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
     Only the bytes matter: after the file was decoded, a copy may have replaced it. Raises
     DataLossError if the file has other bytes there, and NotFoundError if it cannot be read.
     """
-    what = f"the record at offset {offset} of {file.opened.path}"
+    what = f"the record at offset {offset} of {one_line(file.opened.path)}"
     try:
         payload = file.read(offset + HEADER_BYTES, length)
         stored = file.read(offset + HEADER_BYTES + length, 4)

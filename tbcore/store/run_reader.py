@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from tbcore.eventfiles.decoder import Decoder
@@ -84,18 +85,20 @@ class RunReader:
         return max((file.scanned.mtime_ns for file in self._pending), default=0)
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
-        """Adopts the files that a scan found, and finds the files with unread data.
+        """Adopts the files that a scan found, sorted by path, and finds those with unread data.
 
         Returns False if a file with rows is gone, or if a file was replaced: then a new reader must
         read the run.
         """
         if scanned == self._scanned and self.is_up_to_date:
             return True
-        paths = {event_file.path for event_file in scanned}
-        for path in [path for path in self._files if path not in paths]:
+        for path in self._files.keys() - {event_file.path for event_file in scanned}:
             if self._files[path].may_have_rows:
                 return False
             del self._files[path]
+        was_pending = {file.reader.path for file in self._pending}
+        self._pending = []
+        self.bytes_total = self.bytes_read = 0
         for event_file in scanned:
             file = self._files.get(event_file.path)
             if file is None:
@@ -105,15 +108,11 @@ class RunReader:
             elif not file.may_be_same_file(event_file):
                 return False
             file.scanned = event_file
-        pending_paths = {file.reader.path for file in self._pending}
-        self._pending = []
-        self.bytes_total = self.bytes_read = 0
-        for path in sorted(self._files, reverse=True):
-            file = self._files[path]
-            if path in pending_paths or file.may_have_more():
+            if event_file.path in was_pending or file.may_have_more():
                 self._pending.append(file)
-            self.bytes_total += file.scanned.size
+            self.bytes_total += event_file.size
             self.bytes_read += file.num_bytes_read
+        self._pending.reverse()
         self._scanned, self.is_up_to_date = scanned, not self._pending
         return True
 
@@ -166,7 +165,7 @@ class RunReader:
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out because of {reason}")
                 logger.debug("%s", one_line(file.reader.path), exc_info=True)
-            self._collect_problems(file)
+            self._collect_problems(file.reader)
             max_bytes -= max(file.reader.offset - offset, MIN_FILE_BYTES)
             self.bytes_read += file.num_bytes_read - num_bytes_read
             if file.reader.caught_up or file.read_error:
@@ -208,18 +207,12 @@ class RunReader:
             self._read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
 
-    def _collect_problems(self, file: _RunFile) -> None:
-        """Adds to `_problems` what the file's reader has found wrong since the last call."""
-        problems = file.reader.problems
-        if not problems:
-            return
-        new = problems[file.num_problems_collected :][-MAX_PROBLEMS:]
-        self._problems += [one_line(f"{file.reader.path}: {problem}") for problem in new]
-        del self._problems[:-MAX_PROBLEMS]
-        # The file's reader logs a problem only if its list is empty. So the first problem
-        # stays in the list.
-        del problems[1:]
-        file.num_problems_collected = len(problems)
+    def _collect_problems(self, reader: FileReader) -> None:
+        """Moves what the reader has found wrong with its file to `_problems`."""
+        if reader.problems:
+            new = [one_line(f"{reader.path}: {what}") for what in reader.problems[-MAX_PROBLEMS:]]
+            self._problems = [*self._problems, *new][-MAX_PROBLEMS:]
+            reader.problems.clear()
 
 
 def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
@@ -241,21 +234,17 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
         small_files.preload(chain(files_of_first, files_of_others))
 
 
+@dataclass(slots=True)
 class _RunFile:
     """One event file of a run."""
 
-    __slots__ = ("has_failed", "num_problems_collected", "read_error", "reader", "scanned")
-
-    def __init__(self, reader: FileReader, scanned: EventFile) -> None:
-        self.reader = reader
-        self.scanned = scanned
-        """The file as the last scan found it."""
-        self.read_error = ""
-        """Why the file could not be read the last time; empty if it could."""
-        self.has_failed = False
-        """Whether a bug in tbcore occurred in this file, which is then not read any more."""
-        self.num_problems_collected = 0
-        """How many problems, from the start of the reader's list, were collected already."""
+    reader: FileReader
+    scanned: EventFile
+    """The file as the last scan found it."""
+    read_error: str = ""
+    """Why the file could not be read the last time; empty if it could."""
+    has_failed: bool = False
+    """Whether a bug in tbcore occurred in this file, which is then not read any more."""
 
     @property
     def is_small(self) -> bool:
