@@ -136,9 +136,9 @@ class LoadedPlugin:
             return distribution, version
         return self.distribution if whole_path else Path(self.distribution).name, ""
 
-    def redact_paths(self, line: str) -> str:
+    def redact_paths(self, line: str | None) -> str | None:
         """The line with each path shortened to its last part; with `--dev`, the line as it is."""
-        return line if self.dev else without_paths(line)
+        return line if self.dev or line is None else without_paths(line)
 
     @property
     def title(self) -> str:

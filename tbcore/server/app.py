@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import tbcore
@@ -36,7 +35,6 @@ from tbcore.server.pool import ThreadPool
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.tuning import Tuning
 
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
@@ -74,26 +72,18 @@ class App:
         self._updates = Updates(multiplexer, config.tuning)
         self._files = StaticFiles(dev=config.dev)
         self._served = self._build_served(mounted, disabled_plugins, {})
-        self._policy = b""
+        self.tuning = config.tuning
+        self.policy = b""
+        """The Content-Security-Policy of every response."""
         self._update_policy()
         # A pool of its own, since a plugin's response may take seconds to compress, and the page
         # must not wait for that.
         compress_pool = ThreadPool("compress", max_threads=4)
         gate = Gate(Compress(self._respond, compress_pool), config)
-        self._layers = SafeHeaders(gate, lambda: self._policy, dev=config.dev)
+        self._layers = SafeHeaders(gate, lambda: self.policy, dev=config.dev)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._layers(scope, receive, send)
-
-    @property
-    def policy(self) -> bytes:
-        """The Content-Security-Policy of every response."""
-        return self._policy
-
-    @property
-    def tuning(self) -> Tuning:
-        """The bounds and timeouts of this server."""
-        return self._config.tuning
 
     @property
     def mounted(self) -> Sequence[MountedPlugin]:
@@ -188,9 +178,10 @@ class App:
             name, separator, rest = path.removeprefix("/data/plugin/").partition("/")
             plugin = served.plugins.get(name)
             base = f"{self._prefix}/data/plugin/{name}"
-            response = plugin and plugin.response_to(
-                plugin.mounted.routes, base, separator + rest, scope
-            )
+            if plugin is None:
+                return _not_found(path)
+            rest = separator + rest
+            response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope)
             return response or _not_found(path)
         # Whether this is an address of the core; addresses with a data handler do not get here.
         is_core = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
@@ -224,8 +215,10 @@ class App:
             for plugin in served.plugins.values():
                 legacy = plugin.mounted.legacy
                 routes = legacy.bare_routes if is_bare else legacy.routes
-                response = routes and plugin.response_to(routes, self._prefix + base, rest, scope)
-                if response:
+                if not routes:
+                    continue
+                response = plugin.guard.response_to(routes, self._prefix + base, rest, scope)
+                if response is not None:
                     return response
         return None
 
@@ -257,7 +250,7 @@ class App:
     def _update_policy(self) -> None:
         """Computes the Content-Security-Policy, which depends on the page's import map."""
         page = self._files.file(WEB, INDEX_PAGE)
-        self._policy = content_security_policy(page.content if page else b"")
+        self.policy = content_security_policy(page.content if page else b"")
 
 
 class _ServedPlugin(NamedTuple):
@@ -267,17 +260,6 @@ class _ServedPlugin(NamedTuple):
     pool: ThreadPool
     guard: Guard
     activity: Activity
-
-    def response_to(
-        self, routes: Sequence[Route], base: str, path: str, scope: Scope
-    ) -> ASGIApp | None:
-        """The plugin's response to a request for `base` + `path`; None if no route matches.
-
-        The routes are relative to `base`, which includes the server's path prefix.
-        """
-        return self.guard.response_to(
-            routes, {**scope, "root_path": base, "path": base + (path or "/")}
-        )
 
 
 class _Served(NamedTuple):

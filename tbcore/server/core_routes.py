@@ -104,8 +104,8 @@ class CoreRoutes:
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
-                    "activity_error": _redacted(plugin, self._activities[plugin.name].error),
-                    "error": _redacted(plugin, m.error),
+                    "activity_error": plugin.redact_paths(self._activities[plugin.name].error),
+                    "error": plugin.redact_paths(m.error),
                     **self._traceback(m),
                     "distribution": " ".join(plugin.source_label(whole_path=plugin.dev)).strip(),
                     "description": plugin.info.description if plugin.info else "",
@@ -141,11 +141,6 @@ class CoreRoutes:
             "modified_times": [_rounded_time(run.modified) for run in details],
             "nonfinite": self._nonfinite.summaries(details),
         }
-
-
-def _redacted(plugin: LoadedPlugin, line: str | None) -> str | None:
-    """`plugin.redact_paths(line)`; None if there is no line."""
-    return None if line is None else plugin.redact_paths(line)
 
 
 def _rounded_time(wall_time: float | None) -> float | None:

@@ -50,7 +50,7 @@ class Guard:
         is logged only if it takes more than twice as long."""
         self._logged_running: set[str] = set()
         """The `what` of calls that were logged because they ran for `queue_timeout_seconds`."""
-        self._error = None if mounted.error is None else mounted.plugin.redact_paths(mounted.error)
+        self._error = mounted.plugin.redact_paths(mounted.error)
         """Why the plugin could not be loaded or mounted; None if it works."""
         self._raises_faults = mounted.plugin.strict
         """Whether faults are raised after their error response was sent, for tests of a plugin."""
@@ -58,14 +58,17 @@ class Guard:
         self._pool = pool
         self._tuning = tuning
 
-    def response_to(self, routes: Sequence[Route], scope: Scope) -> ASGIApp | None:
-        """The response of the first route that matches; None if no route does.
+    def response_to(
+        self, routes: Sequence[Route], base: str, path: str, scope: Scope
+    ) -> ASGIApp | None:
+        """The response of the first route that matches `path`; None if no route does.
 
-        Routes are matched with the part of the scope's `path` that follows its `root_path`. If
+        `base` is the part of the address before `path`, which includes the server's path prefix. If
         routes match the path, but none of them accepts the method, the response is a 405.
         """
         if self._error is not None:
             return error_response(503, self._error)
+        scope = {**scope, "root_path": base, "path": base + (path or "/")}
         allowed: set[str] = set()
         for route in routes:
             outcome = attempt(_match, route, scope)

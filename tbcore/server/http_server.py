@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -16,7 +17,12 @@ import uvicorn
 from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import BACKLOG
-from tbcore.server.protocol import ACCEPT_BATCH_DIVISOR, MAX_HEADER_BYTES, protocol_with
+from tbcore.server.protocol import (
+    ACCEPT_BATCH_DIVISOR,
+    MAX_HEADER_BYTES,
+    Connections,
+    TimeoutProtocol,
+)
 
 KEEP_ALIVE_SECONDS = 30
 """An idle connection is closed after this long. A page that sends a request every few seconds needs
@@ -29,14 +35,14 @@ class HttpServer(uvicorn.Server):
     """uvicorn's server for an `App`; closes the streams of the `App` before it ends."""
 
     def __init__(self, app: App, on_started: Callable[[], None]) -> None:
-        protocol = protocol_with(lambda: safety_headers(app.policy), app.tuning)
+        connections = Connections(lambda: safety_headers(app.policy), app.tuning)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=protocol,
+                http=partial(TimeoutProtocol, connections),  # type: ignore[arg-type]
                 # asyncio accepts at most this many connections in one batch. `startup` sets the
                 # length of the system's queue.
-                backlog=max(1, protocol.max_connections // ACCEPT_BATCH_DIVISOR),
+                backlog=max(1, connections.max_connections // ACCEPT_BATCH_DIVISOR),
                 ws="none",
                 lifespan="off",
                 loop="asyncio",

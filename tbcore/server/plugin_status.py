@@ -205,7 +205,7 @@ def status_json(
         "version": version,
         "api": plugin.info.api if plugin.info else None,
         "state": state,
-        "reason": None if reason is None else plugin.redact_paths(reason),
+        "reason": plugin.redact_paths(reason),
         "options": listed_options(mounted),
         **plugin.stats.as_json(),
     }

@@ -13,7 +13,7 @@ import contextlib
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -49,21 +49,6 @@ MIN_CHUNK_BYTES = 64
 Headers = list[tuple[bytes, bytes]]
 
 
-def protocol_with(error_headers: Callable[[], Headers], tuning: Tuning) -> type[_TimeoutProtocol]:
-    """The protocol class of one server. `error_headers` returns headers for its error responses."""
-
-    class Protocol(_TimeoutProtocol):
-        waiting: ClassVar[dict[_TimeoutProtocol, float]] = {}
-        responding: ClassVar[dict[_TimeoutProtocol, float]] = {}
-        max_connections = raise_descriptor_limit()
-
-        def error_headers(self) -> Headers:
-            return error_headers()
-
-    Protocol.tuning = tuning
-    return Protocol
-
-
 def raise_descriptor_limit() -> int:
     """Raises the process's limit of file descriptors if needed; returns the connection limit."""
     if sys.platform == "win32":
@@ -81,32 +66,34 @@ def raise_descriptor_limit() -> int:
     return MAX_CONNECTIONS if soft < 0 else min(MAX_CONNECTIONS, soft // 2)
 
 
-class _TimeoutProtocol(H11Protocol):
-    """One connection. Each server has a subclass, whose class variables are the server's state."""
+class Connections:
+    """The state that all connections of one server share."""
 
-    tuning: ClassVar[Tuning]
-    waiting: ClassVar[dict[_TimeoutProtocol, float]]
-    """Maps each connection of the server that waits for a complete request to the time on the
-    loop's clock at which the wait began. The longest wait comes first."""
-    responding: ClassVar[dict[_TimeoutProtocol, float]]
-    """Maps each connection of the server with a response in progress to the time on the loop's
-    clock at which that response began. The oldest response comes first. A stream of updates is a
-    response that may take days."""
-    max_connections: int
+    def __init__(self, error_headers: Callable[[], Headers], tuning: Tuning) -> None:
+        self.error_headers = error_headers
+        """Returns headers for the error responses of the protocol itself."""
+        self.tuning = tuning
+        self.max_connections = raise_descriptor_limit()
+        self.waiting: dict[TimeoutProtocol, float] = {}
+        """Maps each connection that waits for a complete request to the time on the loop's clock at
+        which the wait began. The longest wait comes first."""
+        self.responding: dict[TimeoutProtocol, float] = {}
+        """Maps each connection with a response in progress to the time on the loop's clock at which
+        that response began. The oldest response comes first. A stream of updates is a response that
+        may take days."""
 
-    # uvicorn and asyncio call the public methods, on the event loop.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+class TimeoutProtocol(H11Protocol):
+    """One connection. uvicorn and asyncio call its public methods, on the event loop."""
+
+    def __init__(self, shared: Connections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn = _LimitedParser(h11.SERVER, MAX_HEADER_BYTES)
+        self._shared = shared
         self._request_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._discards_input = False
         """Whether a request was malformed, so that everything that still arrives is ignored."""
-
-    def error_headers(self) -> Headers:
-        """Headers of the error responses that this class sends."""
-        raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -119,7 +106,7 @@ class _TimeoutProtocol(H11Protocol):
                 option = socket.TCP_NOTSENT_LOWAT
                 client_socket.setsockopt(socket.IPPROTO_TCP, option, MAX_UNSENT_BYTES)
         self._watch_request()
-        if len(self.connections) > self.max_connections:
+        if len(self.connections) > self._shared.max_connections:
             self._evict_connection()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -143,9 +130,9 @@ class _TimeoutProtocol(H11Protocol):
         is_waiting = self.cycle is None or self.cycle.response_complete
         if not self.transport.is_closing():
             if is_waiting:
-                state, other_state = self.waiting, self.responding
+                state, other_state = self._shared.waiting, self._shared.responding
             else:
-                state, other_state = self.responding, self.waiting
+                state, other_state = self._shared.responding, self._shared.waiting
             other_state.pop(self, None)
             # A connection that is in its state already keeps its time and its position.
             state.setdefault(self, self.loop.time())
@@ -155,7 +142,7 @@ class _TimeoutProtocol(H11Protocol):
         """Closes the oldest other connection, preferably one that waits for a request."""
         now = self.loop.time()
         for min_age_seconds in (MIN_AGE_TO_EVICT_SECONDS, 0):
-            for connections in (self.waiting, self.responding):
+            for connections in (self._shared.waiting, self._shared.responding):
                 oldest = next((c for c in connections if c is not self), None)
                 if oldest is not None and now - connections[oldest] >= min_age_seconds:
                     oldest._forget()
@@ -164,14 +151,14 @@ class _TimeoutProtocol(H11Protocol):
 
     def _forget(self) -> None:
         """Removes this connection from `waiting` and `responding`, so that it is not evicted."""
-        self.waiting.pop(self, None)
-        self.responding.pop(self, None)
+        self._shared.waiting.pop(self, None)
+        self._shared.responding.pop(self, None)
 
     def _watch_request(self) -> None:
         """Starts the timeout of an incomplete request; cancels the timeout of a complete one."""
         if self._update_state():
             if self._request_timer is None and not self.transport.is_closing():
-                seconds = self.tuning.request_timeout_seconds
+                seconds = self._shared.tuning.request_timeout_seconds
                 self._request_timer = self.loop.call_later(seconds, self.transport.close)
         elif self._request_timer is not None:
             self._request_timer.cancel()
@@ -192,7 +179,7 @@ class _TimeoutProtocol(H11Protocol):
         the time on the loop's clock at which the buffer last became smaller.
         """
         num_unsent, now = self.transport.get_write_buffer_size(), self.loop.time()
-        timeout = self.tuning.stall_timeout_seconds
+        timeout = self._shared.tuning.stall_timeout_seconds
         if num_unsent < num_unsent_before:
             since = now
         elif now - since >= timeout:
@@ -219,7 +206,7 @@ class _TimeoutProtocol(H11Protocol):
             (b"content-length", b"%d" % len(body)),
             (b"cache-control", b"no-cache"),
             (b"connection", b"close"),
-            *self.error_headers(),
+            *self._shared.error_headers(),
         ]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),

@@ -704,12 +704,12 @@ def test_a_client_that_does_not_read_is_disconnected(
     """A client that reads nothing is disconnected; its response would stay in memory forever."""
     is_disconnected = threading.Event()
 
-    def connection_lost(self: protocol._TimeoutProtocol, exc: Exception | None) -> None:
+    def connection_lost(self: protocol.TimeoutProtocol, exc: Exception | None) -> None:
         is_disconnected.set()
         real(self, exc)
 
-    real = protocol._TimeoutProtocol.connection_lost
-    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_lost", connection_lost)
+    real = protocol.TimeoutProtocol.connection_lost
+    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_lost", connection_lost)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * 50_000_000, media_type="application/octet-stream")
@@ -755,19 +755,19 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(
             # Makes the periodic check of the client more frequent.
             return self._loop.call_later(delay / 100 if delay < 1 else delay, *call)
 
-    def connection_made(self: protocol._TimeoutProtocol, transport: Any) -> None:
+    def connection_made(self: protocol.TimeoutProtocol, transport: Any) -> None:
         self.loop = OwnTime(self.loop)  # type: ignore[assignment]
         real(self, transport)
 
-    def watch_response(self: protocol._TimeoutProtocol, num_unsent: int, since: float) -> None:
+    def watch_response(self: protocol.TimeoutProtocol, num_unsent: int, since: float) -> None:
         nonlocal num_checks
         num_checks += 1
         real_watch(self, num_unsent, since)
 
-    real = protocol._TimeoutProtocol.connection_made
-    real_watch = protocol._TimeoutProtocol._watch_response
-    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_made", connection_made)
-    monkeypatch.setattr(protocol._TimeoutProtocol, "_watch_response", watch_response)
+    real = protocol.TimeoutProtocol.connection_made
+    real_watch = protocol.TimeoutProtocol._watch_response
+    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(protocol.TimeoutProtocol, "_watch_response", watch_response)
 
     def large(request: Request) -> Response:
         return Response(b"\0" * size, media_type="application/octet-stream")
@@ -794,12 +794,12 @@ def test_a_client_may_disconnect_before_its_error_response(
     """If a client has gone before it is sent a 400, nothing is logged and the server goes on."""
     is_gone = threading.Event()
 
-    def send_400_response(self: protocol._TimeoutProtocol, msg: str) -> None:
+    def send_400_response(self: protocol.TimeoutProtocol, msg: str) -> None:
         assert is_gone.wait(WAIT_SECONDS)
         real(self, msg)
 
-    real = protocol._TimeoutProtocol.send_400_response
-    monkeypatch.setattr(protocol._TimeoutProtocol, "send_400_response", send_400_response)
+    real = protocol.TimeoutProtocol.send_400_response
+    monkeypatch.setattr(protocol.TimeoutProtocol, "send_400_response", send_400_response)
     port = in_process([])
     assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
     is_gone.set()
@@ -813,13 +813,13 @@ def test_headers_and_the_first_part_of_a_body_are_sent_at_once(
     """A client is woken once for a short response, and the server needs one system call."""
     writes: list[bytes] = []
 
-    def connection_made(self: protocol._TimeoutProtocol, transport: Any) -> None:
+    def connection_made(self: protocol.TimeoutProtocol, transport: Any) -> None:
         real_write = transport.write
         transport.write = lambda data: (writes.append(data) if data else None, real_write(data))
         real(self, transport)
 
-    real = protocol._TimeoutProtocol.connection_made
-    monkeypatch.setattr(protocol._TimeoutProtocol, "connection_made", connection_made)
+    real = protocol.TimeoutProtocol.connection_made
+    monkeypatch.setattr(protocol.TimeoutProtocol, "connection_made", connection_made)
     port = in_process([Route("/x", lambda request: StreamingResponse(iter([b"a", b"b"])))])
 
     response = raw(port, GET_X + b"Connection: close\r\n\r\n")
