@@ -31,7 +31,6 @@ sys.path[:0] = [
 from responses import free_port, serving
 
 from tbcore.testing import EventFileWriter, summaries
-from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
 
 NUM_HPARAMS, NUM_METRICS, NUM_STEPS = 50, 20, 3
 OPTIMIZERS = ["adam", "sgd", "rmsprop", "lion"]
@@ -62,29 +61,20 @@ def write_sessions(logdir: Path, num_sessions: int) -> None:
     """Writes successful sessions with numbers, strings and booleans as hyperparameters."""
     rng = np.random.default_rng(0)
     for number in range(num_sessions):
-        data = HParamsPluginData()
-        info = data.session_start_info
-        if number % 4 < 2:
-            info.group_name = f"group_{number // 2:05}"
+        group = f"group_{number // 2:05}" if number % 4 < 2 else ""
+        hparams: dict[str, Any] = {}
         for index in range(NUM_HPARAMS):
-            value = info.hparams[f"hparam_{index:02}"]
+            name = f"hparam_{index:02}"
             if index % 10 < 7:
-                value.number_value = rng.random() if index % 2 else float(rng.integers(10))
+                hparams[name] = rng.random() if index % 2 else float(rng.integers(10))
             elif index % 10 < 9:
-                value.string_value = f"{rng.choice(OPTIMIZERS)}{rng.integers(20)}"
+                hparams[name] = f"{rng.choice(OPTIMIZERS)}{rng.integers(20)}"
             else:
-                value.bool_value = bool(rng.random() < 0.5)
-        end = HParamsPluginData()
-        end.session_end_info.status = 1  # type: ignore[assignment]
+                hparams[name] = bool(rng.random() < 0.5)
         path = logdir / f"session_{number:05}" / "events.out.tfevents.1"
         with EventFileWriter(path, wall_time=1e9 + number) as writer:
-            for tag, message in (("start", data), ("end", end)):
-                writer.add_summary(
-                    0,
-                    summaries.metadata_only(
-                        f"_hparams_/session_{tag}_info", "hparams", message.SerializeToString()
-                    ),
-                )
+            writer.add_summary(0, summaries.session_start(hparams, group=group))
+            writer.add_summary(0, summaries.session_end())
             for step in range(NUM_STEPS):
                 values = rng.random(NUM_METRICS).tolist()
                 writer.add_summary(

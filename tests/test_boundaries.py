@@ -100,7 +100,7 @@ PLUGIN_NAMES = {
 WORDS_OF_PROGRAMS = {"audio", "images", "text"}
 """Names of plugins that are also words of HTML, CSS and JavaScript."""
 
-MAY_NAME_PLUGINS = ("server/unclaimed.py", "testing/", "values.py")
+MAY_NAME_PLUGINS = ("server/unclaimed.py", "testing/", "values/")
 """Files that may have names of plugins, since these are part of the file format: as names of
 fields, and of plugins in metadata."""
 

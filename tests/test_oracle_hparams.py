@@ -15,8 +15,7 @@ from urllib.parse import quote
 import pytest
 
 import tbcore_hparams
-from tbcore.testing import make_client, write_run
-from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
+from tbcore.testing import make_client, summaries, write_run
 
 Ask = Callable[..., Any]
 ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1000}
@@ -164,26 +163,8 @@ def test_real_downloads(real: Both) -> None:
             assert ours == theirs
 
 
-def session(group: str = "", **hparams: Any) -> dict[str, bytes]:
-    data = HParamsPluginData()
-    data.session_start_info.group_name = group
-    data.session_start_info.SetInParent()
-    for name, value in hparams.items():
-        target = data.session_start_info.hparams[name]
-        if isinstance(value, bool):
-            target.bool_value = value
-        elif isinstance(value, str):
-            target.string_value = value
-        else:
-            target.number_value = value
-    return {"_hparams_/session_start_info": data.SerializeToString()}
-
-
-def end(status: int, time: float) -> dict[str, bytes]:
-    data = HParamsPluginData()
-    data.session_end_info.status = status  # type: ignore[assignment]
-    data.session_end_info.end_time_secs = time
-    return {"_hparams_/session_end_info": data.SerializeToString()}
+def session(group: str = "", **hparams: Any) -> Any:
+    return summaries.session_start(hparams, group=group)
 
 
 @pytest.fixture(scope="module")
@@ -192,15 +173,20 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Both:
     logs = tmp_path_factory.mktemp("odd")
     nan, inf = math.nan, math.inf
     a = session("g", lr=0.1, opt="adam", flag=True, n=1)
-    write_run(logs, "a", hparams=a | end(1, 9.5), scalars={"loss": [4.0, 3.0], "acc": [0.5]})
+    write_run(
+        logs,
+        "a",
+        values=[a, summaries.session_end(1, 9.5)],
+        scalars={"loss": [4.0, 3.0], "acc": [0.5]},
+    )
     b = session("g", lr=0.1, opt="adam", flag=True, n=1)
-    write_run(logs, "b", hparams=b, scalars={"loss": [1.0, 1.0, 2.0], "other": [(7, 1.0, 5.5)]})
+    write_run(logs, "b", values=[b], scalars={"loss": [1.0, 1.0, 2.0], "other": [(7, 1.0, 5.5)]})
     write_run(logs, "b/val", scalars={"loss": [0.25]})
-    write_run(logs, "c", hparams=session(lr=0.2, opt="sgd", n=2) | end(2, 1.0))
+    write_run(logs, "c", values=[session(lr=0.2, opt="sgd", n=2), summaries.session_end(2, 1.0)])
     write_run(logs, "c/val/deep", scalars={"loss": [0.125]})
     d = session("h", lr=nan, opt="Adam", x=inf)
-    write_run(logs, "d/e", hparams=d, scalars={"loss": [5.0], "odd": [nan]})
-    write_run(logs, "d/e/f", hparams=session(lr=0.3, flag=False), scalars={"loss": [-inf]})
+    write_run(logs, "d/e", values=[d], scalars={"loss": [5.0], "odd": [nan]})
+    write_run(logs, "d/e/f", values=[session(lr=0.3, flag=False)], scalars={"loss": [-inf]})
     write_run(logs, "elsewhere", scalars={"loss": [1.0]})
     return Both(logs)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tbcore import DecodeError, values
+from tbcore.eventfiles.proto import hparams_pb2
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.testing import summaries
 
@@ -346,3 +347,112 @@ def test_bytes_of_a_graph_are_an_error(decode: Any) -> None:
     """A claim for all data also matches graphs, which no decoder accepts."""
     with pytest.raises(DecodeError, match="3 bytes"):
         decode(b"abc")
+
+
+START, END = values.SESSION_START_TAG, values.SESSION_END_TAG
+
+HPARAMS = {"lr": 0.1, "n": 3.0, "opt": "é" * 100, "on": True, "": math.inf, "no": None, "l": [1.0]}
+
+
+def test_hyperparameters_are_what_was_logged() -> None:
+    """Numbers, texts and bools, and also what no metric depends on: None, lists and objects."""
+    hparams = {**HPARAMS, "object": {"a": [True, {}]}}
+    value = summaries.session_start(
+        hparams, group="g" * 200, start=1.5, model_uri="file:m", monitor_url="http://host"
+    )
+    assert value.tag == START
+    assert values.session_start(value.metadata) == (
+        hparams, "g" * 200, "file:m", "http://host", 1.5
+    )  # fmt: skip
+    value = summaries.session_end(2, 9.25)
+    assert (value.tag, values.session_end(value.metadata)) == (END, (2, 9.25))
+
+
+def test_an_experiment_has_its_hyperparameters_and_metrics() -> None:
+    """A domain is a list of values or an interval."""
+    domains: dict[str, Any] = {"opt": ["a", "b"], "on": [True], "lr": (0.1, 0.5), "any": []}
+    value = summaries.experiment(domains, ["loss"], description="*all*", created=7.0)
+    assert value.tag == values.EXPERIMENT_TAG
+    found = values.experiment(value.metadata)
+    assert found[:4] == ("", "*all*", "", 7.0)
+    assert [(one.name, one.type, one.values, one.interval) for one in found.hparams] == [
+        ("opt", 1, ["a", "b"], None),
+        ("on", 2, [True], None),
+        ("lr", 3, None, (0.1, 0.5)),
+        ("any", 3, [], None),
+    ]
+    assert found.metrics == [("", "loss", "", "", 0)]
+
+
+def test_hyperparameters_of_tensorboards_own_writer() -> None:
+    """`hparams.api` of TensorBoard, which Keras uses; PyTorch and tensorboardX use copies of it."""
+    api = pytest.importorskip("tensorboard.plugins.hparams.summary_v2")
+    theirs = api.hparams_pb({"lr": 0.5, "opt": "adam", "on": True}, trial_id="t", start_time_secs=2)
+    (value,) = theirs.value
+    found = values.session_start(Summary.Value.FromString(value.SerializeToString()).metadata)
+    assert found == ({"lr": 0.5, "opt": "adam", "on": True}, "t", "", "", 2.0)
+
+    theirs = api.hparams_config_pb(
+        [
+            api.HParam(
+                "lr", api.RealInterval(0.25, 0.5), display_name="rate", description="of steps"
+            )
+        ],
+        [
+            api.Metric(
+                "acc", group="val", display_name="Accuracy", dataset_type=api.Metric.VALIDATION
+            )
+        ],
+        time_created_secs=3,
+    )
+    (value,) = theirs.value
+    experiment = values.experiment(Summary.Value.FromString(value.SerializeToString()).metadata)
+    assert experiment == (
+        "", "", "", 3.0,
+        [("lr", "rate", "of steps", 3, None, (0.25, 0.5), False)],
+        [("val", "acc", "Accuracy", "", 2)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"\x0f\xff", "the metadata cannot be decoded as hyperparameters"),
+        (b"\x08\x01\x1a\x00", "the metadata has hyperparameters of version 1; expected 0"),
+        (b"\x12\x00", "the metadata has experiment; expected session_start_info"),
+        (b"", "the metadata has nothing; expected session_start_info"),
+    ],
+)
+def test_other_metadata_is_no_session(content: bytes, error: str) -> None:
+    """The error says what was found."""
+    with pytest.raises(DecodeError, match=f"^{error}$"):
+        values.session_start(summaries.metadata("hparams", content))
+
+
+@pytest.mark.parametrize("message", list(hparams_pb2.DESCRIPTOR.message_types_by_name))
+def test_messages_of_hyperparameters_are_those_of_tensorboard(message: str) -> None:
+    """Names, numbers and types of fields are equal, with both modules in one process."""
+    theirs = {}
+    for module in ("api_pb2", "plugin_data_pb2"):
+        other = pytest.importorskip(f"tensorboard.plugins.hparams.{module}")
+        theirs.update(other.DESCRIPTOR.message_types_by_name)
+
+    def shape(descriptor: Any) -> dict[str, tuple[Any, ...]]:
+        return {
+            field.name: (field.number, field.type, field.is_repeated, field.has_presence)
+            for field in descriptor.fields
+        }
+
+    ours = hparams_pb2.DESCRIPTOR.message_types_by_name[message]
+    assert shape(ours) == shape(theirs[message])
+
+
+@pytest.mark.parametrize("enum", list(hparams_pb2.DESCRIPTOR.enum_types_by_name))
+def test_enums_of_hyperparameters_are_those_of_tensorboard(enum: str) -> None:
+    """Names and numbers are equal."""
+    other = pytest.importorskip("tensorboard.plugins.hparams.api_pb2")
+    ours, theirs = (
+        {value.name: value.number for value in module.DESCRIPTOR.enum_types_by_name[enum].values}
+        for module in (hparams_pb2, other)
+    )
+    assert ours == theirs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,8 @@ def write_run(
     texts: Points | None = None,
     graph: bytes | None = None,
     run_metadata: Mapping[str, bytes] | None = None,
-    hparams: Mapping[str, bytes] | None = None,
+    hparams: Mapping[str, Any] | None = None,
+    values: Iterable[Summary.Value] = (),
     dtype: str | None = None,
     as_tensors: bool = False,
     restart_at: int | None = None,
@@ -50,7 +51,8 @@ def write_run(
 
     In `histograms` a value is a list of samples, and in `images` and `audio` it is encoded bytes.
     `graph` is a serialized GraphDef. `run_metadata` maps tags to serialized messages. `hparams`
-    maps tags to plugin content; each is written as a value that has only metadata.
+    are hyperparameters, as for `summaries.session_start`. Other `values` are written at step 0,
+    before the points.
 
     Each call writes a new file, which is read after the run's earlier files. If a file `filename`
     exists, the call appends to this file instead. `restart_at` is the step of a START event that is
@@ -100,8 +102,10 @@ def write_run(
             writer.add_session_log("START", restart_at)
         if graph is not None:
             writer.add_graph(graph)
-        for tag, content in (hparams or {}).items():
-            writer.add_summary(0, summaries.metadata_only(tag, "hparams", content))
+        if hparams is not None:
+            writer.add_summary(0, summaries.session_start(hparams))
+        for value in values:
+            writer.add_summary(0, value)
         for tag, message in (run_metadata or {}).items():
             writer.add_run_metadata(tag, message)
         for index in range(max((len(points) for _, _, points in series), default=0)):

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from google.protobuf.struct_pb2 import ListValue, Struct
 from numpy.typing import ArrayLike, NDArray
 
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
@@ -257,8 +258,9 @@ def experiment(
             interval = double_field(1, float(domain[0])) + double_field(2, float(domain[1]))
             info += bytes_field(6, interval)  # HParamInfo.domain_interval
         else:
-            values = [bytes_field(1, _hparam(value)) for value in domain]  # ListValue.values
-            info += bytes_field(5, b"".join(values))  # HParamInfo.domain_discrete
+            values = ListValue()
+            values.extend(domain)
+            info += bytes_field(5, values.SerializeToString())  # HParamInfo.domain_discrete
         content += bytes_field(4, info)  # Experiment.hparam_infos
     for tag in metrics:
         metric_name = bytes_field(2, tag)  # MetricName.tag
@@ -268,19 +270,26 @@ def experiment(
 
 
 def session_start(
-    hparams: Mapping[str, float | str | bool], *, group: str = "", start: float = 0.0
+    hparams: Mapping[str, Any],
+    *,
+    group: str = "",
+    start: float = 0.0,
+    model_uri: str = "",
+    monitor_url: str = "",
 ) -> Summary.Value:
     """The hyperparameters of a run, logged at its start.
 
-    `group` is the name of a session group. `start` is in seconds since the epoch.
+    `hparams` maps names to numbers, strings, bools, None, lists and dicts. `group` is the name of a
+    session group. `start` is in seconds since the epoch.
     """
-    fields = [
-        # SessionStartInfo.hparams: one message with a key and a value for each entry of the map.
-        bytes_field(1, bytes_field(1, name) + bytes_field(2, _hparam(value)))
-        for name, value in hparams.items()
-    ]
-    fields += [bytes_field(4, group), double_field(5, start)]  # .group_name, .start_time_secs
-    content = bytes_field(3, b"".join(fields))  # HParamsPluginData.session_start_info
+    # 1. SessionStartInfo.hparams is a map of values in field 1, and so is a Struct.
+    struct = Struct()
+    struct.update(hparams)
+    info = struct.SerializeToString(deterministic=True)
+    # 2. .model_uri, .monitor_url, .group_name, .start_time_secs
+    info += bytes_field(2, model_uri) + bytes_field(3, monitor_url)
+    info += bytes_field(4, group) + double_field(5, start)
+    content = bytes_field(3, info)  # HParamsPluginData.session_start_info
     return metadata_only("_hparams_/session_start_info", "hparams", content)
 
 
@@ -417,15 +426,6 @@ def wav(samples: ArrayLike = (0.0,), sample_rate: int = 8000) -> bytes:
     fmt = struct.pack("<IHHIIHH", 16, 1, 1, sample_rate, sample_rate * 2, 2, 16)
     body = b"WAVEfmt " + fmt + b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
-
-
-def _hparam(value: float | str | bool) -> bytes:
-    """A serialized google.protobuf.Value: field 2 for a number, 3 for a string, 4 for a bool."""
-    if isinstance(value, bool):
-        return varint_field(4, value)
-    if isinstance(value, str):
-        return bytes_field(3, value)
-    return double_field(2, value)
 
 
 def _with_metadata(

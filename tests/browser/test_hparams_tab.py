@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from common_fixtures import until
-from google.protobuf.struct_pb2 import Struct
 
-from tbcore.testing import write_run
+from tbcore.testing import summaries, write_run
 
 NUM_TRIALS = 200
-START = "_hparams_/session_start_info"
 OPTIMIZERS = ("adam", "sgd", "rmsprop")
 STEPS = range(0, 100, 10)
 METRIC = "m.validation.accuracy"
@@ -48,24 +46,10 @@ TRIALS = [trial(index) for index in range(NUM_TRIALS)]
 BEST = max(TRIALS, key=lambda one: one.accuracy)
 
 
-def start_info(hparams: Mapping[str, Any], group: str = "") -> bytes:
-    """The content of a session's first metadata.
-
-    A map of values has the same encoding as a Struct: field 1. Field 4 is the name of the group.
-    Both are in field 3 of the outer message.
-    """
-    fields = Struct()
-    fields.update(hparams)
-    inner = fields.SerializeToString() + b"\x22" + bytes([len(group)]) + group.encode()
-    low, high = len(inner) & 0x7F, len(inner) >> 7
-    length = bytes([low | 0x80, high]) if high else bytes([low])
-    return b"\x1a" + length + inner
-
-
 def write_session(
     logdir: Path, name: str, hparams: Mapping[str, Any], *, group: str = "", **run: Any
 ) -> None:
-    write_run(logdir, name, hparams={START: start_info(hparams, group)}, **run)
+    write_run(logdir, name, values=[summaries.session_start(hparams, group=group)], **run)
 
 
 @pytest.fixture(scope="module")
@@ -541,11 +525,12 @@ def test_an_unused_metric_is_not_the_default_and_best_values_can_be_shown(
     name = b"\x12\x09hp_metric"
     info = b"\x0a" + bytes([len(name)]) + name
     experiment = b"\x2a" + bytes([len(info)]) + info + b"\x0a\x07<b>a sw"
-    declared = {"_hparams_/experiment": b"\x12" + bytes([len(experiment)]) + experiment}
+    content = b"\x12" + bytes([len(experiment)]) + experiment
+    declared = summaries.metadata_only("_hparams_/experiment", "hparams", content)
     for number, losses in enumerate(([0.75, 0.125, 0.5], [0.75, 0.5, 0.25], [1.0, 1.0, 1.0])):
         scalars = {"hp_metric": [-1.0], "epoch": [0.0, 1.0, 2.0], "val_loss": losses}
-        hparams = {START: start_info({"lr": 10.0**-number}), **declared}
-        write_run(logdir, f"version_{number}", hparams=hparams, scalars=scalars, dtype="float64")
+        values = [summaries.session_start({"lr": 10.0**-number}), declared]
+        write_run(logdir, f"version_{number}", values=values, scalars=scalars, dtype="float64")
     tab = open_tab("&hparams.show=table", serve(logdir))
     assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "val_loss", "lr", "hp_metric"]
     assert tab.names() == ["version_1", "version_0", "version_2"]
@@ -600,7 +585,8 @@ def test_the_tab_says_what_is_missing_before_the_first_session(
     page = profile.open(server.url, "#hparams")
     page.wait_for_function("() => document.querySelectorAll('.notice pre').length === 2")
     assert "add_hparams" in page.locator(".notice").inner_text()
-    write_run(logdir, "train", hparams={"_hparams_/experiment": b"\x12\x00"})
+    empty = summaries.metadata_only("_hparams_/experiment", "hparams", b"\x12\x00")
+    write_run(logdir, "train", values=[empty])
     page.wait_for_function("() => tb.all('.tb-nothing').length === 1")
     assert "No session" in page.evaluate("() => tb.all('.tb-nothing')[0].textContent")
     write_session(logdir, "train", {"lr": 0.1})

@@ -137,7 +137,8 @@ def test_the_last_point_of_each_tag_is_the_one_written_last(tmp_path: Path) -> N
 
 def test_metadata_without_a_value_is_an_item(tmp_path: Path) -> None:
     """Hyperparameters are written this way."""
-    write_run(tmp_path, "run", hparams={"_hparams_/session_start_info": b"\x12\x00"})
+    value = summaries.metadata_only("_hparams_/session_start_info", "hparams", b"\x12\x00")
+    write_run(tmp_path, "run", values=[value])
     multiplexer = load(tmp_path)
     metadata = multiplexer.metadata("run", "_hparams_/session_start_info")
     assert metadata.plugin_data.content == b"\x12\x00"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tbcore_hparams.logged import to_python
+from tbcore.values import ExperimentValue
 from tbcore_hparams.metrics import MetricName, normalized
 from tbcore_hparams.proto import api_pb2
 from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
@@ -69,7 +69,7 @@ class Experiment(NamedTuple):
         )
 
 
-def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
+def merge_logged(logged: Sequence[ExperimentValue]) -> Experiment:
     """Merges logged experiments, of which there must be at least one.
 
     Some programs log an experiment in each session. The first hyperparameter of each name is used,
@@ -78,21 +78,18 @@ def merge_logged(logged: Sequence[api_pb2.Experiment]) -> Experiment:
     hparams: dict[str, HParamInfo] = {}
     metrics: dict[MetricName, MetricInfo] = {}
     for experiment in logged:
-        for hparam in experiment.hparam_infos:
-            if hparam.name not in hparams:
-                hparams[hparam.name] = _hparam_info(hparam)
-        for metric in experiment.metric_infos:
-            name = MetricName(metric.name.group, metric.name.tag)
-            if name not in metrics:
-                metrics[name] = MetricInfo(
-                    name, metric.display_name, metric.description, metric.dataset_type
-                )
+        for hparam in experiment.hparams:
+            hparams.setdefault(hparam.name, HParamInfo(*hparam))
+        for metric in experiment.metrics:
+            name = MetricName(metric.group, metric.tag)
+            info = MetricInfo(name, metric.display_name, metric.description, metric.dataset_type)
+            metrics.setdefault(name, info)
     first = logged[0]
     return Experiment(
         first.name,
         first.description,
         first.user,
-        first.time_created_secs,
+        first.created,
         list(hparams.values()),
         list(metrics.values()),
     )
@@ -125,23 +122,6 @@ def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:
             *logged.metrics,
             *(i._replace(is_declared=False) for i in found.metrics if i.name not in metrics),
         ],
-    )
-
-
-def _hparam_info(info: api_pb2.HParamInfo) -> HParamInfo:
-    domain = info.WhichOneof("domain")
-    return HParamInfo(
-        info.name,
-        info.display_name,
-        info.description,
-        info.type,
-        [to_python(value) for value in info.domain_discrete.values]
-        if domain == "domain_discrete"
-        else None,
-        (info.domain_interval.min_value, info.domain_interval.max_value)
-        if domain == "domain_interval"
-        else None,
-        info.differs,
     )
 
 

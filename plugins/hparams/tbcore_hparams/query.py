@@ -12,7 +12,6 @@ from tbcore import BadRequestError
 from tbcore.patterns import Matcher
 from tbcore_hparams.aggregate import Aggregate
 from tbcore_hparams.experiment_data import Groups, Sessions
-from tbcore_hparams.logged import to_python
 from tbcore_hparams.metrics import MetricName
 from tbcore_hparams.proto.api_pb2 import ORDER_DESC, ORDER_UNSPECIFIED, ColParams, Interval
 from tbcore_hparams.values import BOOL, NUMBER, STRING, Rows, Values
@@ -117,10 +116,11 @@ def _by_interval(params: ColParams, values: Values, matcher: Matcher) -> Mask:
 
 
 def _by_choice(params: ColParams, values: Values, matcher: Matcher) -> Mask:
-    choices = [to_python(choice) for choice in params.filter_discrete.values]
+    choices = params.filter_discrete.values
+    texts = {choice.string_value for choice in choices if choice.HasField("string_value")}
     # As in Python, 1, 1.0 and true are equal.
-    numbers = [float(choice) for choice in choices if isinstance(choice, (float, bool))]
-    texts = {choice for choice in choices if isinstance(choice, str)}
+    numbers = [c.number_value for c in choices if c.HasField("number_value")]
+    numbers += [float(c.bool_value) for c in choices if c.HasField("bool_value")]
     codes = [code for code, text in enumerate(values.strings) if text in texts]
     passes: Mask = np.where(
         values.kind == STRING, np.isin(values.code, codes), np.isin(values.number, numbers)

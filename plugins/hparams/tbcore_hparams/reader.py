@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
-from tbcore import LastPoints, Multiplexer, NotFoundError
+from tbcore import LastPoints, Multiplexer, NotFoundError, values
 from tbcore_hparams.experiment import add_undeclared, infer_experiment, merge_logged
 from tbcore_hparams.experiment_data import ExperimentData, Sessions
 from tbcore_hparams.logged import CLAIMS, RunLog, read_run
@@ -46,6 +46,8 @@ class Reader:
         """Random prefix of generations, so that different servers have different generations."""
         self._num_changes = 0
         self._logs = _RunCache[RunLog]()
+        self._experiments: dict[bytes, values.ExperimentValue] = {}
+        """Maps the logged bytes of each different experiment to the experiment."""
         self._points = _RunCache[LastPoints]()
         self._extremes_lock = threading.Lock()
         self._extremes = _RunCache[tuple[LastPoints, LastPoints]]()
@@ -98,7 +100,11 @@ class Reader:
             if found and run in generations
         }
         self._logs.update(
-            tags, generations, lambda run: read_run(multiplexer, run, tags[run], self._warn_invalid)
+            tags,
+            generations,
+            lambda run: read_run(
+                multiplexer, run, tags[run], self._experiment_in, self._warn_invalid
+            ),
         )
         # Compare the values: a run changes with every step, but what it logged about its session
         # stays the same.
@@ -115,12 +121,12 @@ class Reader:
         if before is not None and not have_logs_changed and not have_points_changed:
             return before
         points = self._points.values
-        logged = [log.experiment for log in logs.values() if log.experiment]
+        logged = {id(log.experiment): log.experiment for log in logs.values() if log.experiment}
         experiment = infer_experiment(
             self._sessions.hparams, find_metrics(points, names), self._max_choices
         )
         if logged:
-            experiment = add_undeclared(merge_logged(logged), experiment)
+            experiment = add_undeclared(merge_logged([*logged.values()]), experiment)
         limit = max_columns(len(names))
         # Hyperparameters and metrics were each limited when they were collected. If either reached
         # the limit, names may have been dropped.
@@ -135,6 +141,13 @@ class Reader:
         self._num_changes += 1
         generation = f"{self._instance}.{self._num_changes}"
         return ExperimentData(generation, experiment, self._sessions, metrics)
+
+    def _experiment_in(self, metadata: values.Metadata) -> values.ExperimentValue:
+        """The decoded experiment; the same object for equal ones, which many sessions may log."""
+        content = metadata.plugin_data.content
+        if content not in self._experiments:
+            self._experiments[content] = values.experiment(metadata)
+        return self._experiments[content]
 
     def _warn_invalid(self, run: str, tag: str, problem: str) -> None:
         """Logs a warning, once per tag: a run is read again whenever it changes."""

@@ -70,7 +70,7 @@ class Values(NamedTuple):
 
     @classmethod
     def from_objects(cls, logged: Sequence[Any]) -> Values:
-        """A column of these objects: what `logged.to_python` returns, or ABSENT."""
+        """A column of these objects: what `Session.hparams` contains, or ABSENT."""
         kind = np.array([_KINDS.get(type(value), OTHER) for value in logged], np.uint8)
         number = np.array(
             [value if type(value) in (float, bool) else _NAN for value in logged], np.float64

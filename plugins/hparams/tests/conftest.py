@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import pytest
 
 import tbcore_hparams
-from tbcore.testing import TbcoreClient, write_run
+from tbcore.testing import TbcoreClient, summaries, write_run
 from tbcore_hparams.proto.api_pb2 import Experiment
-from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
 
 MakeClient = Callable[..., TbcoreClient]
 ALL_STATUSES = [0, 1, 2, 3]
@@ -57,23 +56,6 @@ class HparamsApi:
         return [group["name"] for group in self.groups(*columns, **message)["sessionGroups"]]
 
 
-def set_hparams(target: Any, hparams: Mapping[str, Any]) -> None:
-    """Fills a map of name to google.protobuf.Value."""
-    for name, value in hparams.items():
-        if value is None:
-            target[name].null_value = 0
-        elif isinstance(value, bool):
-            target[name].bool_value = value
-        elif isinstance(value, (int, float)):
-            target[name].number_value = value
-        elif isinstance(value, str):
-            target[name].string_value = value
-        elif isinstance(value, list):
-            target[name].list_value.extend(value)
-        else:
-            target[name].struct_value.update(value)
-
-
 @pytest.fixture
 def write_session(tbcore_logdir: Path) -> WriteSession:
     def write(
@@ -88,27 +70,20 @@ def write_session(tbcore_logdir: Path) -> WriteSession:
         monitor_url: str = "",
         scalars: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        data = HParamsPluginData()
-        info = data.session_start_info
-        info.SetInParent()
-        set_hparams(info.hparams, hparams or {})
-        info.group_name, info.start_time_secs = group, start
-        info.model_uri, info.monitor_url = model_uri, monitor_url
-        contents = {"_hparams_/session_start_info": data.SerializeToString()}
+        values = [
+            summaries.session_start(
+                hparams or {},
+                group=group,
+                start=start,
+                model_uri=model_uri,
+                monitor_url=monitor_url,
+            )
+        ]
         if status is not None:
-            contents["_hparams_/session_end_info"] = end_content(status, end)
-        write_run(tbcore_logdir, name, hparams=contents, scalars=scalars)
+            values.append(summaries.session_end(status, end))
+        write_run(tbcore_logdir, name, values=values, scalars=scalars)
 
     return write
-
-
-def end_content(status: int, end: float = 0.0) -> bytes:
-    """The serialized message that is logged at the end of a session."""
-    data = HParamsPluginData()
-    data.session_end_info.status = status  # type: ignore[assignment]
-    data.session_end_info.end_time_secs = end
-    data.session_end_info.SetInParent()
-    return data.SerializeToString()
 
 
 @pytest.fixture
@@ -131,8 +106,15 @@ def write_experiment(tbcore_logdir: Path) -> Callable[..., None]:
         for group, tag in metrics:
             name = experiment.metric_infos.add().name
             name.group, name.tag = group, tag
-        content = HParamsPluginData(experiment=experiment).SerializeToString()
-        write_run(tbcore_logdir, run, hparams={"_hparams_/experiment": content})
+        # Field 2 of an HParamsPluginData, whose length is a varint.
+        data, length = experiment.SerializeToString(), b""
+        size = len(data)
+        while size > 127:
+            length += bytes([size & 127 | 128])
+            size >>= 7
+        content = b"\x12" + length + bytes([size]) + data
+        value = summaries.metadata_only("_hparams_/experiment", "hparams", content)
+        write_run(tbcore_logdir, run, values=[value])
 
     return write
 

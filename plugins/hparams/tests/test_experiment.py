@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.struct_pb2 import ListValue
 
 import tbcore_hparams
-from tbcore.testing import write_run
+from tbcore.testing import summaries, write_run
 from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
 
 EMPTY = {
@@ -237,16 +237,16 @@ def test_changes_on_disk_appear(tbcore_logdir: Path, write_session: Any, make_ap
 
 START = "_hparams_/session_start_info"
 BAD: list[tuple[str, bytes, str]] = [
-    (START, b"\x0f\xff", "it cannot be decoded"),
-    (START, b"\x1a\x05\x0a\x03\x0a\x01\xff", "it cannot be decoded"),
-    (START, b"\x08\x01\x1a\x00", "its version is 1; expected 0"),
-    (START, b"\x12\x00", "it contains experiment; expected session_start_info"),
-    (START, b"", "it contains nothing; expected session_start_info"),
-    ("_hparams_/experiment", b"\x0f", "it cannot be decoded"),
+    (START, b"\x0f\xff", "the metadata cannot be decoded as hyperparameters"),
+    (START, b"\x1a\x05\x0a\x03\x0a\x01\xff", "the metadata cannot be decoded as hyperparameters"),
+    (START, b"\x08\x01\x1a\x00", "the metadata has hyperparameters of version 1; expected 0"),
+    (START, b"\x12\x00", "the metadata has experiment; expected session_start_info"),
+    (START, b"", "the metadata has nothing; expected session_start_info"),
+    ("_hparams_/experiment", b"\x0f", "the metadata cannot be decoded as hyperparameters"),
     (
         "_hparams_/session_end_info",
         b"\x1a\x00",
-        "it contains session_start_info; expected session_end_info",
+        "the metadata has session_start_info; expected session_end_info",
     ),
 ]
 
@@ -259,10 +259,10 @@ def test_invalid_messages_are_ignored(
     """Each is logged as a warning once, and everything else is returned."""
     write_session("good", {"x": 1}, scalars={"loss": [0.5]})
     if tag == START:
-        write_run(tbcore_logdir, "bad", hparams={tag: content})
+        write_run(tbcore_logdir, "bad", values=[summaries.metadata_only(tag, "hparams", content)])
     else:
         write_session("bad", {"x": 2})
-        write_run(tbcore_logdir, "bad", hparams={tag: content})
+        write_run(tbcore_logdir, "bad", values=[summaries.metadata_only(tag, "hparams", content)])
     api = make_api()
 
     with caplog.at_level(logging.WARNING, logger="tbcore_hparams"):
@@ -280,7 +280,8 @@ def test_invalid_messages_are_ignored(
 def test_unknown_tags_are_ignored(tbcore_logdir: Path, write_session: Any, make_api: Any) -> None:
     """Later versions may write them."""
     write_session("s", {"x": 1})
-    write_run(tbcore_logdir, "s", hparams={"_hparams_/later": b"\xff"})
+    later = summaries.metadata_only("_hparams_/later", "hparams", b"\xff")
+    write_run(tbcore_logdir, "s", values=[later])
 
     assert make_api().names() == ["s"]
 
@@ -314,17 +315,15 @@ def test_the_number_of_columns_is_limited(
     ]
 
 
-def test_fields_of_metrics_are_returned(
-    write_experiment: Any, tbcore_logdir: Path, make_api: Any
-) -> None:
+def test_fields_of_metrics_are_returned(write_experiment: Any, make_api: Any) -> None:
     """The display name, the description and the type of the dataset."""
-    from tbcore_hparams.proto.plugin_data_pb2 import HParamsPluginData
-
-    data = HParamsPluginData()
-    data.experiment.metric_infos.add(
-        display_name="Loss", description="lower is better", dataset_type=DATASET_VALIDATION
-    ).name.tag = "loss"
-    write_run(tbcore_logdir, ".", hparams={"_hparams_/experiment": data.SerializeToString()})
+    metric = {
+        "name": {"tag": "loss"},
+        "display_name": "Loss",
+        "description": "lower is better",
+        "dataset_type": DATASET_VALIDATION,
+    }
+    write_experiment(".", metric_infos=[metric])
 
     assert make_api().post("experiment", {}) == {
         **EMPTY,

@@ -43,7 +43,7 @@ class TestRoutes(RouteTests):
     routes: ClassVar = {"data/plugin/hparams/table": []}
 
     def write_logs(self, logdir: Path) -> None:
-        write_run(logdir, "s", hparams={"_hparams_/session_start_info": b"\x1a\x00"})
+        write_run(logdir, "s", hparams={})
 
 
 def write_sessions(write_session: Any) -> None:

@@ -1,4 +1,4 @@
-"""Generated protobuf code for the logged messages and those of the HTTP API.
+"""Generated protobuf code for the messages of the HTTP API.
 
 CONTRIBUTING.md has the command that regenerates it, and the reason for the old compiler.
 """

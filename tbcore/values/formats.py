@@ -1,11 +1,4 @@
-"""Decoders for plugins: they convert a result of `Item.read` into numbers, arrays or text.
-
-Most data has two forms on disk, a protobuf field of its own and a tensor; the functions here accept
-both. For anything else they raise DecodeError with what they found.
-
-Often only the first value of a tag has its metadata. A function that needs the metadata takes it as
-an argument: pass `multiplexer.metadata(run, tag)`.
-"""
+"""Decoders of single values: scalars, histograms, images, audio, tensors and texts."""
 
 from __future__ import annotations
 
@@ -20,23 +13,6 @@ from tbcore.errors import DecodeError
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import tensor_to_numpy
-
-__all__ = [
-    "AudioClip",
-    "AudioValue",
-    "HistogramValue",
-    "ImageValue",
-    "Metadata",
-    "Value",
-    "audio",
-    "bucket_table",
-    "histogram",
-    "image",
-    "scalar",
-    "tensor",
-    "text",
-]
-
 
 Value = Summary.Value | bytes
 """What `Item.read` returns: a Summary.Value, or the serialized bytes of a graph or of run metadata.

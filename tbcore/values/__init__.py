@@ -1,0 +1,64 @@
+"""Decoders for plugins: they convert a result of `Item.read` into numbers, arrays or text.
+
+Most data has two forms on disk, a protobuf field of its own and a tensor; the functions here accept
+both. For anything else they raise DecodeError with what they found.
+
+Often only the first value of a tag has its metadata. A function that needs the metadata takes it as
+an argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are nothing but metadata.
+"""
+
+from tbcore.values.formats import (
+    AudioClip,
+    AudioValue,
+    HistogramValue,
+    ImageValue,
+    Metadata,
+    Value,
+    audio,
+    bucket_table,
+    histogram,
+    image,
+    scalar,
+    tensor,
+    text,
+)
+from tbcore.values.hyperparameters import (
+    EXPERIMENT_TAG,
+    SESSION_END_TAG,
+    SESSION_START_TAG,
+    DeclaredHParam,
+    DeclaredMetric,
+    ExperimentValue,
+    SessionEndValue,
+    SessionStartValue,
+    experiment,
+    session_end,
+    session_start,
+)
+
+__all__ = [
+    "EXPERIMENT_TAG",
+    "SESSION_END_TAG",
+    "SESSION_START_TAG",
+    "AudioClip",
+    "AudioValue",
+    "DeclaredHParam",
+    "DeclaredMetric",
+    "ExperimentValue",
+    "HistogramValue",
+    "ImageValue",
+    "Metadata",
+    "SessionEndValue",
+    "SessionStartValue",
+    "Value",
+    "audio",
+    "bucket_table",
+    "experiment",
+    "histogram",
+    "image",
+    "scalar",
+    "session_end",
+    "session_start",
+    "tensor",
+    "text",
+]

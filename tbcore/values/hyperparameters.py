@@ -1,0 +1,176 @@
+"""Hyperparameters: what a run logs about its training, and about the experiment it is part of.
+
+They are metadata under three tags, mostly without a value. TensorBoard's `hparams.api`, Keras,
+PyTorch and tensorboardX log the same messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+
+from tbcore.errors import DecodeError
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+
+if TYPE_CHECKING:
+    from google.protobuf.struct_pb2 import Value as ProtobufValue
+
+SESSION_START_TAG = "_hparams_/session_start_info"
+SESSION_END_TAG = "_hparams_/session_end_info"
+EXPERIMENT_TAG = "_hparams_/experiment"
+
+
+class SessionStartValue(NamedTuple):
+    """The hyperparameters of one training, logged at its start."""
+
+    hparams: Mapping[str, Any]
+    """Maps each name to a float, str, bool, None, or a list or dict of these."""
+    group: str
+    """Name of the session group; "" if none was logged."""
+    model_uri: str
+    monitor_url: str
+    start: float
+    """Start time in seconds since the epoch; 0 if not logged."""
+
+
+class SessionEndValue(NamedTuple):
+    """The end of one training."""
+
+    status: int
+    """1 for success, 2 for failure, 3 for running, 0 for unknown; any other int may be logged."""
+    end: float
+    """End time in seconds since the epoch; 0 if not logged."""
+
+
+class DeclaredHParam(NamedTuple):
+    """A hyperparameter of an experiment."""
+
+    name: str
+    display_name: str
+    """Shown in place of the name, unless it is empty."""
+    description: str
+    """Markdown."""
+    type: int
+    """1 for strings, 2 for bools, 3 for numbers, 0 for unknown; any other int may be logged."""
+    values: Sequence[Any] | None
+    """All possible values, of the types in `SessionStartValue.hparams`; None if not logged."""
+    interval: tuple[float, float] | None
+    """The lowest and the highest possible value; None if not logged."""
+    differs: bool
+    """Whether sessions have different values."""
+
+
+class DeclaredMetric(NamedTuple):
+    """A metric of an experiment."""
+
+    group: str
+    """Path of the metric's run, relative to the session's run; "" for the session's own run."""
+    tag: str
+    display_name: str
+    """Shown in place of the tag, unless it is empty."""
+    description: str
+    """Markdown."""
+    dataset_type: int
+    """1 for training, 2 for validation, 0 for unknown; any other int may be logged."""
+
+
+class ExperimentValue(NamedTuple):
+    """What all sessions have in common. Some programs log it in each session."""
+
+    name: str
+    description: str
+    """Markdown."""
+    user: str
+    created: float
+    """Time in seconds since the epoch; 0 if not logged."""
+    hparams: Sequence[DeclaredHParam]
+    metrics: Sequence[DeclaredMetric]
+
+
+def session_start(metadata: SummaryMetadata) -> SessionStartValue:
+    """The hyperparameters in the metadata of SESSION_START_TAG."""
+    info = _message(metadata, "session_start_info")
+    return SessionStartValue(
+        # Not .items(), which protobuf implements as a loop in Python.
+        {name: _to_python(info.hparams[name]) for name in info.hparams},
+        info.group_name,
+        info.model_uri,
+        info.monitor_url,
+        info.start_time_secs,
+    )
+
+
+def session_end(metadata: SummaryMetadata) -> SessionEndValue:
+    """The end of a training in the metadata of SESSION_END_TAG.
+
+    A job that resumes after an interruption logs another end, so the last value of the tag counts.
+    Its metadata is in the value itself.
+    """
+    info = _message(metadata, "session_end_info")
+    return SessionEndValue(info.status, info.end_time_secs)
+
+
+def experiment(metadata: SummaryMetadata) -> ExperimentValue:
+    """The experiment in the metadata of EXPERIMENT_TAG."""
+    logged = _message(metadata, "experiment")
+    return ExperimentValue(
+        logged.name,
+        logged.description,
+        logged.user,
+        logged.time_created_secs,
+        [
+            DeclaredHParam(
+                info.name,
+                info.display_name,
+                info.description,
+                info.type,
+                [_to_python(value) for value in info.domain_discrete.values]
+                if info.HasField("domain_discrete")
+                else None,
+                (info.domain_interval.min_value, info.domain_interval.max_value)
+                if info.HasField("domain_interval")
+                else None,
+                info.differs,
+            )
+            for info in logged.hparam_infos
+        ],
+        [
+            DeclaredMetric(
+                info.name.group,
+                info.name.tag,
+                info.display_name,
+                info.description,
+                info.dataset_type,
+            )
+            for info in logged.metric_infos
+        ],
+    )
+
+
+def _message(metadata: SummaryMetadata, field: str) -> Any:
+    """The message in this field of the HParamsPluginData; raises DecodeError for any other data."""
+    # Imported here, because most programs never decode hyperparameters.
+    from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData
+
+    try:
+        data = HParamsPluginData.FromString(metadata.plugin_data.content)
+    except ProtobufDecodeError:
+        raise DecodeError("the metadata cannot be decoded as hyperparameters") from None
+    if data.version != 0:
+        raise DecodeError(f"the metadata has hyperparameters of version {data.version}; expected 0")
+    if not data.HasField(field):
+        found = data.WhichOneof("data") or "nothing"
+        raise DecodeError(f"the metadata has {found}; expected {field}")
+    return getattr(data, field)
+
+
+def _to_python(value: ProtobufValue) -> Any:
+    """The value as a float, str, bool, None, list or dict."""
+    kind = value.WhichOneof("kind")
+    if kind == "list_value":
+        return [_to_python(element) for element in value.list_value.values]
+    if kind == "struct_value":
+        return {name: _to_python(field) for name, field in value.struct_value.fields.items()}
+    return None if kind is None or kind == "null_value" else getattr(value, kind)
