@@ -195,7 +195,7 @@ class App:
         if scope["method"] not in SAFE_METHODS:
             return method_not_allowed(scope, set(SAFE_METHODS))
         if path == "/data/updates":
-            return self._updates.stream
+            return self._updates.stream(scope["method"])
         if path == "/":
             return await self._pool.run(self._index_page, Request(scope))
         if path in PAGES:

@@ -64,9 +64,6 @@ class SafeHeaders:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
             return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1000})
-            return
         is_started = False
         is_head = scope["method"] == "HEAD"
 

@@ -73,11 +73,7 @@ class LegacyIndex:
         called it at once. The plugin is not called again while one of these calls runs."""
         taken_types: set[str] = set()
         for m in mounted:
-            functions = {
-                tag_type: function
-                for tag_type, function in m.legacy.tag_types.items()
-                if tag_type not in taken_types
-            }
+            functions = {t: f for t, f in m.legacy.tag_types.items() if t not in taken_types}
             if functions:
                 self._functions[m.plugin.name] = functions
                 taken_types |= functions.keys()
@@ -107,34 +103,26 @@ class LegacyIndex:
         if await wait_for(future, timeout):
             return future.result()
         self._blocked[name].append(future)
-        self._log_omission(
-            name,
-            f"plugin {name!r} is left out of the index",
-            f"no result within {timeout:.1f} s",
-        )
+        what = f"plugin {name!r} is left out of the index"
+        self._log_omission(name, what, f"no result within {timeout:.1f} s")
         return {}
 
     def _call(self, name: str, runs: Sequence[str]) -> TagsByType:
-        """Calls one plugin's functions for all runs, in one of its threads."""
+        """One plugin's part of the index. A function that raises is skipped for later runs.
+
+        Runs in one of the plugin's threads.
+        """
         index: TagsByType = {run: {} for run in runs}
         with self._stats[name].measure(STATS_NAME):
-            self._fill(index, name, runs)
+            for tag_type, function in self._functions[name].items():
+                for run in runs:
+                    tags, error = attempt(_tags, function, run)
+                    if error is not None:
+                        what = f"plugin {name!r}: tags of type {tag_type!r} are left out"
+                        self._log_omission(name, what, describe(error), error)
+                        break
+                    index[run][tag_type] = tags
         return index
-
-    def _fill(self, index: TagsByType, name: str, runs: Sequence[str]) -> None:
-        """Adds one plugin's tags to the index. A function that raises is skipped for later runs."""
-        for tag_type, function in self._functions[name].items():
-            for run in runs:
-                outcome = attempt(_tags, function, run)
-                if outcome.error is not None:
-                    self._log_omission(
-                        name,
-                        f"plugin {name!r}: tags of type {tag_type!r} are left out",
-                        describe(outcome.error),
-                        outcome.error,
-                    )
-                    break
-                index[run][tag_type] = outcome.value
 
     def _first_event_time(self, run: str) -> float | None:
         try:

@@ -6,6 +6,7 @@ progress are finished by the old code, and later ones use the new code.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from tbcore.config import Config
@@ -54,9 +56,8 @@ class Reloader:
         self._plugins = plugins
         for plugin in plugins:
             plugin.version = _new_version()
-        threading.Thread(
-            target=self._run, args=[app], name="tbcore-watch-plugins", daemon=True
-        ).start()
+        name = "tbcore-watch-plugins"
+        threading.Thread(target=self._run, args=[app], name=name, daemon=True).start()
 
     def stop(self) -> None:
         self._ended.set()
@@ -74,23 +75,19 @@ class Reloader:
         if stamps == self._stamps:
             return
         # Editors write a file in several steps, so wait until the files stay the same.
-        while True:
-            time.sleep(self._config.tuning.reload_delay_seconds)
-            newer_stamps = self._scan()
-            if newer_stamps == stamps:
-                break
+        time.sleep(self._config.tuning.reload_delay_seconds)
+        while (newer_stamps := self._scan()) != stamps:
             stamps = newer_stamps
-        old_stamps, self._stamps = self._stamps, stamps
-        names_to_import, names_to_refresh = _changed_plugins(old_stamps, stamps)
+            time.sleep(self._config.tuning.reload_delay_seconds)
+        names_to_import, names_to_refresh = _changed_plugins(self._stamps, stamps)
+        self._stamps = stamps
         self._reload(app, names_to_import, names_to_refresh)
 
     def _scan(self) -> Stamps:
         """The modification times of the files of all plugins, as they are now."""
-        return {(source.name, source.distribution): _stamp(source) for source in self._sources()}
-
-    def _sources(self) -> list[Source]:
-        folders = self._config.plugins_dirs
-        return [*self._installed, *(s for folder in folders for s in in_folder(Path(folder)))]
+        folders = [in_folder(Path(folder)) for folder in self._config.plugins_dirs]
+        sources = chain(self._installed, *folders)
+        return {(source.name, source.distribution): _stamp(source) for source in sources}
 
     def _reload(self, app: App, names_to_import: set[str], names_to_refresh: set[str]) -> None:
         """Imports the plugins in `names_to_import` again, and makes the application use them.
@@ -99,16 +96,10 @@ class Reloader:
         so open pages load these tabs again.
         """
         config = self._config
-        old_sources = [p.source for p in self._plugins if p.source and p.name in names_to_import]
-        _forget_modules(old_sources)
         sources = find(without=config.without_plugins, folders=config.plugins_dirs)
-        _forget_modules(
-            [
-                source
-                for source in sources
-                if source.name in names_to_import and not source.disabled_by
-            ]
-        )
+        edited = [p.source for p in self._plugins if p.source and p.name in names_to_import]
+        edited += [s for s in sources if s.name in names_to_import and not s.disabled_by]
+        _forget_modules(edited)
         keep = [plugin for plugin in self._plugins if plugin.name not in names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
         self._plugins = load(sources, keep=keep, dev=True, tuning=config.tuning)
@@ -157,13 +148,10 @@ def _stamp(source: Source) -> dict[str, int]:
     """Maps the path of each file of a plugin to the file's modification time in ns."""
     times = {}
     for path in source.files():
-        if path.endswith((".pyc", "~")):
-            continue
-        try:
-            times[path] = os.stat(path).st_mtime_ns
-        except OSError:
-            # An editor is replacing the file.
-            continue
+        # OSError: an editor is replacing the file.
+        with contextlib.suppress(OSError):
+            if not path.endswith((".pyc", "~")):
+                times[path] = os.stat(path).st_mtime_ns
     return times
 
 

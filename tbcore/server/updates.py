@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response, StreamingResponse
 
 from tbcore.http import optional
 from tbcore.http.json import to_json
@@ -54,43 +55,30 @@ class Updates:
             status["runs"] = self._multiplexer.run_generations()
         return status
 
-    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """An ASGI application that sends the status at once, and again whenever it changes."""
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (b"content-type", b"text/event-stream; charset=utf-8"),
-                    (b"cache-control", b"no-store"),
-                    # Makes proxies pass on each message at once.
-                    (b"x-accel-buffering", b"no"),
-                ],
-            }
-        )
-        if scope["method"] == "HEAD":
-            await send({"type": "http.response.body", "body": b""})
-            return
+    def stream(self, method: str) -> Response:
+        """A response that sends the status at once, and again whenever it changes."""
+        # The last header makes proxies pass on each message at once.
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(self._messages(method), 200, headers, "text/event-stream")
+
+    async def _messages(self, method: str) -> AsyncGenerator[bytes]:
+        """Yields server-sent events until the client disconnects or `close` is called."""
         stream = _Stream()
         self._streams.add(stream)
-        watcher = asyncio.ensure_future(stream.wait_for_disconnect(receive))
         try:
             retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
-            while not (self._is_closed or stream.ended.is_set()):
+            while not (method == "HEAD" or self._is_closed or stream.ended.is_set()):
                 stream.woken.clear()
                 status = self.status()
                 if status != last_sent:
-                    message = retry_line + b"data: " + to_json(status) + b"\n\n"
-                    await send({"type": "http.response.body", "body": message, "more_body": True})
+                    yield retry_line + b"data: " + to_json(status) + b"\n\n"
                     retry_line, last_sent = b"", status
                     await _wait(stream.ended, self._tuning.min_update_interval_seconds)
                 if not await _wait(stream.woken, self._tuning.heartbeat_seconds):
-                    await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+                    yield b":\n\n"
         finally:
             self._streams.discard(stream)
-            watcher.cancel()
 
     def plugins_changed(self) -> None:
         """Makes open pages request the list of plugins again. May be called in any thread."""
@@ -130,12 +118,6 @@ class _Stream:
         except RuntimeError:
             # The loop is closed, so the stream has ended as well.
             logger.debug("a stream of updates ended with its event loop")
-
-    async def wait_for_disconnect(self, receive: Receive) -> None:
-        """Ends the stream when the client disconnects."""
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self.end()
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
