@@ -48,10 +48,8 @@ def listen(
     Raises TbcoreError if it cannot listen, with one line that says what to do.
     """
     host = host or LOCALHOST
-    if bind_all:
-        sockets = _bind_all(port, default_ports)
-    else:
-        sockets = _bind_first(_addresses(host), port, default_ports)
+    addresses = _all_addresses() if bind_all else _addresses(host)
+    sockets = _bind_first(addresses, port, default_ports)
     bound = [ipaddress.ip_address(s.getsockname()[0].partition("%")[0]) for s in sockets]
     if any(address.is_unspecified for address in bound):
         # Browsers cannot connect to 0.0.0.0 or ::, which mean all addresses.
@@ -73,6 +71,8 @@ class _Address(NamedTuple):
     host: str
     is_required: bool = True
     """Whether the server fails if it cannot listen on this address."""
+    is_fallback: bool = False
+    """Whether the server listens on this address only if it listens on no other."""
 
 
 def _addresses(host: str) -> list[_Address]:
@@ -90,17 +90,12 @@ def _addresses(host: str) -> list[_Address]:
     return list(dict.fromkeys(_Address(family, str(address[0])) for family, *_, address in found))
 
 
-def _bind_all(port: int | None, default_ports: range) -> list[socket.socket]:
-    """Listens on all addresses of the machine, IPv6 and IPv4, or only IPv4 if there is no IPv6."""
-    if socket.has_dualstack_ipv6():
-        try:
-            # This socket accepts IPv4 connections, too.
-            addresses = [_Address(socket.AF_INET6, "::", is_required=False)]
-            return _bind_first(addresses, port, default_ports)
-        except _NoAddressError:
-            # IPv6 is supported, but disabled.
-            pass
-    return _bind_first([_Address(socket.AF_INET, "0.0.0.0")], port, default_ports)
+def _all_addresses() -> list[_Address]:
+    """All addresses of the machine, IPv6 and IPv4, or only IPv4 if there is no IPv6."""
+    # The socket for `::` accepts IPv4 connections, too. IPv6 may be supported, but disabled.
+    all_ipv6 = _Address(socket.AF_INET6, "::", is_required=False)
+    all_ipv4 = _Address(socket.AF_INET, "0.0.0.0", is_fallback=True)
+    return [all_ipv6, all_ipv4] if socket.has_dualstack_ipv6() else [all_ipv4]
 
 
 def _bind_first(
@@ -120,10 +115,6 @@ def _bind_first(
     )
 
 
-class _NoAddressError(TbcoreError):
-    """The system cannot listen on any of the addresses."""
-
-
 class _PortTakenError(TbcoreError):
     """Another program listens on the port."""
 
@@ -133,6 +124,8 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for address in addresses:
+            if address.is_fallback and sockets:
+                continue
             # With port 0 the system chooses the first socket's port, and the others get it, too.
             chosen_port = port or (sockets[0].getsockname()[1] if sockets else 0)
             try:
@@ -158,7 +151,7 @@ def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
             listener.close()
         raise
     if not sockets:
-        raise _NoAddressError(f"cannot listen on {', '.join(a.host for a in addresses)}")
+        raise TbcoreError(f"cannot listen on {', '.join(a.host for a in addresses)}")
     return sockets
 
 
