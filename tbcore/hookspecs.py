@@ -146,8 +146,9 @@ def routes(multiplexer: Multiplexer, options: PluginOptions) -> Sequence[Route]:
     none of its routes exist.
 
     Handlers are plain `def` functions. They run on threads of the plugin's own, at most 16 at a
-    time, and may read files and compute with numpy. Handlers may also be `async def`. These run on
-    an event loop of the plugin's own, where a handler that blocks delays the other async handlers.
+    time, and may read files and compute with numpy. Handlers may also be `async def`. These run to
+    their end on the same threads, by `asyncio.run`. Not supported are async iterators as bodies,
+    background tasks, and tasks that still run when their handler returns.
 
     A route accepts GET (and HEAD), and any other methods listed in its `methods`. The body of a
     POST, at most 1 MB, is read before the handler is called; get it with
