@@ -46,7 +46,7 @@ def write_every_kind(path: Path) -> None:
         for index, dtype in enumerate(sorted(summaries.DATA_TYPES)):
             if not dtype.startswith(("bool", "complex", "q")):
                 writer.add_scalar(
-                    f"of/{dtype}", 3, 200 + index, dtype=dtype, content=index % 2 == 0
+                    f"of/{dtype}", 3, 200 + index, dtype=dtype, as_bytes=index % 2 == 0
                 )
         writer.add_summary(
             130,

@@ -30,7 +30,7 @@ def histo(**fields: Any) -> Summary.Value:
 
 def rows_value(rows: Any) -> Summary.Value:
     table = np.array(rows, np.float64).reshape(-1, 3)
-    return summaries.tensor("h", table, dtype="float64", content=True, plugin_name="histograms")
+    return summaries.tensor("h", table, dtype="float64", as_bytes=True, plugin_name="histograms")
 
 
 def listed(histogram: values.HistogramValue) -> tuple[Any, ...]:
@@ -63,7 +63,7 @@ def test_a_scalar_tensor_of_each_type(
     dtype: str, number: float, expected: float, content: bool
 ) -> None:
     """The number is exact, and an integer stays an integer."""
-    decoded = values.scalar(summaries.scalar("a", number, dtype=dtype, content=content))
+    decoded = values.scalar(summaries.scalar("a", number, dtype=dtype, as_bytes=content))
 
     assert decoded == expected
     assert type(decoded) is type(expected)

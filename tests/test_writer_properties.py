@@ -53,7 +53,7 @@ def write(path: Path, written: list[Tensor]) -> None:
                 array,
                 number,
                 dtype=dtype,
-                content=content,
+                as_bytes=content,
                 plugin_name="mine",
                 plugin_content=b"\x00\xff",
             )
@@ -88,7 +88,7 @@ def test_tensors_of_every_type_are_read_back_by_the_core(written: list[Tensor]) 
             [item] = multiplexer.items("run", tag, ALL)
             value = item.read()
             assert not isinstance(value, bytes)
-            assert value.tensor == summaries.tensor_proto(array, dtype, content=content)
+            assert value.tensor == summaries.tensor_proto(array, dtype, as_bytes=content)
             if dtype[0] == "q":
                 with pytest.raises(DecodeError, match=f"DT_{dtype.upper()}"):
                     tensor_to_numpy(value.tensor)

@@ -36,7 +36,7 @@ class MediaTests(SeriesTests):
 
     def individuals(self) -> list[str]:
         """The paths of all addresses of the bytes of one sample."""
-        return [a.address.partition("?")[0] for a in self.addresses() if a.first == self.individual]
+        return [a.address.partition("?")[0] for a in self.addresses() if a.route == self.individual]
 
     def entries(self, client: TbcoreClient, run: str, tag: str, more: str = "") -> Any:
         """The entries of the listing."""

@@ -2,7 +2,7 @@
 
     class TestRoutes(SeriesTests):
         plugin = "points"
-        kind = "scalars"
+        data_type = "scalars"
         listing = "data/plugin/points/points?run={run}&tag={tag}"
         routes = {listing: ["data/points"]}
 
@@ -37,7 +37,7 @@ class Address(NamedTuple):
     """One address of a route."""
 
     address: str
-    first: str
+    route: str
     """The route's address in `RouteTests.routes`; for that address itself, the same text."""
 
 
@@ -66,11 +66,11 @@ class RouteTests:
 
     def addresses(self) -> Iterator[Address]:
         """Yields the addresses of all routes, also those of the older API."""
-        for first, paths in self.routes.items():
-            query = first.partition("?")[2]
-            yield Address(first, first)
+        for route, paths in self.routes.items():
+            query = route.partition("?")[2]
+            yield Address(route, route)
             for path in paths:
-                yield Address(f"{path}?{query}" if query else path, first)
+                yield Address(f"{path}?{query}" if query else path, route)
 
     def series_addresses(self) -> list[str]:
         """All addresses that have a run and a tag."""
@@ -102,7 +102,7 @@ class RouteTests:
         path, _, query = url.partition("?")
         expected = client.get(url)
         assert expected.status_code == 200, expected.text
-        assert expected.content == client.get(filled(address.first)).content
+        assert expected.content == client.get(filled(address.route)).content
         assert int(expected.headers["content-length"]) == len(expected.content)
         assert "no-cache" in expected.headers["cache-control"]
         assert expected.headers["x-content-type-options"] == "nosniff"
@@ -132,7 +132,7 @@ class RouteTests:
 class SeriesTests(RouteTests):
     """Rules for a plugin that shows the values of a (run, tag), besides those for every route."""
 
-    kind: ClassVar[str]
+    data_type: ClassVar[str]
     """The argument of `write_run` for the plugin's values; not used if `log` is overridden."""
     listing: ClassVar[str]
     """The address in `routes` of a route that returns the steps of a series."""
@@ -155,7 +155,7 @@ class SeriesTests(RouteTests):
         Options are `as_tensors`, which a kind with one form ignores, and `filename`.
         """
         points = {tag: [(n, self.value(n)) for n in steps] for tag, steps in steps_by_tag.items()}
-        values: dict[str, Any] = {self.kind: points, **options}
+        values: dict[str, Any] = {self.data_type: points, **options}
         return write_run(logdir, run, **values)
 
     def steps(self, response: Any) -> list[int]:
@@ -171,7 +171,7 @@ class SeriesTests(RouteTests):
 
     def listings(self) -> list[str]:
         """All addresses of the listing."""
-        return [one.address for one in self.addresses() if one.first == self.listing]
+        return [one.address for one in self.addresses() if one.route == self.listing]
 
     def test_tags_list_every_run(self, client: TbcoreClient) -> None:
         """In the order logged; runs without values have an empty list. In the older index, too."""

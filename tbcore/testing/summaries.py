@@ -74,17 +74,17 @@ types.proto and tensor.proto.
 
 
 def scalar(
-    tag: str, value: float, *, dtype: str | None = None, content: bool = False
+    tag: str, value: float, *, dtype: str | None = None, as_bytes: bool = False
 ) -> Summary.Value:
     """One number, as `simple_value` or, with a `dtype`, as a tensor of the plugin `scalars`.
 
-    `dtype` is a name in DATA_TYPES. If `content` is true, the tensor has the number as bytes in the
-    field `tensor_content`, otherwise in the repeated field for its type.
+    `dtype` is a name in DATA_TYPES. If `as_bytes`, the tensor has the number as bytes in the field
+    `tensor_content`, otherwise in the repeated field for its type.
     """
     if dtype is None:
         return Summary.Value(tag=tag, simple_value=value)
     return tensor(
-        tag, value, dtype=dtype, content=content, plugin_name="scalars", data_class="scalar"
+        tag, value, dtype=dtype, as_bytes=as_bytes, plugin_name="scalars", data_class="scalar"
     )
 
 
@@ -105,7 +105,7 @@ def histogram(
     if as_tensor:
         rows = np.stack([edges[:-1], edges[1:], counts.astype(np.float64)], axis=1)
         return tensor(
-            tag, rows, dtype="float64", content=True, plugin_name="histograms", data_class="tensor"
+            tag, rows, dtype="float64", as_bytes=True, plugin_name="histograms", data_class="tensor"
         )
     value = Summary.Value(tag=tag)
     value.histo.min = data.min() if data.size else 0.0
@@ -305,7 +305,7 @@ def tensor(
     values: ArrayLike,
     *,
     dtype: str = "float32",
-    content: bool = False,
+    as_bytes: bool = False,
     with_shape: bool = True,
     plugin_name: str = "",
     plugin_content: bytes = b"",
@@ -313,9 +313,9 @@ def tensor(
 ) -> Summary.Value:
     """A numeric tensor of any shape, with metadata if `plugin_name` is set.
 
-    `content` and `with_shape` select how the tensor is stored, see `tensor_proto`.
+    `as_bytes` and `with_shape` select how the tensor is stored, see `tensor_proto`.
     """
-    proto = tensor_proto(values, dtype, content=content, with_shape=with_shape)
+    proto = tensor_proto(values, dtype, as_bytes=as_bytes, with_shape=with_shape)
     return _with_metadata(
         Summary.Value(tag=tag, tensor=proto), plugin_name, plugin_content, data_class
     )
@@ -367,11 +367,11 @@ def chart_layout(categories: Mapping[str, Mapping[str, Sequence[Any]]]) -> Summa
 
 
 def tensor_proto(
-    values: ArrayLike, dtype: str, *, content: bool = False, with_shape: bool = True
+    values: ArrayLike, dtype: str, *, as_bytes: bool = False, with_shape: bool = True
 ) -> TensorProto:
     """A numeric TensorProto.
 
-    If `content` is true, the numbers are stored as bytes in the field `tensor_content`, otherwise
+    If `as_bytes` is true, the numbers are stored as bytes in the field `tensor_content`, otherwise
     in the repeated field for their type. If `with_shape` is false, the message has no shape; some
     writers leave out the shape of a scalar.
     """
@@ -382,7 +382,7 @@ def tensor_proto(
         proto.tensor_shape.SetInParent()
         for size in array.shape:
             proto.tensor_shape.dim.add(size=size)
-    if content:
+    if as_bytes:
         proto.tensor_content = array.tobytes()
     else:
         # half_val has the 16 bits of each number as an integer.

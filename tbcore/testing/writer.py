@@ -71,16 +71,16 @@ class EventFileWriter:
         step: int,
         *,
         dtype: str | None = None,
-        content: bool = False,
+        as_bytes: bool = False,
         wall_time: float | None = None,
     ) -> None:
         """Writes one number, as `simple_value` or, with a `dtype`, as a tensor.
 
-        If `content` is true, the number is stored in the tensor's `tensor_content` bytes instead of
-        a typed field such as `float_val`.
+        If `as_bytes`, the number is stored in the tensor's `tensor_content` instead of a typed
+        field such as `float_val`.
         """
         self.add_summary(
-            step, summaries.scalar(tag, value, dtype=dtype, content=content), wall_time=wall_time
+            step, summaries.scalar(tag, value, dtype=dtype, as_bytes=as_bytes), wall_time=wall_time
         )
 
     def add_histogram(
@@ -138,21 +138,21 @@ class EventFileWriter:
         step: int,
         *,
         dtype: str = "float32",
-        content: bool = False,
+        as_bytes: bool = False,
         plugin_name: str = "",
         plugin_content: bytes = b"",
         wall_time: float | None = None,
     ) -> None:
         """Writes a numeric tensor of any shape, with metadata if `plugin_name` is set.
 
-        If `content` is true, the numbers are stored in the tensor's `tensor_content` bytes instead
+        If `as_bytes` is true, the numbers are stored in the tensor's `tensor_content` bytes instead
         of a typed field such as `float_val`.
         """
         value = summaries.tensor(
             tag,
             values,
             dtype=dtype,
-            content=content,
+            as_bytes=as_bytes,
             plugin_name=plugin_name,
             plugin_content=plugin_content,
         )

@@ -20,7 +20,7 @@ FIRST, SECOND = summaries.wav([0.0, 0.5]), summaries.wav([0.25] * 400)
 
 class TestRoutes(MediaTests):
     plugin = tbcore_audio
-    kind = tag_type = "audio"
+    data_type = tag_type = "audio"
     content_type = "audio/wav"
     samples = 10
     listing = f"{AUDIO}?run={{run}}&tag={{tag}}"

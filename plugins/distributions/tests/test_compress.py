@@ -31,7 +31,7 @@ def logged(
 def from_rows(*rows: list[float]) -> HistogramValue:
     """A histogram as decoded from a tensor."""
     table = np.array(rows, np.float64).reshape(-1, 3)
-    return histogram(summaries.tensor("h", table, dtype="float64", content=True, plugin_name="x"))
+    return histogram(summaries.tensor("h", table, dtype="float64", as_bytes=True, plugin_name="x"))
 
 
 SEED_LIMITS = [

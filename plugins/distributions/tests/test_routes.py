@@ -21,7 +21,7 @@ LEGACY_PATHS = ["data/compressedHistograms", "legacy/data/compressedHistograms"]
 
 class TestRoutes(SeriesResponseTests):
     plugin = tbcore_distributions
-    kind = "histograms"
+    data_type = "histograms"
     tag_type = "compressedHistograms"
     samples = 500
     listing = f"{PATH}?run={{run}}&tag={{tag}}"

@@ -44,7 +44,7 @@ def histo(limits: list[float], counts: list[float], **fields: float) -> Any:
 def rows_value(rows: list[list[float]], dtype: str = "float64", *, content: bool = True) -> Any:
     """A tensor value with exactly these rows."""
     return summaries.tensor(
-        "h", np.array(rows, np.float64).reshape(-1, 3), dtype=dtype, content=content,
+        "h", np.array(rows, np.float64).reshape(-1, 3), dtype=dtype, as_bytes=content,
         plugin_name="histograms",
     )  # fmt: skip
 

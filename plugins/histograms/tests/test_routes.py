@@ -16,7 +16,7 @@ MakeClient = Callable[..., TbcoreClient]
 
 class TestRoutes(SeriesResponseTests):
     plugin = tbcore_histograms
-    kind = tag_type = "histograms"
+    data_type = tag_type = "histograms"
     samples = 50
     listing = "data/plugin/histograms/histograms?run={run}&tag={tag}"
     series = "data/plugin/histograms/series?run={run}&tag={tag}"

@@ -21,7 +21,7 @@ GIF = b"GIF89a" + b"\x07\x00\x09\x00" + bytes(8)
 
 class TestRoutes(MediaTests):
     plugin = tbcore_images
-    kind = tag_type = "images"
+    data_type = tag_type = "images"
     content_type = "image/png"
     samples = 10
     listing = f"{IMAGES}?run={{run}}&tag={{tag}}"

@@ -86,7 +86,7 @@ def test_a_number_of_each_type_is_exact(
     """In `simple_value` and in tensors, with metadata on the first record or on all records."""
     with EventFileWriter(tbcore_logdir / "run" / "a.tfevents", metadata=metadata) as writer:
         for step, value in enumerate(values):
-            writer.add_scalar("a", value, step, dtype=dtype, content=content)
+            writer.add_scalar("a", value, step, dtype=dtype, as_bytes=content)
 
     rows = scalars_of(tbcore_logdir, "run", "a")
 

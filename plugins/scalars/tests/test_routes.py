@@ -20,7 +20,7 @@ MakeClient = Callable[..., TbcoreClient]
 
 class TestRoutes(SeriesTests):
     plugin = tbcore_scalars
-    kind = tag_type = "scalars"
+    data_type = tag_type = "scalars"
     samples = 1000
     listing = "data/plugin/scalars/scalars?run={run}&tag={tag}"
     routes: ClassVar = {

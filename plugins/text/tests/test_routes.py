@@ -23,7 +23,7 @@ SEARCH = "data/plugin/text/search"
 
 class TestRoutes(SeriesTests):
     plugin = tbcore_text
-    kind = "texts"
+    data_type = "texts"
     samples = 100
     listing = f"{TEXT}?run={{run}}&tag={{tag}}"
     routes: ClassVar = {
