@@ -192,24 +192,38 @@ def test_every_field_of_classes_for_hooks_is_documented(described: Any) -> None:
         )
 
 
-def test_every_public_name_is_documented() -> None:
-    """Some page has each public name of the modules that plugins import."""
-    pages = read(*sorted(DOCS.glob("*.md")))
-    modules = (
-        tbcore,
-        tbcore.http,
-        tbcore.media,
-        tbcore.patterns,
-        tbcore.values,
-        tbcore.testing,
-    )
-    missing = [
-        f"{module.__name__}.{public}"
-        for module in modules
-        for public in module.__all__
-        if not re.search(rf"\b{public}\b", pages)
-    ]
+PUBLIC_MODULES: list[Any] = [
+    tbcore,
+    tbcore.http,
+    tbcore.media,
+    tbcore.patterns,
+    tbcore.values,
+    tbcore.testing,
+]
+"""The modules that plugins import."""
+
+
+def test_every_public_name_is_described() -> None:
+    """The page about plugins has each public name in the table of its module."""
+    page = read(DOCS / "writing_a_plugin.md").partition("\n## What a plugin imports\n")[2]
+    missing = []
+    for module in PUBLIC_MODULES:
+        table = page.partition(f"\n**`{module.__name__}`**")[2].partition("\n**`tbcore")[0]
+        missing += [
+            f"{module.__name__}.{public}"
+            for public in module.__all__
+            if not re.search(rf"\b{public}\b", table)
+        ]
     assert missing == []
+
+
+def test_the_list_of_stable_names_is_that_of_the_modules() -> None:
+    """A name is neither added to a public module nor removed without a change of the page."""
+    rows = re.findall(
+        r"^\| `(tbcore[.\w]*)` \| (.*) \|$", read(DOCS / "stability.md"), re.MULTILINE
+    )
+    listed = {module: re.findall(r"`(\w+)`", names) for module, names in rows}
+    assert listed == {module.__name__: module.__all__ for module in PUBLIC_MODULES}
 
 
 def commands(command: click.Command, words: str = "tbcore") -> Iterator[tuple[str, click.Command]]:
