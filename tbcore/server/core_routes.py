@@ -92,11 +92,11 @@ class CoreRoutes:
 
     async def frontends(self, request: Request) -> dict[str, Any]:
         """The tabs of the page, and the data that no tab shows."""
-        active = await self.plugins_listing(request)
+        config, active = self._config, await self.plugins_listing(request)
         return {
             "version": tbcore.__version__,
-            "logdir": self._config.logdir,
-            "window_title": self._config.window_title,
+            "logdir": config.logdir,
+            "window_title": config.window_title,
             "plugins": [
                 {
                     "name": plugin.name,
@@ -104,28 +104,19 @@ class CoreRoutes:
                     "module": None if m.error else plugin.module_address,
                     "order": plugin.order,
                     "active": active[plugin.name],
-                    "activity_error": plugin.redact_paths(self._activities[plugin.name].error),
+                    "activity_error": plugin.redact_paths(activity.error),
                     "error": plugin.redact_paths(m.error),
-                    **self._traceback(m),
+                    # A traceback shows paths of files, which only the plugin's author may see.
+                    **({"traceback": m.traceback or activity.traceback} if config.dev else {}),
                     "distribution": " ".join(plugin.source_label(whole_path=plugin.dev)).strip(),
                     "description": plugin.info.description if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
                 for m in self._mounted
-                for plugin in [m.plugin]
+                for plugin, activity in [(m.plugin, self._activities[m.plugin.name])]
             ],
             "unshown": [kind._asdict() for kind in await self._pool.run(self._find_unclaimed)],
         }
-
-    def _traceback(self, mounted: MountedPlugin) -> dict[str, str]:
-        """The entry `traceback` of a plugin in `frontends`; no entry without `--dev`.
-
-        A traceback shows paths of files, which only the plugin's author may see.
-        """
-        if not self._config.dev:
-            return {}
-        activity = self._activities[mounted.plugin.name]
-        return {"traceback": mounted.traceback or activity.traceback}
 
     async def _is_active(self, mounted: MountedPlugin) -> bool:
         """Whether a plugin is active; False if it has failed."""

@@ -72,8 +72,8 @@ class Activity:
         self.is_timed_out = False
         """Whether the running call has exceeded its timeout, so that the last result is used."""
         self._running: _RunningCall | None = None
-        self._has_logged_slow = self._has_logged_timeout = False
-        self._logged_errors: set[type[BaseException]] = set()
+        self._logged: set[str | type[BaseException]] = set()
+        """What `_is_first` was called for."""
 
     @property
     def _timeout_seconds(self) -> float:
@@ -81,6 +81,12 @@ class Activity:
         if self._plugin.strict:
             return STRICT_TIMEOUT_SECONDS
         return self._tuning.plugin_timeout_seconds
+
+    def _is_first(self, what: str | type[BaseException]) -> bool:
+        """Whether this is the first call for `what`, which is logged once."""
+        num_before = len(self._logged)
+        self._logged.add(what)
+        return len(self._logged) > num_before
 
     async def is_active(self) -> bool:
         """The hook's result for the current generation; the previous one if it takes too long."""
@@ -90,13 +96,12 @@ class Activity:
                 if self._result_generation >= generation:
                     return self._result
                 if self._running is None:
-                    submitted = self._multiplexer.generation, time.monotonic()
+                    now, generation_now = time.monotonic(), self._multiplexer.generation
                     try:
-                        self._running = _RunningCall(
-                            self._pool.submit(self._timed_call), *submitted
-                        )
+                        future = self._pool.submit(self._timed_call)
                     except NoThreadError:
                         return self._result
+                    self._running = _RunningCall(future, generation_now, now)
                 running = self._running
                 seconds_left = running.since + self._timeout_seconds - time.monotonic()
             # A timeout does not cancel the call: other requests may be waiting for it, and its
@@ -114,8 +119,7 @@ class Activity:
         started = time.monotonic()
         outcome = attempt(self._call)
         seconds = time.monotonic() - started
-        if seconds > self._tuning.slow_is_active_seconds and not self._has_logged_slow:
-            self._has_logged_slow = True
+        if seconds > self._tuning.slow_is_active_seconds and self._is_first("slow"):
             logger.warning(
                 "plugin %r: is_active took %.2f s; further slow calls are not logged",
                 self._plugin.name, seconds,
@@ -147,8 +151,7 @@ class Activity:
         self._plugin.stats.record_failure("is_active", describe(error), error)
         if self._plugin.strict:
             raise error
-        if type(error) not in self._logged_errors:
-            self._logged_errors.add(type(error))
+        if self._is_first(type(error)):
             logger.error(
                 "plugin %r: is_active failed, so the plugin counts as inactive: %s",
                 self._plugin.name, describe(error), exc_info=error,
@@ -173,8 +176,7 @@ class Activity:
             "is_active",
             f"no result within {self._timeout_seconds:.1f} s; the call is still running",
         )
-        if not self._has_logged_timeout:
-            self._has_logged_timeout = True
+        if self._is_first("timeout"):
             logger.warning(
                 "plugin %r: is_active has not returned within %.1f s, so the plugin counts as %s "
                 "until it does; further timeouts are not logged",
