@@ -148,14 +148,14 @@ class Logdir:
         """
         pending, self._pending = self._pending or self._begin_scan(), None
         pending.scanned.extend(pending.rest)
-        runs = [scanned for scanned in pending.scanned if scanned.files]
-        run_directories = [(run.spec_index, run.directory.name, run.directory.path) for run in runs]
+        runs = [(index, directory, files) for index, directory, files in pending.scanned if files]
+        run_directories = [(index, directory.name, directory.path) for index, directory, _ in runs]
         if run_directories != self._run_directories:
             self._run_directories, self._names = run_directories, self._named(run_directories)
         return pending.found._replace(
-            runs={name: runs[index].files for name, index in self._names},
+            runs={name: runs[index][2] for name, index in self._names},
             num_directories=len(pending.scanned),
-            num_files=sum(len(run.files) for run in runs),
+            num_files=sum(len(files) for _, _, files in runs),
         )
 
     def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
@@ -168,7 +168,8 @@ class Logdir:
         self._pending = pending = self._begin_scan()
         for scanned in pending.rest:
             pending.scanned.append(scanned)
-            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in scanned.files)
+            _, _, files = scanned
+            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in files)
             if num_bytes <= 0 or time.monotonic() > deadline:
                 return True
         return False
@@ -252,7 +253,7 @@ class Logdir:
                 found.unlisted.append(directory.path)
                 continue
             stack += listing.directories
-            yield _ScannedDirectory(spec_index, directory, listing.files)
+            yield spec_index, directory, listing.files
 
     def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
         """The known listing of a directory if it is certainly still right, else a new listing."""
@@ -292,13 +293,9 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in characters)
 
 
-class _ScannedDirectory(NamedTuple):
-    """A directory, and the event files in it."""
-
-    spec_index: int
-    """Index of the spec."""
-    directory: _Directory
-    files: list[EventFile]
+_ScannedDirectory = tuple[int, "_Directory", list[EventFile]]
+"""Index of a spec, a directory, and the event files in it. The tuple has no names for speed: a scan
+makes one for each directory."""
 
 
 class _PendingScan(NamedTuple):
