@@ -12,6 +12,7 @@ import textwrap
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,7 +22,13 @@ from starlette.background import BackgroundTask
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from tbcore import BadRequestError, DataLossError, LegacyApi, NotFoundError, PluginError
@@ -387,6 +394,15 @@ def test_blocking_async_code_delays_only_itself(
     release.set()
     asking.join(WAIT_SECONDS)
     assert responses == ["released"]
+
+
+def test_all_responses_of_starlette_are_sent(ask: Make, tmp_path: Path) -> None:
+    """A file and a redirect are sent; a file that does not exist is a 500."""
+    (tmp_path / "a.txt").write_bytes(b"a file")
+
+    assert ask(lambda request: FileResponse(tmp_path / "a.txt")).text == "a file"
+    assert ask(lambda request: FileResponse(tmp_path / "b.txt")).status_code == 500
+    assert ask(lambda request: RedirectResponse("y")).headers["location"] == "y"
 
 
 class SendsItself(Response):
