@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -129,12 +129,10 @@ class PluginStats:
             call.seconds = time.monotonic() - call.started
             with self._lock:
                 del self._running[id(call)]
-                self._add_duration(what, call.seconds)
-
-    def record_duration(self, what: str, seconds: float) -> None:
-        """Records the duration of a call that has finished."""
-        with self._lock:
-            self._add_duration(what, seconds)
+                timing = self._timings.setdefault(what, Timing())
+                timing.count += 1
+                timing.slowest = max(timing.slowest, call.seconds)
+                timing.recent.append(call.seconds)
 
     def record_failure(self, what: str, message: str, error: BaseException | None = None) -> None:
         """Records a fault of the code `what`. `message` is one line.
@@ -203,10 +201,7 @@ class PluginStats:
                     for call in self._running.values()
                 ],
                 "faults": [self._fault_as_json(fault) for fault in reversed(self._faults.values())],
-                "deprecated": [
-                    {"name": used.name, "instead": used.instead, "count": used.count}
-                    for used in self._deprecations.values()
-                ],
+                "deprecated": [asdict(used) for used in self._deprecations.values()],
                 "log_lines_left_out": self.num_lines_left_out,
             }
 
@@ -220,13 +215,6 @@ class PluginStats:
         if fault.traceback:
             entry["traceback"] = fault.traceback
         return entry
-
-    def _add_duration(self, what: str, seconds: float) -> None:
-        """Adds the duration of a call. The caller holds the lock."""
-        timing = self._timings.setdefault(what, Timing())
-        timing.count += 1
-        timing.slowest = max(timing.slowest, seconds)
-        timing.recent.append(seconds)
 
     def _log_num_left_out(self) -> None:
         """Logs how many lines were left out. Called by a timer at the end of the time window."""

@@ -17,6 +17,8 @@ from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as ProtobufValue
 
+    from tbcore.eventfiles.proto.hparams_pb2 import HParamInfo
+
 SESSION_START_TAG = "_hparams_/session_start_info"
 SESSION_END_TAG = "_hparams_/session_end_info"
 EXPERIMENT_TAG = "_hparams_/experiment"
@@ -120,32 +122,24 @@ def experiment(metadata: SummaryMetadata) -> ExperimentValue:
         logged.description,
         logged.user,
         logged.time_created_secs,
-        [
-            DeclaredHParam(
-                info.name,
-                info.display_name,
-                info.description,
-                info.type,
-                [_to_python(value) for value in info.domain_discrete.values]
-                if info.HasField("domain_discrete")
-                else None,
-                (info.domain_interval.min_value, info.domain_interval.max_value)
-                if info.HasField("domain_interval")
-                else None,
-                info.differs,
-            )
-            for info in logged.hparam_infos
-        ],
+        [_declared_hparam(info) for info in logged.hparam_infos],
         [
             DeclaredMetric(
-                info.name.group,
-                info.name.tag,
-                info.display_name,
-                info.description,
-                info.dataset_type,
+                one.name.group, one.name.tag, one.display_name, one.description, one.dataset_type
             )
-            for info in logged.metric_infos
+            for one in logged.metric_infos
         ],
+    )
+
+
+def _declared_hparam(info: HParamInfo) -> DeclaredHParam:
+    values = interval = None
+    if info.HasField("domain_discrete"):
+        values = [_to_python(value) for value in info.domain_discrete.values]
+    if info.HasField("domain_interval"):
+        interval = (info.domain_interval.min_value, info.domain_interval.max_value)
+    return DeclaredHParam(
+        info.name, info.display_name, info.description, info.type, values, interval, info.differs
     )
 
 
