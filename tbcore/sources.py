@@ -116,15 +116,15 @@ def installed(*, strict: bool = False) -> list[Source]:
             continue
         # Python imports from the first copy of a distribution on sys.path, so further copies are
         # ignored.
-        sources.setdefault(
-            canonical_name(name),
-            [
-                Source(point.name, label, point.load, point.value.partition(":")[0].strip())
-                for point in entry_points
-            ],
-        )
+        found = [Source(p.name, label, p.load, _module_of(p.value)) for p in entry_points]
+        sources.setdefault(canonical_name(name), found)
     ordered = [source for name in sorted(sources) for source in sources[name]]
     return sorted(ordered, key=lambda source: source.name)
+
+
+def _module_of(value: str) -> str:
+    """Dotted name of the module in the value of an entry point, such as `package.module:object`."""
+    return value.partition(":")[0].strip()
 
 
 def canonical_name(distribution: str) -> str:
@@ -189,7 +189,7 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
             name,
             str(folder),
             partial(_load_entry_point, name, folder, value),
-            value.partition(":")[0].strip(),
+            _module_of(value),
             code=(_top_level(folder, value) or folder, pyproject),
         )
         for name, value in values.items()
