@@ -118,8 +118,8 @@ def rows(
             wall.astype("<f8"),
         )
         _put(block, start + payload.index(struct.pack("<f", _VALUE_PLACEHOLDER)), values[:, i])
-        width = payload.index(b"\x2a", 9) - 10
-        for k in range(max(width, 0)):
+        width = -(-int(steps[-1]).bit_length() // 7)  # of a varint; step 0 is not written
+        for k in range(width):
             byte = (steps >> (7 * k)) & 127 | (128 if k < width - 1 else 0)
             block[:, start + 10 + k] = byte
         ends.append((start, start + len(payload)))
