@@ -66,8 +66,8 @@ class Tuning:
     # Reading small files ahead --------------------------------------------------------------------
     #
     # Small files are read and decoded in batches. What is learnt from these files is cached: row
-    # classes (distinct combinations of tag, field and metadata), table layouts (the columns of a
-    # file's table) and file templates (the bytes that similar files share).
+    # classes (distinct combinations of tag, field and metadata), arrangements (how rows are sorted
+    # into the columns of a table) and file templates (the bytes that similar files share).
 
     small_file_bytes: int = 1 << 19
     """Maximum size of a small file. A larger one has enough rows to be decoded by itself."""
@@ -83,8 +83,8 @@ class Tuning:
     max_row_class_bytes: int = 1 << 24
     """Maximum total size of the tags and metadata of all row classes. A single tag may be as long
     as a file. When the total is larger, all layouts and row classes are dropped."""
-    max_table_layout_rows: int = 1 << 18
-    """Maximum number of rows in all cached table layouts. A row takes 16 bytes there, and a column
+    max_arrangement_rows: int = 1 << 18
+    """Maximum number of rows in all cached arrangements. A row takes 16 bytes there, and a column
     about 200."""
     max_template_bytes: int = 1 << 22
     """Maximum total size of the parts of files that the cached file templates describe. A template

@@ -1,6 +1,6 @@
-"""Decoder: turns a piece of an event file into columns.
+"""Decoder: turns a piece of an event file into tables.
 
-Protobuf can decode every record, one by one: this is the reference for all answers. Nearly all
+Protobuf can decode every record, one by one: see `plain`, the reference for all answers. Nearly all
 records of a file are decoded by faster ways with the same result, many at once: see `fast.ways`.
 Without the folder `fast`, the decoder is slow, and all answers are the same.
 
@@ -11,21 +11,16 @@ A piece is decoded in *rounds*, each of up to a given number of records, and in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import Literal, NamedTuple
 
-import numpy as np
-from google.protobuf.message import DecodeError as ProtobufDecodeError
-from numpy.typing import NDArray
-
-from tbcore.eventfiles.batch import DecodedItem
-from tbcore.eventfiles.batch_builder import BatchBuilder, control_event
-from tbcore.eventfiles.framing import HEADER_BYTES, Damage, Frames, find_damaged, find_frames
-from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.framing import Damage, find_damaged, find_frames
+from tbcore.eventfiles.plain import decode_frames
+from tbcore.eventfiles.table import DecodedItem
 from tbcore.tuning import Tuning, default_tuning
 
 try:
-    from tbcore.eventfiles.fast.ways import FastWays, Round
+    from tbcore.eventfiles.fast.ways import FastWays
 except ModuleNotFoundError:
     FastWays = None  # type: ignore[assignment, misc]
 
@@ -84,8 +79,7 @@ class Decoder:
 
         The piece is at offset `base` of its file; `at_end` is true if the file ends with the piece.
         Damaged records are skipped and added to `problems`. `is_enough` is only called where
-        records are decoded one by one; when it returns true, decoding pauses. Arrays in a decoded
-        item are valid until the next decoded item is requested.
+        records are decoded one by one; when it returns true, decoding pauses.
         """
         # Until the piece ends:
         # 1. If a block begins here, the fast ways decode it.
@@ -99,7 +93,7 @@ class Decoder:
             if ways:
                 block = ways.decode_block(position, base)  # 1
                 if block:
-                    yield block.batch
+                    yield block.table
                     position = block.end
                     if not at_end and size - position < block.cycle_bytes:
                         # The next piece will begin with a whole cycle, and continue the block.
@@ -119,12 +113,14 @@ class Decoder:
             if has_torn_last_record:
                 frames = frames.first(len(frames.starts) - 1)
                 damaged = damaged[:-1]
-            decoded = ways.decode_round(frames, damaged, base) if ways else None
-            position = yield from self._decode_frames(
-                frames, damaged, base, decoded, problems, is_enough
-            )
-            if position < frames.end:
-                return PieceEnd(position, "paused")
+            given = frames, damaged, base, problems, is_enough
+            if ways and len(frames.starts) >= self.tuning.min_records_to_batch:
+                num_decoded = yield from ways.decode_round(*given)
+            else:
+                num_decoded = yield from decode_frames(self.buffer, *given)
+            if num_decoded < len(frames.starts):
+                return PieceEnd(int(frames.starts[num_decoded]), "paused")
+            position = frames.end
             if ways and ways.is_at_block:
                 continue
             if has_torn_last_record:
@@ -132,73 +128,4 @@ class Decoder:
             if frames.stop != "limit":
                 return PieceEnd(position, frames.stop)
             if ways:
-                ways.end_round(decoded, position)
-
-    def decode_one(
-        self, event: Event, *, offset: int, length: int, crc: int
-    ) -> Iterator[DecodedItem]:
-        """Decodes a single event, whose record is at `offset` of its file."""
-        control = control_event(event)
-        if control is not None:
-            yield control
-            return
-        builder = BatchBuilder()
-        builder.add(event, offset, length, crc)
-        yield from builder.batch()
-
-    def _decode_frames(
-        self,
-        frames: Frames,
-        damaged: NDArray[np.int64],
-        base: int,
-        decoded: Round | None,
-        problems: list[Damage],
-        is_enough: Callable[[], bool],
-    ) -> Generator[DecodedItem, None, int]:
-        """Yields batches with the rows of these frames, and the control events between them.
-
-        `decoded` has the frames that the fast ways decoded; all others are decoded one by one.
-        Returns the offset in the buffer after the last frame whose rows were yielded.
-        """
-        # Each control event ends a batch; `begin` is the index of its first frame.
-        undecoded = (
-            decoded.undecoded
-            if decoded
-            else np.setdiff1d(np.arange(len(frames.starts)), damaged, assume_unique=True)
-        )
-        problems_found = [
-            Damage(base + start, "payload checksum wrong")
-            for start in frames.starts[damaged].tolist()
-        ]
-        builder = BatchBuilder()
-        buffer = memoryview(self.buffer)
-        begin, end = 0, len(frames.starts)
-        for i in undecoded.tolist():
-            start, length = int(frames.starts[i]), int(frames.lengths[i])
-            payload_end = start + HEADER_BYTES + length
-            control = None
-            try:
-                event = Event.FromString(bytes(buffer[start + HEADER_BYTES : payload_end]))
-            except ProtobufDecodeError:
-                problems_found.append(Damage(base + start, "no valid event"))
-            else:
-                control = control_event(event)
-                if control is None:
-                    crc = int.from_bytes(self.buffer[payload_end : payload_end + 4], "little")
-                    builder.add(event, base + start, length, crc)
-            if control is not None:
-                if decoded:
-                    decoded.add_to(builder, begin, i)
-                yield from builder.batch()
-                yield control
-                builder = BatchBuilder()
-                begin = i + 1
-            if is_enough():
-                end = i + 1
-                break
-        if decoded:
-            decoded.add_to(builder, begin, end)
-        yield from builder.batch()
-        position = int(frames.starts[end]) if end < len(frames.starts) else frames.end
-        problems.extend(d for d in sorted(problems_found) if d.offset < base + position)
-        return position
+                ways.end_round(position)

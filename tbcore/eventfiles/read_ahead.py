@@ -38,8 +38,7 @@ class SmallFileReader:
     def preload(self, readers: Iterable[FileReader]) -> None:
         """Reads the files of the first readers as one batch; each reader keeps its decoded items.
 
-        A file is left to its reader if it is too large or damaged, or if it holds values that
-        cannot be in a table.
+        A file is left to its reader if it is too large or damaged.
         """
         if self._decoder is None:
             return

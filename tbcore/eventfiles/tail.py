@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
-from tbcore.eventfiles.batch import DecodedItem
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
@@ -23,7 +22,9 @@ from tbcore.eventfiles.framing import (
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.plain import decode_event
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.table import DecodedItem
 from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class FileReader:
     def preload(self, file: WholeFile, items: list[DecodedItem]) -> None:
         """Keeps the decoded items of this file, which was read as a whole, for the next `read`.
 
-        The file must be undamaged. Arrays in the items must stay valid until that `read`.
+        The file must be undamaged.
         """
         self._preloaded = file, items
 
@@ -138,9 +139,9 @@ class FileReader:
     ) -> Iterator[DecodedItem]:
         """Decodes new records in file order: about `max_bytes`, or until `is_enough` returns true.
 
-        Arrays of a batch are valid until the next decoded item is requested. Raises
-        FileReplacedError if the file shrank or no longer holds the bytes that were read, even if it
-        changed during the call. Raises OSError if the file cannot be read or is not a regular file.
+        Raises FileReplacedError if the file shrank or no longer holds the bytes that were read,
+        even if it changed during the call. Raises OSError if the file cannot be read or is not a
+        regular file.
         """
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
@@ -240,7 +241,7 @@ class FileReader:
         else:
             if offset == 0:
                 self.first_event_time = event.wall_time
-            yield from self._decoder.decode_one(event, offset=offset, length=length, crc=crc)
+            yield from decode_event(event, offset, length, crc)
         self._advance(first_bytes, last_bytes, size)
 
     def _advance(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from tbcore.eventfiles.logdir import one_line
-from tbcore.store.multiplexer import TagsByRun
+from tbcore.store.state import TagsByRun
 
 
 def to_json(data: Any) -> bytes:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tbcore.errors import NotFoundError
-from tbcore.store.multiplexer import Multiplexer, RunDetails
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.state import RunDetails
 
 _MAX_TAGS = 5
 """Maximum number of tags in the summary of a run."""

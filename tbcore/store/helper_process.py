@@ -3,49 +3,40 @@
     loader  -- files of some runs -->  helper process
             <-- their RunReaders  --   (reads the files)
 
-The loader continues with a returned reader in place of its own. The columns are passed in memory
-that both processes map, and the loader does not copy the columns; only the objects around them are
-pickled. The helper returns a reader only if it has read the whole run and nothing was wrong. In all
-other cases (damage, a file that changed while it was read, a helper that died) the loader reads the
-run itself. So errors are handled in the loader only.
+The loader continues with a returned reader in place of its own. The helper returns a reader only if
+it has read the whole run and nothing was wrong. In all other cases (damage, a file that changed
+while it was read, a helper that died) the loader reads the run itself. So errors are handled in the
+loader only.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import io
 import logging
-import mmap
 import os
 import pickle
 import select
 import signal
 import socket
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.store import series
 from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.series import BlockLayout
 from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
-_HEADER_BYTES = 8
-"""Size of a message's header, which contains the position of its pickled object."""
 _ALIGNMENT_BYTES = 8
-"""Each block in a message begins at a multiple of this, so that its columns are aligned."""
+"""Each array in a message begins at a multiple of this."""
 _MAX_PARTS_PER_WRITE = 512
 """Maximum number of parts of a message that one system call writes; systems accept about 1000."""
 _MAX_DESCRIPTOR = 1 << 16
@@ -90,7 +81,7 @@ class HelperProcess:
     def assign(self, runs: Sequence[RunFiles]) -> None:
         """Sends a batch of runs, each as its files. Raises HelperError."""
         try:
-            _send(self._connection, list(runs), self._shared_objects)
+            _send(self._connection, list(runs))
         except OSError as error:
             raise HelperError(str(error)) from None
 
@@ -141,7 +132,7 @@ def _helper_main(
         shared_objects = _shared_objects(decoder)
         while (runs := _receive(connection, shared_objects)) is not None:
             readers = [new_reader(files) for files in runs]
-            _send(connection, list(_read_all(readers, small_files)), shared_objects)
+            _send(connection, list(_read_all(readers, small_files)))
     finally:
         # Not sys.exit(): the fork has copies of the exit handlers and output buffers of the
         # loader's process. Only the loader's process must run the handlers and write the buffers.
@@ -188,14 +179,14 @@ def _read_all(
 
 # -- messages ----------------------------------------------------------------------------------
 #
-# A message is a memory file whose descriptor is passed through the socket:
+# A message is a memory file whose descriptor is passed through the socket. All numbers are int64:
 #
-#     +--------+---------------------------------+----------------+
-#     | header | blocks of rows, each 8-aligned  | pickled object |
-#     +--------+---------------------------------+----------------+
-#       position of the pickled object in the file
+#     +---------------------------+-------+---------------------------+----------------+
+#     | number of arrays          | their | arrays, each aligned to   | pickled object |
+#     | size of the pickled object| sizes | 8 bytes                   |                |
+#     +---------------------------+-------+---------------------------+----------------+
 #
-# The receiver maps the file, and the blocks in the unpickled object are views of the mapping.
+# The receiver reads the file into memory, and the arrays of the object are views of this memory.
 
 _SharedObjects = dict[str, Any]
 """Maps names to objects that both processes have. Messages contain the names only."""
@@ -203,9 +194,7 @@ _SharedObjects = dict[str, Any]
 
 def _shared_objects(decoder: Decoder) -> _SharedObjects:
     """The shared objects of this process, which uses `decoder`."""
-    names = "FLOAT32", "FLOAT64", "FLOAT32_NO_STEPS", "FLOAT64_NO_STEPS", "REFERENCE"
-    layouts = {name: getattr(series, name) for name in names}
-    return {"decoder": decoder, "tuning": decoder.tuning, **layouts}
+    return {"Decoder": decoder, "Tuning": decoder.tuning}
 
 
 def _shared_object(name: str) -> Any:
@@ -213,82 +202,37 @@ def _shared_object(name: str) -> Any:
     raise NotImplementedError
 
 
-def _block_in_memory(begin: int, size: int) -> Any:
-    """Stands for a block of rows in a message. Never called: see `_Unpickler.find_class`."""
-    raise NotImplementedError
-
-
-class _OutOfBandBlocks:
-    """The blocks of rows of one message, which are written before its pickled object."""
-
-    def __init__(self) -> None:
-        self.parts: list[NDArray[np.uint8] | bytes] = []
-        """The blocks, each followed by the padding that aligns the next one."""
-        self.end = _HEADER_BYTES
-        """Position after the last part, in bytes from the start of the message."""
-
-    def reduce(self, array: NDArray[Any]) -> Any:
-        """Reduces an array for pickling: a block, which is an array of bytes, to its position."""
-        if array.dtype != np.uint8 or array.ndim != 1:
-            return array.__reduce_ex__(5)
-        begin, size = self.end, len(array)
-        padding = -size % _ALIGNMENT_BYTES
-        self.parts += [array, bytes(padding)]
-        self.end += size + padding
-        return _block_in_memory, (begin, size)
-
-
-def _pickle(
-    message: object, shared_objects: _SharedObjects, blocks: _OutOfBandBlocks
-) -> memoryview:
-    """Pickles a message, and moves its blocks of rows to `blocks`.
-
-    There may be a million objects, so a dispatch table is used: it calls Python functions only for
-    the types in it.
-    """
-    names = {id(shared_object): name for name, shared_object in shared_objects.items()}
-
-    def reduce_shared_object(shared_object: object) -> Any:
-        return _shared_object, (names[id(shared_object)],)
-
-    file = io.BytesIO()
-    pickler = pickle.Pickler(file, 5)
-    pickler.dispatch_table = {
-        Decoder: reduce_shared_object,
-        BlockLayout: reduce_shared_object,
-        Tuning: reduce_shared_object,
-        np.ndarray: blocks.reduce,
-    }
-    pickler.dump(message)
-    return file.getbuffer()
+def _reduce_shared_object(shared_object: object) -> Any:
+    return _shared_object, (type(shared_object).__name__,)
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickles a message with the shared objects and blocks that its placeholders stand for."""
+    """Unpickles a message with the shared objects that its placeholders stand for."""
 
     def __init__(
-        self, pickled: memoryview, shared_objects: _SharedObjects, memory: NDArray[np.uint8]
+        self, pickled: memoryview, shared_objects: _SharedObjects, arrays: Sequence[memoryview]
     ) -> None:
-        super().__init__(io.BytesIO(pickled))
+        super().__init__(io.BytesIO(pickled), buffers=arrays)
         self._shared_objects = shared_objects
-        self._memory = memory
 
     def find_class(self, module: str, name: str) -> Any:
         if module == __name__ and name == "_shared_object":
             return self._shared_objects.__getitem__
-        if module == __name__ and name == "_block_in_memory":
-            return self._block_in_memory
         return super().find_class(module, name)
 
-    def _block_in_memory(self, begin: int, size: int) -> NDArray[np.uint8]:
-        return self._memory[begin : begin + size]
 
-
-def _send(connection: socket.socket, message: object, shared_objects: _SharedObjects) -> None:
+def _send(connection: socket.socket, message: object) -> None:
     """Writes a message to a memory file, and sends the file's descriptor to the other process."""
-    blocks = _OutOfBandBlocks()
-    pickled = _pickle(message, shared_objects, blocks)
-    parts = [blocks.end.to_bytes(_HEADER_BYTES, "little"), *blocks.parts, pickled]
+    arrays: list[memoryview] = []
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5, buffer_callback=lambda array: arrays.append(array.raw()))
+    pickler.dispatch_table = {Decoder: _reduce_shared_object, Tuning: _reduce_shared_object}
+    pickler.dump(message)
+    sizes = [array.nbytes for array in arrays]
+    parts: list[Any] = [np.array([len(arrays), len(file.getbuffer()), *sizes], np.int64)]
+    for array in arrays:
+        parts += [array, bytes(-array.nbytes % _ALIGNMENT_BYTES)]
+    parts.append(file.getbuffer())
     descriptor = os.memfd_create("tbcore-helper", os.MFD_CLOEXEC)
     try:
         for first in range(0, len(parts), _MAX_PARTS_PER_WRITE):
@@ -316,29 +260,16 @@ def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
         return None
     [descriptor] = descriptors
     try:
-        memory = _map_memory(descriptor)
+        memory = np.empty(os.fstat(descriptor).st_size, np.uint8).data
+        done = 0
+        while done < len(memory):
+            done += os.preadv(descriptor, [memory[done:]], done)
     finally:
         os.close(descriptor)
-    begin = int.from_bytes(memory[:_HEADER_BYTES], "little")
-    return _Unpickler(memory[begin:], shared_objects, np.frombuffer(memory, np.uint8)).load()
-
-
-def _map_memory(descriptor: int) -> memoryview:
-    """Maps a memory file as writable bytes, until the last array that uses these bytes is gone.
-
-    The module mmap is not used, since it would keep a file descriptor open for each mapping.
-    """
-    size = os.fstat(descriptor).st_size
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    address = libc.mmap(
-        None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0
-    )
-    if address == ctypes.c_void_p(-1).value:
-        raise OSError(ctypes.get_errno(), "cannot map memory")
-    array = (ctypes.c_ubyte * size).from_address(address)
-    # Not called at exit, when arrays may still be in use. The system unmaps the memory then.
-    weakref.finalize(array, libc.munmap, address, size).atexit = False
-    return memoryview(array).cast("B")
+    num_arrays, pickled_size = memory[:16].cast("q")
+    begin = 16 + 8 * num_arrays
+    arrays = []
+    for size in memory[16:begin].cast("q"):
+        arrays.append(memory[begin : begin + size])
+        begin += size + -size % _ALIGNMENT_BYTES
+    return _Unpickler(memory[begin : begin + pickled_size], shared_objects, arrays).load()

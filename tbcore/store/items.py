@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeVar
 
-import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
-from numpy.typing import NDArray
 
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
 from tbcore.eventfiles.crc32c import masked_crc
@@ -19,16 +17,7 @@ from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.kinds import Kind
-from tbcore.store.series import (
-    CRC,
-    FILE,
-    INDEX,
-    LENGTH,
-    OFFSET,
-    STEP,
-    WALL_TIME,
-    Series,
-)
+from tbcore.store.series import Rows, Series
 from tbcore.store.view import FileRef
 
 E = TypeVar("E", bound=TbcoreError)
@@ -163,20 +152,13 @@ def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
     return payload
 
 
-def items_at(
-    series: Series, rows: NDArray[np.int64], ordinals: NDArray[np.int64], files: Sequence[FileRef]
-) -> list[Item]:
-    """The items in these rows of a series of references.
-
-    `ordinals` are the ordinals of these rows. `files` are the files of the run's view.
-    """
-    columns = [
-        series.column(column_index)[rows].tolist()
-        for column_index in (STEP, WALL_TIME, INDEX, FILE, OFFSET, LENGTH, CRC)
-    ]
+def items_at(series: Series, rows: Rows, files: Sequence[FileRef]) -> list[Item]:
+    """The items in these rows of a series of references; `files` are those of the run's view."""
+    names = "ordinal", "step", "wall_time", "index", "file", "offset", "length", "crc"
+    columns = (series.column_at(name, rows).tolist() for name in names)
     return [
         Item(ordinal, step, wall_time, series.kind, index, files[file_index], offset, length, crc)
         for ordinal, step, wall_time, index, file_index, offset, length, crc in zip(
-            ordinals.tolist(), *columns, strict=True
+            *columns, strict=True
         )
     ]

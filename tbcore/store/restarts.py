@@ -1,22 +1,29 @@
 """Restarts: which rows are orphaned because a training job went back to a checkpoint.
 
 Rows that the job wrote after the checkpoint are orphaned once the job writes the same steps again.
-In event files of version 2, a session log with status START marks each restart; `RunData` handles
-these files. Older files show a restart only by steps that go back: if the step S of a summary is
-below the most recent step, earlier rows of the summary's tags are orphaned if their step is S or
-above. For older files, this module finds the orphaned rows of a whole batch at once.
+In event files of version 2, a session log with status START marks each restart. Older files show a
+restart only by steps that go back: if the step S of a summary is below the most recent step,
+earlier rows of the summary's tags are orphaned if their step is S or above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import BareEvent, Positions
+from tbcore.eventfiles.table import (
+    GRAPH_FIELDS,
+    BareEvent,
+    FileVersion,
+    PerRow,
+    SessionStart,
+    Table,
+    step_array,
+)
 
 _EVENT_GAP_BYTES = 17
 """Minimum distance between the last position in one event and the first position in the next one.
@@ -28,46 +35,117 @@ class SummaryRows(NamedTuple):
     """Rows of one column of summary values, in file order."""
 
     tag: str
-    position: Positions
-    step: NDArray[np.int64]
+    position: PerRow
+    step: PerRow
 
 
 class OrphanedRows(NamedTuple):
-    """The result of `find_orphaned_rows`: which rows in a batch, and before it, are orphaned."""
+    """Which rows in a table, and before it, are orphaned by the table's summaries."""
 
-    limits: dict[str, int]
+    limits: Mapping[str, int]
     """Maps each tag that restarted to the lowest step at which it restarted. The tag's rows from
-    before the batch are orphaned if they have this step or a higher one."""
-    kept_masks: list[NDArray[np.bool_] | None]
-    """For each column, a mask that is true for the rows that are not orphaned; None if the column
-    has no orphaned row."""
-    most_recent_step: int
-    """The most recent step at the end of the batch, with which the next batch begins."""
+    before the table are orphaned if they have this step or a higher one."""
+    kept: Mapping[int, PerRow]
+    """Maps the index of each column with orphaned rows to the rows that are not orphaned."""
+
+
+NOTHING_ORPHANED = OrphanedRows({}, {})
+
+
+class RestartRule:
+    """Finds the restarts of one run. Its methods are called in the order of the files' items."""
+
+    def __init__(self) -> None:
+        self._first_path: str | None = None
+        """The lowest of the paths of files that contained an item."""
+        self._version: float | None = None
+        """The last version that any file stated. It applies to files that state no version."""
+        self._versions: dict[int, float] = {}
+        """Maps the index of each file that states a version to the last version that it states."""
+        self._most_recent_step = -1
+        """In files older than version 2, the step to compare the next summary's step with."""
+        self._has_started = False
+        """Whether there was a START."""
+
+    def file_version(self, item: FileVersion, file_index: int, path: str) -> None:
+        """Takes note of the version of a file, which decides how restarts are found."""
+        self._is_first(path)
+        self._version = self._versions[file_index] = item.version
+        if self._finds_by_step(file_index):
+            self._most_recent_step = item.step
+
+    def session_start(self, item: SessionStart, file_index: int, path: str) -> bool:
+        """Whether the rows at the step of a START and above become orphaned.
+
+        The first START of a run does not if its file is the first, in path order, of the files read
+        so far: writers may log values before their first START.
+        """
+        is_first = self._is_first(path) and not self._has_started
+        self._has_started = True
+        if self._finds_by_step(file_index):
+            self._most_recent_step = item.step
+            return False
+        return not is_first
+
+    def table(self, table: Table, file_index: int, path: str) -> OrphanedRows:
+        """The rows that the summaries in a table orphan."""
+        # A graph is not a summary: its event is a bare event, so its rows are left out here.
+        self._is_first(path)
+        if not self._finds_by_step(file_index) or table.position is None:
+            return NOTHING_ORPHANED
+        position = table.position()
+        picked = [
+            index
+            for index, entry in enumerate(table.columns.entries)
+            if entry.field not in GRAPH_FIELDS
+        ]
+        rows = [
+            SummaryRows(
+                table.columns.entries[i].tag, position[table.rows(i)], step_array(table.step[i])
+            )
+            for i in picked
+        ]
+        limits, kept, step = find_orphaned_rows(rows, table.bare_events, self._most_recent_step)
+        self._most_recent_step = step
+        return OrphanedRows(limits, {picked[number]: rows for number, rows in kept.items()})
+
+    def _is_first(self, path: str) -> bool:
+        """Whether a file is the first, in path order, that has contained an item so far."""
+        if self._first_path is None or path < self._first_path:
+            self._first_path = path
+        return path == self._first_path
+
+    def _finds_by_step(self, file_index: int) -> bool:
+        """Whether a step that goes back means a restart. Files of version 2 have START events."""
+        version = self._versions.get(file_index, self._version)
+        return version is None or not version >= 2
 
 
 def find_orphaned_rows(
     columns: Sequence[SummaryRows], bare_events: Sequence[BareEvent], most_recent_step: int
-) -> OrphanedRows:
-    """Finds the rows, in a batch and before it, that are orphaned by the batch's summaries.
+) -> tuple[Mapping[str, int], Mapping[int, PerRow], int]:
+    """Finds the rows, in a table and before it, that are orphaned by the table's summaries.
 
     A summary whose step is below the most recent step is a restart of its tags, and does not change
     the most recent step. Every other event sets the most recent step to its own step. So summaries
     only raise the most recent step, and events that are not summaries can also lower it.
+
+    Returns the two fields of OrphanedRows, and the most recent step after the table.
     """
     # 1. Bring all rows and bare events into file order, each with the most recent step before it.
     # 2. A row restarts its tag if its step is below the most recent step before the row.
     # 3. Sort the rows by tag. The sort is stable, so the rows of a tag stay in file order.
     # 4. For each tag that restarts, find the rows that are orphaned by a later restart.
-    # 5. Split the result into one mask per column.
+    # 5. List the kept rows of each column that has lost any.
     entries = _in_file_order(columns, bare_events)  # 1.
     step, num_rows = entries.step, entries.num_rows
     most_recent_before, most_recent_step = _most_recent_steps(entries, most_recent_step)
     # 2. A summary without rows has no tag to restart, and is not among the first `num_rows`.
     is_restart = (step < most_recent_before) & (entries.number < num_rows)
-    kept_masks: list[NDArray[np.bool_] | None] = [None] * len(columns)
+    kept: dict[int, PerRow] = {}
     limits: dict[str, int] = {}
     if not is_restart.any():
-        return OrphanedRows(limits, kept_masks, most_recent_step)
+        return limits, kept, most_recent_step
 
     # 3.
     tag_indices = {tag: index for index, tag in enumerate({column.tag for column in columns})}
@@ -93,17 +171,10 @@ def find_orphaned_rows(
     start = 0
     for column_index, column in enumerate(columns):
         stop = start + lengths[column_index]
-        if column.tag in limits:
-            kept_masks[column_index] = is_kept[start:stop]
+        if column.tag in limits and not is_kept[start:stop].all():
+            kept[column_index] = np.flatnonzero(is_kept[start:stop])
         start = stop
-    return OrphanedRows(limits, kept_masks, most_recent_step)
-
-
-def position_array(position: Positions) -> NDArray[np.int64]:
-    """Positions as an array."""
-    if isinstance(position, range):
-        return np.arange(position.start, position.stop, position.step, dtype=np.int64)
-    return position
+    return limits, kept, most_recent_step
 
 
 class _Entries(NamedTuple):
@@ -130,8 +201,8 @@ def _in_file_order(columns: Sequence[SummaryRows], bare_events: Sequence[BareEve
     # 1. Put the rows of all columns, and then the bare events, into one array for each field.
     # 2. Sort by position.
     # 3. Number the events: each gap between two successive entries begins a new event.
-    positions = [position_array(column.position) for column in columns]  # 1.
-    steps = [np.asarray(column.step, np.int64) for column in columns]
+    positions = [column.position for column in columns]  # 1.
+    steps = [column.step for column in columns]
     num_rows = sum(map(len, steps))
     position = np.concatenate([*positions, np.array([e.position for e in bare_events], np.int64)])
     step = np.concatenate([*steps, np.array([e.step for e in bare_events], np.int64)])

@@ -172,9 +172,9 @@ class RunReader:
                 self._pending.pop()
             if is_time_up():
                 break
-        if not self._pending:
+        if not self._pending and not self.is_live:
             self.is_live = True
-            self.data.trim_spare_capacity()
+            self.data.end_loading()
 
     def pop_read_errors(self) -> list[str]:
         """Returns the errors of files that could not be read since the last call, one line each."""
@@ -192,10 +192,6 @@ class RunReader:
     def _read(self, file: _RunFile, max_bytes: int, is_time_up: Callable[[], bool]) -> None:
         """Reads one file into the run's data."""
         reader, data = file.reader, self.data
-        if self.is_live:
-            data.set_expected_size(0, 0)  # It is not known how much a live run will write.
-        else:
-            data.set_expected_size(self.bytes_read - file.num_bytes_read, self.bytes_total)
         for item in reader.read(max_bytes, is_time_up):
             data.set_file_identity(reader.file_index, reader.opened.version)
             data.add_item(item, reader.file_index)

@@ -21,7 +21,6 @@ nothing to repair after rows were dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,10 +43,8 @@ def sampled_rows(n: int, k: int) -> Rows:
 
     All rows if k is 0 or at least n. Read-only. Raises ValueError for a negative k.
     """
-    if _keeps_all(n, k):
-        return _read_only(np.arange(n, dtype=np.int64))
-    if k > _MAX_CACHED_SAMPLES:
-        return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _full_series_ordinals)
+    if _keeps_all(n, k) or k > _MAX_CACHED_SAMPLES:
+        return sampled_rows_of(np.arange(n, dtype=np.int64), k)
     return _cached_sample(n, k)
 
 
@@ -100,7 +97,7 @@ _NO_CANDIDATES = _Candidates(0, np.empty(0, np.int64), np.empty(0, np.uint64))
 
 
 class Sampler:
-    """Samples a series that grows at its end, without hashing all rows again each time.
+    """Samples series of all lengths with the ordinals 0, 1, 2, ..., and hashes each ordinal once.
 
     Apart from the last row, a sample of k can only contain rows that have fewer than k - 1 rows
     with a lower priority before them. Rows that are added later do not change this. So the rows
@@ -111,25 +108,17 @@ class Sampler:
     time store equal results.
     """
 
-    __slots__ = ("_candidates",)
-
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidates] = {}
         """Maps k to the candidates for samples of k rows."""
 
-    def sampled_rows(self, n: int, k: int, ordinals_of: Callable[[int, int], Rows]) -> Rows:
-        """A sample of k of the first n rows, as ascending row indices; read-only.
-
-        `ordinals_of(start, stop)` returns the ordinals of the rows in `range(start, stop)`. The
-        ordinals of these rows must never change.
-        """
-        if _keeps_all(n, k):
-            return _read_only(np.arange(n, dtype=np.int64))
-        if k == 1 or k > _MAX_CACHED_SAMPLES:
-            return _with_last(_lowest(priorities(ordinals_of(0, n - 1)), k - 1), n)
+    def sampled_rows(self, n: int, k: int) -> Rows:
+        """A sample of k of n rows, as ascending row indices; read-only. 0 < k < n."""
+        if k == 1:
+            return _with_last(np.empty(0, np.int64), n)
         candidates = self._candidates.get(k, _NO_CANDIDATES)
         if candidates.num_examined < n - 1:
-            candidates = _extended(candidates, n - 1, k, ordinals_of)
+            candidates = _extended(candidates, n - 1, k)
             if len(self._candidates) >= _MAX_CACHED_SIZES:
                 self._candidates = {}
             self._candidates[k] = candidates
@@ -138,48 +127,35 @@ class Sampler:
         return _with_last(candidates.rows[sampled], n)
 
 
-def _extended(
-    candidates: _Candidates, num_rows: int, k: int, ordinals_of: Callable[[int, int], Rows]
-) -> _Candidates:
+def _extended(candidates: _Candidates, num_rows: int, k: int) -> _Candidates:
     """Extends the candidates to those among the first `num_rows` rows. `k` is at least 2."""
     # Examine the rows after the known candidates in chunks. The size of a chunk is an eighth of the
     # number of rows before it, so that there are few chunks. For each chunk:
     # 1. Find the (k - 1)th lowest priority of the candidates so far.
     # 2. New candidates are the rows with a lower priority. Rows of one chunk are not compared with
     #    each other, so a few rows too many are kept; `Sampler.sampled_rows` leaves them out.
-    done, parts = candidates.num_examined, [candidates]
+    done, rows, known_priorities = candidates
     while done < num_rows:
-        known_priorities = np.concatenate([part.priorities for part in parts])
         stop = min(num_rows, done + max(done >> 3, _ROWS_HASHED_AT_ONCE))
-        new_priorities = priorities(ordinals_of(done, stop))
+        new_rows = np.arange(done, stop, dtype=np.int64)
+        new_priorities = priorities(new_rows)
         if len(known_priorities) >= k - 1:
             bound = np.partition(known_priorities, k - 2)[k - 2]  # 1.
-            rows = np.flatnonzero(new_priorities < bound)  # 2.
-        else:
-            rows = np.arange(stop - done)
-        parts.append(_Candidates(stop, rows + done, new_priorities[rows]))
+            picked = np.flatnonzero(new_priorities < bound)  # 2.
+            new_rows, new_priorities = new_rows[picked], new_priorities[picked]
+        rows = np.concatenate([rows, new_rows])
+        known_priorities = np.concatenate([known_priorities, new_priorities])
         done = stop
-    return _Candidates(
-        done,
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.priorities for part in parts]),
-    )
+    return _Candidates(done, rows, known_priorities)
 
 
-def _full_series_ordinals(start: int, stop: int) -> Rows:
-    """The ordinals of the rows in `range(start, stop)` of a series that has all its rows."""
-    return np.arange(start, stop, dtype=np.int64)
-
-
-_FULL_SERIES_SAMPLER = Sampler()
-"""Used for all series with the ordinals 0, 1, 2, ... They can share the sampler, because its
-candidates depend on the ordinals only."""
+_SAMPLER = Sampler()
 
 
 @lru_cache(maxsize=32)
 def _cached_sample(n: int, k: int) -> Rows:
     # Tags that are logged together have the same length, and a page requests all of them.
-    return _FULL_SERIES_SAMPLER.sampled_rows(n, k, _full_series_ordinals)
+    return _SAMPLER.sampled_rows(n, k)
 
 
 def _keeps_all(n: int, k: int) -> bool:

@@ -1,25 +1,30 @@
 """Views: immutable snapshots of runs. Requests read views only, and so need no lock.
 
-A block is a `SeriesBlock`: several series of equal length in one stretch of memory.
+The tags of a run and their kinds are a `Schema`, which runs with equal tags share. The series of a
+tag are made when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from google.protobuf.message import DecodeError as ProtobufDecodeError
+
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.eventfiles.table import Columns, Table
 from tbcore.kinds import Claim, Kind, matches
-from tbcore.store.series import Series, SeriesBlock
+from tbcore.store.series import LastPoints, Part, Series
 
 ClaimsKey = tuple[Claim, ...]
 
 _MAX_CACHED_CLAIMS = 64
-"""Maximum number of results that a TagIndex caches. Each plugin requests about one."""
+"""Maximum number of results that a Schema caches. Each plugin requests about one."""
 _MAX_CACHED_EXTENSIONS = 64
-"""Maximum number of extended schemas that a RunSchema caches."""
-_MAX_BLOCKS = 64
-"""Maximum number of blocks of a LazyTagMap that is extended; most maps have a few blocks."""
+"""Maximum number of extended schemas that a Schema caches."""
 
 
 class FileRef(NamedTuple):
@@ -30,206 +35,177 @@ class FileRef(NamedTuple):
     """See EventFile. Empty before the file was opened for the first time."""
 
 
-class TagView:
-    """One tag of a run: its series, and what they share."""
+class TagInfo(NamedTuple):
+    """What is known of a tag of a run."""
 
-    __slots__ = ("metadata", "num_rows", "series")
-
-    def __init__(self, series: tuple[Series, ...], num_rows: int, metadata: bytes | None) -> None:
-        self.series = series
-        """At least one series, in order of first appearance. No two have the same kind."""
-        self.num_rows = num_rows
-        """Number of rows written so far, including dropped ones: the ordinal of the next row."""
-        self.metadata = metadata
-        """The first SummaryMetadata of the tag, serialized; None if there is none."""
-
-    def __reduce__(self) -> tuple[type[TagView], tuple[object, ...]]:
-        """Pickles the arguments of the constructor: several times as fast as the default."""
-        return TagView, (self.series, self.num_rows, self.metadata)
+    kinds: tuple[Kind, ...]
+    """The kinds of its series, in order of first appearance."""
+    metadata: bytes | None
+    """Its first SummaryMetadata, serialized; None if there is none."""
 
 
-class LazyTagMap(Mapping[str, TagView]):
-    """Maps the tags of a run to their views, each of which is created on first access.
+class Schema:
+    """The tags of a run. A run has another schema as soon as a tag or a kind is added.
 
-    Used for runs that consist of a few tables. A sweep has thousands of such runs, and a page
-    shows a few of them.
+    So if two views of a run have the same schema, their tags and kinds are the same. Results that
+    depend on these alone are cached here.
     """
 
-    __slots__ = ("_blocks", "_materialized", "_schema")
+    __slots__ = ("_extensions", "_kinds", "_tags_by_claims", "mixed", "tags")
 
-    def __init__(
-        self,
-        schema: RunSchema,
-        blocks: Sequence[SeriesBlock],
-        materialized: Sequence[dict[str, TagView]] = (),
-    ) -> None:
-        self._schema = schema
-        self._blocks = blocks
-        """The blocks that the entries of the schema refer to."""
-        self._materialized = [*materialized, *({} for _ in blocks[len(materialized) :])]
-        """For each block, a dict that maps tags to the views created so far. Extended maps share
-        the dicts: no series may be created twice, since appending relies on its identity."""
+    def __init__(self, tags: Mapping[str, TagInfo]) -> None:
+        self.tags = tags
+        """All tags, in order of first appearance."""
+        self.mixed = frozenset(tag for tag, info in tags.items() if len(info.kinds) > 1)
+        """The tags with several kinds."""
+        self._tags_by_claims: dict[ClaimsKey, list[str]] = {}
+        self._kinds: frozenset[Kind] | None = None
+        self._extensions: dict[Columns, Schema] = {}
+        """Maps the arguments of `extended` to its results."""
 
-    def __reduce__(self) -> tuple[type[LazyTagMap], tuple[object, ...]]:
-        """Pickles the blocks alone. Views are created again on access."""
-        return LazyTagMap, (self._schema, self._blocks)
+    def __reduce__(self) -> tuple[type[Schema], tuple[object, ...]]:
+        """Pickles the tags alone. Cached results are computed again."""
+        return Schema, (self.tags,)
 
-    def __getitem__(self, tag: str) -> TagView:
-        entry = self._schema.entries[tag]
-        materialized = self._materialized[entry.block_index]
-        view = materialized.get(tag)
-        if view is None:
-            series = self._blocks[entry.block_index].series(entry.series_index, entry.kind)
-            # If two threads create the view at the same time, both use the view stored first.
-            view = materialized.setdefault(tag, TagView((series,), len(series), entry.metadata))
-        return view
+    def extended(self, columns: Columns) -> Schema:
+        """The schema of a run with the tags of this one, and then those of a table.
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._schema.entries)
-
-    def __len__(self) -> int:
-        return len(self._schema.entries)
-
-    def tags_and_kinds(self) -> Iterator[tuple[str, tuple[Kind]]]:
-        """Yields each tag with the kind of its series. Creates no series."""
-        for tag, entry in self._schema.entries.items():
-            yield tag, (entry.kind,)
-
-    def extended_schema(self, added: RunSchema) -> RunSchema | None:
-        """The schema of this map's tags, followed by the tags of `added`.
-
-        Returns None if a tag is in both schemas. Also returns None if this map has more than
-        _MAX_BLOCKS blocks: then creating a schema costs more than it saves.
+        Returns this schema itself if nothing is new.
         """
-        if len(self._blocks) > _MAX_BLOCKS:
-            return None
-        return self._schema.extended_by(added, len(self._blocks))
-
-    def extended(self, schema: RunSchema, blocks: Sequence[SeriesBlock]) -> LazyTagMap:
-        """A map of this map's tags, followed by new tags.
-
-        `schema` is the result of `extended_schema`. `blocks` have the rows of the new tags.
-        """
-        return LazyTagMap(schema, [*self._blocks, *blocks], self._materialized)
-
-
-class SchemaEntry(NamedTuple):
-    """The kind of a tag's series, and where the series is."""
-
-    block_index: int
-    """Index of the block in the run's list of blocks."""
-    series_index: int
-    """Index of the series in the block."""
-    kind: Kind
-    metadata: bytes | None
-    """The first SummaryMetadata of the tag, serialized; None if there is none."""
-
-
-class RunSchema:
-    """The tags of a LazyTagMap, and where their series are. Runs with equal tags share a schema."""
-
-    __slots__ = ("_extensions", "entries", "tag_index")
-
-    def __init__(self, entries: Mapping[str, SchemaEntry]) -> None:
-        self.entries = entries
-        """Maps each tag to its entry, in order of first appearance."""
-        self.tag_index = TagIndex()
-        """Shared by the views of all runs that have exactly the tags of this schema."""
-        self._extensions: dict[RunSchema, RunSchema | None] = {}
-        """Maps each schema that was passed to `extended_by` to the result."""
-
-    def __reduce__(self) -> tuple[type[RunSchema], tuple[object, ...]]:
-        """Pickles the entries alone. Cached results are computed again."""
-        return RunSchema, (self.entries,)
-
-    def extended_by(self, other: RunSchema, num_blocks: int) -> RunSchema | None:
-        """The schema of runs that have the tags of this schema, followed by those of `other`.
-
-        `num_blocks` is the number of blocks that this schema describes, so it is the same in every
-        call; the blocks of `other` come after these blocks. Returns None if a tag is in both
-        schemas.
-        """
-        if other not in self._extensions:
-            extended = None
-            if self.entries.keys().isdisjoint(other.entries):
-                other_entries = {
-                    tag: entry._replace(block_index=num_blocks + entry.block_index)
-                    for tag, entry in other.entries.items()
-                }
-                extended = RunSchema({**self.entries, **other_entries})
+        if columns not in self._extensions:
             if len(self._extensions) >= _MAX_CACHED_EXTENSIONS:
                 self._extensions.clear()
-            self._extensions[other] = extended
-        return self._extensions[other]
+            self._extensions[columns] = self._extended(columns)
+        return self._extensions[columns]
+
+    def _extended(self, columns: Columns) -> Schema:
+        new: dict[str, TagInfo] = {}
+        for index in columns.order:
+            tag, field_, is_scalar, metadata = columns.entries[index]
+            kinds, known = new.get(tag) or self.tags.get(tag) or _NO_TAG
+            plugin_name = kinds[0].plugin_name if kinds else ""
+            if known is None and metadata is not None:
+                plugin_name = _plugin_name(metadata)
+                kinds = tuple(_kind(kind.field, plugin_name, kind.is_scalar) for kind in kinds)
+            kind = _kind(field_, plugin_name, is_scalar)
+            if kind not in kinds:
+                kinds = (*kinds, kind)
+            info = TagInfo(kinds, metadata if known is None else known)
+            if info != self.tags.get(tag):
+                new[tag] = info
+        return Schema({**self.tags, **new}) if new else self
+
+    def tags_matching(self, claims: ClaimsKey) -> list[str]:
+        """Tags with a kind that one of the claims matches, in order of first appearance.
+
+        The list is shared, and must not be changed.
+        """
+        tags = self._tags_by_claims.get(claims)
+        if tags is None:
+            claimed = {kind for kind in self.kinds() if matches(claims, kind)}
+            tags = []
+            if claimed:
+                tags = [t for t, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
+            if len(self._tags_by_claims) >= _MAX_CACHED_CLAIMS:
+                self._tags_by_claims = {}
+            self._tags_by_claims[claims] = tags
+        return tags
+
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of all series."""
+        if self._kinds is None:
+            self._kinds = frozenset(kind for info in self.tags.values() for kind in info.kinds)
+        return self._kinds
 
 
-class TagIndex:
-    """Cached results that depend only on a run's tags and their kinds.
-
-    Views of runs with the same tags and kinds may share a TagIndex. A run gets a new TagIndex when
-    a tag or a kind is added, and keeps the old one when only rows are added. So if two views of a
-    run have the same TagIndex, their tags and kinds are the same.
-    """
-
-    __slots__ = ("kinds", "tags_by_claims")
-
-    def __init__(self) -> None:
-        self.tags_by_claims: dict[ClaimsKey, list[str]] = {}
-        """Maps claims to the result of `RunView.tags_matching`."""
-        self.kinds: frozenset[Kind] | None = None
-        """The result of `RunView.kinds`; None before the first call."""
+_NO_TAG = TagInfo((), None)
+EMPTY_SCHEMA = Schema({})
+"""The schema that all others extend, so that equal runs have the same schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
     """One run as it was at a commit."""
 
-    tags: Mapping[str, TagView] = field(default_factory=dict)
-    """Maps each tag to its view, in order of first appearance."""
+    schema: Schema = EMPTY_SCHEMA
+    tables: tuple[Table, ...] = ()
+    """The rows of the run, in the order written."""
     files: tuple[FileRef, ...] = ()
-    """The run's files. A row of references has the index of its file in this tuple."""
+    """The run's files. A reference has the index of its file in this tuple."""
     first_event_time: float | None = None
     """When the first event was written, in seconds since the epoch; None if there is no event."""
     last_event_time: float | None = None
     """When the last event was written, in seconds since the epoch; None if there is no event. For
     several files, this is the maximum over their last events."""
-    nonfinite_tags: tuple[str, ...] = ()
+    nonfinite_tags: tuple[str, ...] = field(default=())
     """Tags with a scalar that is NaN or infinite, in order of first appearance."""
-    tag_index: TagIndex = field(default_factory=TagIndex)
-    """Cached results for `tags`."""
 
-    def tags_matching(self, claims: ClaimsKey) -> list[str]:
-        """Tags with a series that one of the claims matches, in order of first appearance.
+    def series(self, tag: str) -> list[Series]:
+        """The series of a tag, one for each of its kinds. Raises KeyError for an unknown tag."""
+        parts = [
+            (table, index) for table in self.tables for index in table.columns.indices.get(tag, ())
+        ]
+        kinds = self.schema.tags[tag].kinds
+        if len(kinds) == 1:
+            return [Series(kinds[0], parts)]
+        by_key: dict[tuple[str, bool], list[Part]] = {}
+        for table, index in parts:
+            by_key.setdefault(table.columns.entries[index][1:3], []).append((table, index))
+        return [Series(kind, by_key.get((kind.field, kind.is_scalar), ())) for kind in kinds]
 
-        The list is shared, and must not be changed.
-        """
-        tags = self.tag_index.tags_by_claims.get(claims)
-        if tags is None:
-            claimed = {kind for kind in self.kinds() if matches(claims, kind)}
-            tags = []
-            if claimed:
-                tags = [
-                    tag
-                    for tag, kinds in self.tags_and_kinds()
-                    if any(kind in claimed for kind in kinds)
-                ]
-            if len(self.tag_index.tags_by_claims) >= _MAX_CACHED_CLAIMS:
-                self.tag_index.tags_by_claims = {}
-            self.tag_index.tags_by_claims[claims] = tags
-        return tags
+    def last_points(self, claims: ClaimsKey) -> LastPoints:
+        """The last point of each tag, among its scalars that one of the claims matches."""
+        # 1. Find the last column of each tag; if the tag has several kinds, that with the last row.
+        # 2. Read the last rows of these columns, table by table.
+        tags, mixed = self.schema.tags_matching(claims), self.schema.mixed
+        claimed = {kind for kind in self.schema.kinds() if matches(claims, kind)}
+        wanted = {
+            (tag, kind.field, kind.is_scalar)
+            for tag in tags
+            for kind in self.schema.tags[tag].kinds
+            if kind in claimed
+        }
+        last: dict[str, tuple[int, int]] = {}  # 1
+        for number, table in enumerate(self.tables):
+            for index, entry in enumerate(table.columns.entries[: table.columns.num_scalar]):
+                tag = entry.tag
+                if entry[:3] in wanted and not (
+                    tag in mixed
+                    and tag in last
+                    and self._last_ordinal(*last[tag]) > self._last_ordinal(number, index)
+                ):
+                    last[tag] = number, index
+        found = [tag for tag in tags if tag in last]
+        points = np.array([last[tag] for tag in found], np.int64).reshape(-1, 2)
+        step, wall_time, value = (np.empty(len(found), t) for t in (np.int64, float, float))
+        for number in np.unique(points[:, 0]).tolist():  # 2
+            table, picked = self.tables[number], np.flatnonzero(points[:, 0] == number)
+            rows = np.array(table.bounds)[points[picked, 1] + 1] - 1
+            wall_time[picked], value[picked] = table.wall_time[rows], table.value[rows]
+            step[picked] = [table.step[index][-1] for index in points[picked, 1].tolist()]
+        return LastPoints(found, step, wall_time, value)
 
-    def kinds(self) -> frozenset[Kind]:
-        """The kinds of all series."""
-        kinds = self.tag_index.kinds
-        if kinds is None:
-            kinds = frozenset(kind for _, kinds in self.tags_and_kinds() for kind in kinds)
-            self.tag_index.kinds = kinds
-        return kinds
+    def _last_ordinal(self, number: int, index: int) -> int:
+        """The ordinal of the last row of a column, whose tag has several kinds."""
+        return int(self.tables[number].ordinals[index][-1])
 
-    def tags_and_kinds(self) -> Iterator[tuple[str, tuple[Kind, ...]]]:
-        """Yields each tag with the kinds of its series, in order of first appearance."""
-        if isinstance(self.tags, LazyTagMap):
-            yield from self.tags.tags_and_kinds()
-            return
-        for tag, view in self.tags.items():
-            yield tag, tuple(series.kind for series in view.series)
+
+def nonfinite_tags(tables: Sequence[Table], schema: Schema) -> tuple[str, ...]:
+    """The tags with a scalar that is NaN or infinite, in order of first appearance."""
+    found = {table.columns.entries[i].tag for table in tables for i in table.nonfinite}
+    return tuple(tag for tag in schema.tags if tag in found) if found else ()
+
+
+@lru_cache(maxsize=1 << 12)
+def _kind(field_: str, plugin_name: str, is_scalar: bool) -> Kind:
+    """Returns the same object for equal arguments: there may be a million series."""
+    return Kind(field_, plugin_name, is_scalar)
+
+
+@lru_cache(maxsize=1 << 8)
+def _plugin_name(metadata: bytes) -> str:
+    """The plugin name in a serialized SummaryMetadata; "" if there is none."""
+    try:
+        return SummaryMetadata.FromString(metadata).plugin_data.plugin_name
+    except ProtobufDecodeError:
+        return ""

@@ -11,13 +11,14 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import pytest
+from tables import rows_of, steps_of
 
 from tbcore.eventfiles import large_records, tail
-from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import FRAMING_BYTES, Damage, find_frames
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, read_first_event_time
 from tbcore.testing import EventFileWriter, record_bytes, summaries
 from tbcore.tuning import DEFAULT, Tuning
@@ -55,25 +56,14 @@ def write_everything(path: Path) -> None:
         writer.add_scalar("end", 1.0, 12)
 
 
-def rows_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader]:
-    """The rows of all batches and the other items of a file, as plain data, and its reader."""
+def contents_of(path: Path, tuning: Tuning = DEFAULT) -> tuple[list[Any], FileReader]:
+    """The rows, bare events and control events of a file, sorted, and its reader."""
     found: list[Any] = []
     file = FileReader(str(path), 0, Decoder(tuning=tuning))
     while not file.caught_up:
         for item in file.read():
-            if not isinstance(item, Batch):
-                found.append(item)
-                continue
-            found += item.bare_events
-            for column in [*item.scalars, *item.references]:
-                arrays = [list(c.tolist()) for c in column[4:]]  # type: ignore[attr-defined]
-                found += zip([column[:3]] * len(arrays[0]), column.position, *arrays, strict=True)
-    return found, file
-
-
-def without_metadata(rows: list[Any]) -> list[Any]:
-    """The rows, sorted, without metadata: which column has it depends on where batches end."""
-    return sorted(((r[0][:2], *r[1:]) if isinstance(r[0], tuple) else r for r in rows), key=repr)
+            found += [*rows_of([item]), *item.bare_events] if isinstance(item, Table) else [item]
+    return sorted(found, key=repr), file
 
 
 def test_a_piece_may_not_be_too_long_for_the_lengths_in_it() -> None:
@@ -93,10 +83,10 @@ def test_large_records_have_the_same_rows_as_small_ones(tmp_path: Path, piece_by
     """Scalars, references and control events, at the same positions."""
     path = tmp_path / "a.tfevents"
     write_everything(path)
-    expected, small = rows_of(path)
+    expected, small = contents_of(path)
     tuning = Tuning(piece_bytes=piece_bytes)
-    found, large = rows_of(path, tuning)
-    assert without_metadata(found) == without_metadata(expected)
+    found, large = contents_of(path, tuning)
+    assert found == expected
     assert large.problems == small.problems == []
     assert large.offset == small.offset == path.stat().st_size
     assert large.first_event_time == small.first_event_time is not None
@@ -119,9 +109,7 @@ def test_only_the_damaged_one_of_several_large_records_is_skipped(tmp_path: Path
         found: list[int] = []
         file.caught_up = False
         while not file.caught_up:
-            for item in file.read():
-                assert isinstance(item, Batch)
-                found += item.references[0].step.tolist()
+            found += steps_of(file.read(), "")
         return found
 
     assert steps() == [1]
@@ -182,7 +170,7 @@ def test_memory_does_not_depend_on_the_length_of_a_record(
     assert peak < 1 << 23
     assert [str(p) for p in file.problems] == ([problem] if problem else [])
     assert time == (None if problem else 1.0)
-    assert [type(item) for item in items] == ([] if problem else [Batch])
+    assert [type(item) for item in items] == ([] if problem else [Table])
 
 
 def test_an_event_with_too_many_fields_is_rejected(

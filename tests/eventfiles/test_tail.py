@@ -9,12 +9,13 @@ import struct
 from pathlib import Path
 
 import pytest
+from tables import rows_of
 
-from tbcore.eventfiles.batch import Batch
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_first_event_time
 from tbcore.testing import record_bytes
 from tbcore.tuning import Tuning
@@ -32,10 +33,7 @@ def steps_of(file: FileReader) -> list[int]:
     steps: list[int] = []
     file.caught_up = False
     while not file.caught_up:
-        for item in file.read():
-            if isinstance(item, Batch):
-                for column in [*item.scalars, *item.references]:
-                    steps += column.step.tolist()
+        steps += [row.step for row in rows_of(file.read())]
     return steps
 
 
@@ -233,7 +231,7 @@ def test_a_file_that_is_rewritten_while_it_is_decoded(path: Path, num_records: i
     path.write_bytes(b"".join(record(step, value=1.0) for step in range(num_records)))
     file = new_reader(path)
     for item in file.read():
-        assert isinstance(item, Batch)
+        assert isinstance(item, Table)
         new = [record(step, value=2.0, wall_time=200.0) for step in range(num_records + 5)]
         path.write_bytes(b"".join(new))
     with pytest.raises(FileReplacedError):
@@ -248,8 +246,7 @@ def test_a_file_that_is_rewritten_between_two_pieces(path: Path) -> None:
 
     def read() -> None:
         for item in file.read():
-            assert isinstance(item, Batch)
-            values.extend(item.scalars[0].value.tolist())
+            values.extend(row.content for row in rows_of([item]))
             path.write_bytes(b"".join(record(s, 2.0, 200.0) for s in range(1, 200)))
 
     with pytest.raises(FileReplacedError):

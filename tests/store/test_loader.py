@@ -790,7 +790,7 @@ def test_a_directory_that_cannot_be_listed_keeps_its_runs(
     assert logs.steps("a/deep") == [1, 2]
 
 
-@pytest.mark.parametrize("fails", ["add_batch", "commit", "trim_spare_capacity", "add_file"])
+@pytest.mark.parametrize("fails", ["add_item", "commit", "end_loading", "add_file"])
 def test_a_bug_affects_one_run_only(
     logs: Logs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import table_of
 
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -16,11 +17,12 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.http import json_response
 from tbcore.kinds import Claim, Kind
-from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer, RunDetails, TagsByRun
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.run import RunData
+from tbcore.store.state import RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
-from tbcore.store.view import RunView
+from tbcore.store.view import RunView, Schema, TagInfo
 from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
 
 ANY = (Claim(),)
@@ -354,30 +356,11 @@ def test_messages_suggest_similar_names(tmp_path: Path) -> None:
 
 def test_a_wrong_name_among_thousands_of_tags_is_reported_fast() -> None:
     """Any client may send requests for tags that do not exist."""
-
-    from tbcore.eventfiles.batch import Batch, ScalarColumn
-    from tbcore.store.run import RunData
-
+    event = Event()
+    for number in range(20_000):
+        event.summary.value.add(tag=f"{'layer/' * 20}{number}", simple_value=1.0)
     data = RunData()
-    data.add_file("a")
-    one = np.zeros(1)
-    data.add_batch(
-        Batch(
-            [
-                ScalarColumn(
-                    f"{'layer/' * 20}{i}",
-                    "simple_value",
-                    None,
-                    range(i * 50, i * 50 + 1),
-                    np.zeros(1, np.int64),
-                    one,
-                    one,
-                )
-                for i in range(20_000)
-            ]
-        ),
-        0,
-    )
+    data.add_item(table_of([event]), data.add_file("a"))
     multiplexer = Multiplexer()
     multiplexer.commit({"run": data.commit()})
     with pytest.raises(NotFoundError, match="close: 'layer"):
@@ -477,20 +460,16 @@ def test_a_new_modification_time_makes_no_generation(tmp_path: Path) -> None:
     assert [found.name for found in multiplexer.run_details()] == multiplexer.runs() == ["b"]
 
 
-def test_a_commit_makes_details_of_changed_runs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_makes_details_of_changed_runs_only() -> None:
     """Reading details computes none."""
-    made: list[str] = []
-    real = multiplexer_module._details
-    monkeypatch.setattr(
-        multiplexer_module, "_details", lambda name, *rest: made.append(name) or real(name, *rest)
-    )
     multiplexer = Multiplexer()
     multiplexer.commit({f"run{i}": RunView() for i in range(1000)})
-    made.clear()
+    before = multiplexer.run_details()
     multiplexer.commit({"run7": RunView(last_event_time=5.0)}, (), {"run8": 3.0, "gone": 4.0})
-    assert multiplexer.run_details()[7].last_event_time == 5.0
-    assert multiplexer.run_details()[8].modified == 3.0
-    assert made == ["run7", "run8"]
+    after = multiplexer.run_details()
+    assert after[7].last_event_time == 5.0
+    assert after[8].modified == 3.0
+    assert [i for i in range(1000) if after[i] is not before[i]] == [7, 8]
 
 
 def test_generations_increase_with_changes_only() -> None:
@@ -501,7 +480,7 @@ def test_generations_increase_with_changes_only() -> None:
     assert multiplexer.generation == 1
     multiplexer.commit({}, ["unknown"])
     assert multiplexer.generation == 1
-    same_tags = RunView(tag_index=view.tag_index, first_event_time=1.0)
+    same_tags = RunView(view.schema, first_event_time=1.0)
     multiplexer.commit({"b": same_tags})
     assert multiplexer.generation == 2
     assert multiplexer.runs_generation == 1
@@ -509,7 +488,7 @@ def test_generations_increase_with_changes_only() -> None:
     multiplexer.commit({}, ["a"])
     assert multiplexer.runs() == ["b"]
     assert multiplexer.runs_generation == multiplexer.generation == 3
-    multiplexer.commit({"b": RunView()})
+    multiplexer.commit({"b": RunView(Schema({"new": TagInfo((), None)}))})
     assert multiplexer.runs_generation == 4
     assert multiplexer.first_event_time("b") is None
 

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import contents
 
-from tbcore.eventfiles.batch import (
-    BareEvent,
-    Batch,
-    FileVersion,
-    FirstMetadata,
-    ReferenceColumn,
-    ScalarColumn,
-    SessionStart,
-)
+from tbcore.eventfiles.plain import TableBuilder, control_event
+from tbcore.eventfiles.proto import event_pb2
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.kinds import Kind
-from tbcore.store.run import GRAPH_FIELDS, RunData
-from tbcore.store.series import (
-    CRC,
-    FILE,
-    INDEX,
-    LENGTH,
-    OFFSET,
-    STEP,
-    VALUE,
-    WALL_TIME,
-    Series,
-)
-from tbcore.store.view import RunView
+from tbcore.eventfiles.table import GRAPH_FIELDS, Columns, DecodedItem, TableColumn
+from tbcore.eventfiles.tensors import numpy_to_tensor
+from tbcore.kinds import Claim, Kind
+from tbcore.store import run as run_module
+from tbcore.store.run import RunData
+from tbcore.store.series import Series
+from tbcore.store.view import EMPTY_SCHEMA, RunView
 
 # -- events, and the items of a file made of them ------------------------------------------------
 
@@ -58,19 +47,13 @@ class Row(NamedTuple):
     ordinal: int
     step: int
     file: int
-    offset: int
-    index_in_event: int
-    """Index of the value in its event."""
+    """-1 for a scalar."""
+    position: int
+    """Offset of the event, plus the index of the value in its event."""
 
 
 Content = dict[str, dict[Kind, list[Row]]]
 """Rows by tag and kind."""
-
-
-def metadata(plugin_name: str) -> bytes:
-    message = SummaryMetadata()
-    message.plugin_data.plugin_name = plugin_name
-    return message.SerializeToString()
 
 
 def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
@@ -82,73 +65,53 @@ def offsets_of(events: Sequence[Event], start: int = 0) -> list[int]:
     return offsets
 
 
-def batches_of(
+def message_of(event: Event, offset: int) -> event_pb2.Event:
+    """The event as it is logged. A scalar is its position, so that each row has another value."""
+    message = event_pb2.Event(step=event.step, wall_time=event.step + 0.5)
+    match event.what:
+        case "version":
+            message.file_version = f"brain.Event:{event.version}"
+        case "start":
+            message.session_log.status = event_pb2.SessionLog.START
+        case "graph_def":
+            message.graph_def = b"graph"
+        case "other":
+            message.log_message.message = "other"
+        case _:
+            message.summary.SetInParent()
+    for position, (tag, field, is_scalar, plugin_name) in enumerate(event.values, offset):
+        value = message.summary.value.add(tag=tag)
+        if field == "simple_value":
+            value.simple_value = position
+        elif field == "image":
+            value.image.height = 1
+        else:
+            array = np.array(position, np.float64) if is_scalar else np.array([b"text"], object)
+            value.tensor.CopyFrom(numpy_to_tensor(array))
+        if plugin_name is not None:
+            value.metadata.plugin_data.plugin_name = plugin_name
+    return message
+
+
+def items_of(
     events: Sequence[Event], cuts: Sequence[int] = (), start: int = 0
-) -> Iterator[Batch | FileVersion | SessionStart]:
-    """The items of one file with these events. A batch also begins at each index in `cuts`."""
-    pending: list[tuple[int, Event]] = []
+) -> Iterator[DecodedItem]:
+    """The items of one file with these events. A table also begins at each index in `cuts`.
+
+    The length and the checksum of each record follow from its offset.
+    """
+    builder = TableBuilder()
     for number, (offset, event) in enumerate(zip(offsets_of(events, start), events, strict=True)):
-        if pending and (number in cuts or event.what in ("version", "start")):
-            yield batch_of(pending)
-            pending = []
-        if event.what == "version":
-            yield FileVersion(event.version, event.step, event.step + 0.5)
-        elif event.what == "start":
-            yield SessionStart(event.step, 0.0)
+        message = message_of(event, offset)
+        control = control_event(message)
+        if number in cuts or control is not None:
+            yield from builder.tables()
+            builder = TableBuilder()
+        if control is not None:
+            yield control
         else:
-            pending.append((offset, event))
-    if pending:
-        yield batch_of(pending)
-
-
-def batch_of(events: Sequence[tuple[int, Event]]) -> Batch:
-    """A batch of these events, each with the offset of its record."""
-    rows: dict[tuple[str, str, bool], list[tuple[int, int, int]]] = {}
-    first: dict[tuple[str, str, bool], FirstMetadata] = {}
-    batch = Batch()
-    for offset, event in events:
-        if event.what != "summary":
-            batch.bare_events.append(
-                BareEvent(offset, event.step, event.step + 0.5, is_summary=False)
-            )
-        if event.what == "graph_def":
-            rows.setdefault(("", "graph_def", False), []).append((offset, 0, event.step))
-        if event.what == "summary" and not event.values:
-            batch.bare_events.append(
-                BareEvent(offset, event.step, event.step + 0.5, is_summary=True)
-            )
-        for index, value in enumerate(event.values):
-            key = (value.tag, value.field, value.is_scalar)
-            rows.setdefault(key, []).append((offset, index, event.step))
-            if value.plugin_name is not None and key not in first:
-                first[key] = FirstMetadata(offset + index, metadata(value.plugin_name))
-    for key, found in rows.items():
-        tag, field, is_scalar = key
-        offset_column, index_column, step = np.array(found, np.int64).T
-        position = offset_column + index_column
-        if is_scalar:
-            # The value is the position, so that each row has another value.
-            value = position.astype(np.float64)
-            batch.scalars.append(
-                ScalarColumn(tag, field, first.get(key), position, step, step + 0.5, value)
-            )
-        else:
-            numbers = offset_column.astype(np.uint32)
-            batch.references.append(
-                ReferenceColumn(
-                    tag,
-                    field,
-                    first.get(key),
-                    position,
-                    step,
-                    step + 0.5,
-                    offset_column,
-                    numbers + np.uint32(1),
-                    index_column.astype(np.uint32),
-                    numbers + np.uint32(2),
-                )
-            )
-    return batch
+            builder.add(message, offset, offset + 1, offset + 2)
+    yield from builder.tables()
 
 
 # -- the model -----------------------------------------------------------------------------------
@@ -199,12 +162,13 @@ class Model:
         self.num_rows[value.tag] = ordinal + 1
         series = self.rows.setdefault(value.tag, {})
         series.setdefault((value.field, value.is_scalar), []).append(
-            Row(ordinal, step, file, offset, index)
+            Row(ordinal, step, -1 if value.is_scalar else file, offset + index)
         )
         if value.plugin_name is not None:
             self.plugin_names.setdefault(value.tag, value.plugin_name)
 
     def content(self) -> Content:
+        """The rows by tag, in the order of tags, and by kind."""
         return {
             tag: {
                 Kind(field, self.plugin_names.get(tag, ""), is_scalar): list(rows)
@@ -213,48 +177,60 @@ class Model:
             for tag, series in self.rows.items()
         }
 
+    def last_rows(self) -> dict[str, Row]:
+        """The last scalar of each tag."""
+        found = {
+            tag: [row for (_, is_scalar), rows in series.items() if is_scalar for row in rows]
+            for tag, series in self.rows.items()
+        }
+        return {tag: max(rows) for tag, rows in found.items() if rows}
+
 
 def content_of(view: RunView) -> Content:
     """The rows of a view. Columns that follow from others are verified."""
-    content: Content = {}
-    for tag, tag_view in view.tags.items():
-        for series in tag_view.series:
-            ordinals = series.ordinals_between(0, len(series)).tolist()
-            steps = series.column(STEP).tolist()
-            assert series.column(WALL_TIME).tolist() == [step + 0.5 for step in steps]
-            if series.kind.is_scalar:
-                # The value is the position: the sum of offset and index in the model.
-                rows = [
-                    Row(ordinal, step, -1, int(position), -1)
-                    for ordinal, step, position in zip(
-                        ordinals, steps, series.column(VALUE).tolist(), strict=True
-                    )
-                ]
-            else:
-                offsets = series.column(OFFSET).tolist()
-                assert series.column(LENGTH).tolist() == [offset + 1 for offset in offsets]
-                assert series.column(CRC).tolist() == [offset + 2 for offset in offsets]
-                files, indices = series.column(FILE).tolist(), series.column(INDEX).tolist()
-                rows = list(map(Row, ordinals, steps, files, offsets, indices))
-            content.setdefault(tag, {})[series.kind] = rows
-    return content
+    return {
+        tag: {series.kind: rows_of(series) for series in view.series(tag)}
+        for tag in view.schema.tags
+    }
 
 
-def comparable(content: Content) -> list[tuple[str, Kind, list[Row]]]:
-    """Content as a list in the order of tags. Rows of scalars have a position, but no file."""
-    return [
-        (
-            tag,
-            kind,
-            [Row(r.ordinal, r.step, -1, r.offset + r.index_in_event, -1) for r in rows]
-            if kind.is_scalar and rows and rows[0].file >= 0
-            else rows,
-        )
-        for tag, series in content.items()
-        for kind, rows in sorted(
-            series.items(), key=lambda item: (item[0].field, item[0].is_scalar)
-        )
-    ]
+def rows_of(series: Series) -> list[Row]:
+    """The rows of a series, of which every second one is also requested by its number."""
+    names = ["value"] if series.kind.is_scalar else ["file", "offset", "index", "length", "crc"]
+    found = {name: series.column(name) for name in ("ordinal", "step", "wall_time", *names)}
+    picked = np.arange(0, len(series), 2)
+    for name, column in found.items():
+        part = series.column_at(name, picked)
+        assert part.tolist() == column[picked].tolist()
+        assert part.dtype == column.dtype
+    columns = {name: column.tolist() for name, column in found.items()}
+    ordinals = columns["ordinal"]
+    numbers = range(max(ordinals, default=0) + 2)
+    rows = {ordinal: row for row, ordinal in enumerate(ordinals)}
+    assert [series.row_of(number) for number in numbers] == [rows.get(n) for n in numbers]
+    assert columns["wall_time"] == [step + 0.5 for step in columns["step"]]
+    if series.kind.is_scalar:
+        files, positions = [-1] * len(series), columns["value"]
+    else:
+        assert columns["length"] == [offset + 1 for offset in columns["offset"]]
+        assert columns["crc"] == [offset + 2 for offset in columns["offset"]]
+        files = columns["file"]
+        positions = [sum(pair) for pair in zip(columns["offset"], columns["index"], strict=True)]
+    return list(map(Row, ordinals, columns["step"], files, positions))
+
+
+def assert_equal(view: RunView, model: Model) -> None:
+    """The rows, the order of tags, and the last point of each tag are those of the model."""
+    content, expected = content_of(view), model.content()
+    assert content == expected
+    assert list(content) == list(expected)
+    last, expected_last = view.last_points((Claim(),)), model.last_rows()
+    assert last.tags == [tag for tag in expected if tag in expected_last]
+    assert dict(zip(last.tags, last.value.tolist(), strict=True)) == {
+        tag: row.position for tag, row in expected_last.items()
+    }
+    assert last.step.tolist() == [expected_last[tag].step for tag in last.tags]
+    assert last.wall_time.tolist() == [expected_last[tag].step + 0.5 for tag in last.tags]
 
 
 # -- any events ------------------------------------------------------------------------------------
@@ -287,40 +263,48 @@ PIECES = st.lists(
     st.tuples(st.integers(0, 2), st.lists(EVENTS, max_size=14), st.sets(st.integers(1, 13))),
     max_size=6,
 )
-"""Each piece has the number of a file, events to append, and indexes at which a batch begins."""
+"""Each piece has the number of a file, events to append, and indexes at which a table begins."""
 
 
 @settings(max_examples=400, deadline=None)
-@given(PIECES, st.booleans(), st.sets(st.integers(0, 5)))
+@given(
+    PIECES,
+    st.booleans(),
+    st.sets(st.integers(0, 5)),
+    st.sampled_from([2, 16]),
+    st.sampled_from([4, 1 << 17]),
+)
 def test_any_stream_of_events_gives_the_rows_of_the_model(
-    pieces: list[tuple[int, list[Event], set[int]]], purges: bool, trimmed: set[int]
+    pieces: list[tuple[int, list[Event], set[int]]],
+    purges: bool,
+    ends: set[int],
+    max_unmerged: int,
+    max_merged_rows: int,
 ) -> None:
     """The stream has files that grow in turn, restarts, and tags of several kinds.
 
-    Each view still has the same rows at the end as when it was made.
+    Tables are merged early or late. Each view has the same rows at the end as when it was made.
     """
     data, model = RunData(purge_orphaned_data=purges), Model(purges=purges)
     indices = [data.add_file(name) for name in ("1.tfevents", "2.tfevents", "3.tfevents")]
-    ends = [0, 0, 0]
+    sizes = [0, 0, 0]
     views = []
     for number, (file, events, cuts) in enumerate(pieces):
-        for item in batches_of(events, sorted(cuts), ends[file]):
-            if isinstance(item, Batch):
-                data.add_batch(item, indices[file])
-            elif isinstance(item, FileVersion):
-                data.add_file_version(item, indices[file])
-            else:
-                data.add_session_start(item, indices[file])
-        for offset, event in zip(offsets_of(events, ends[file]), events, strict=True):
+        with mock.patch.multiple(
+            run_module, _MAX_UNMERGED=max_unmerged, _MAX_MERGED_ROWS=max_merged_rows
+        ):
+            for item in items_of(events, sorted(cuts), sizes[file]):
+                data.add_item(item, indices[file])
+            if number in ends:
+                data.end_loading()
+        for offset, event in zip(offsets_of(events, sizes[file]), events, strict=True):
             model.add_event(event, file, offset)
-            ends[file] = offset + 1000
-        if number in trimmed:
-            data.trim_spare_capacity()
+            sizes[file] = offset + 1000
         view = data.commit()
-        assert comparable(content_of(view)) == comparable(model.content())
-        views.append((view, comparable(model.content())))
-    for view, expected in views:
-        assert comparable(content_of(view)) == expected
+        assert_equal(view, model)
+        views.append((view, contents(view)))
+    for view, before in views:
+        assert contents(view) == before
 
 
 # -- single rules ----------------------------------------------------------------------------------
@@ -330,13 +314,8 @@ def add_events(
     data: RunData, events: Sequence[Event], *, file_index: int = 0, start: int = 0
 ) -> RunView:
     """Adds the events of a file, whose first record is at offset `start`, and commits them."""
-    for item in batches_of(events, (), start):
-        if isinstance(item, Batch):
-            data.add_batch(item, file_index)
-        elif isinstance(item, FileVersion):
-            data.add_file_version(item, file_index)
-        else:
-            data.add_session_start(item, file_index)
+    for item in items_of(events, (), start):
+        data.add_item(item, file_index)
     return data.commit()
 
 
@@ -351,7 +330,7 @@ def scalar(tag: str, *steps: int) -> list[Event]:
 
 
 def steps_of(view: RunView, tag: str) -> list[int]:
-    return [row.step for rows in content_of(view)[tag].values() for row in rows]
+    return [step for series in view.series(tag) for step in series.column("step").tolist()]
 
 
 def test_a_view_stays_the_same_while_nothing_changes() -> None:
@@ -359,36 +338,37 @@ def test_a_view_stays_the_same_while_nothing_changes() -> None:
     data = new_data()
     view = add_events(data, scalar("a", 1, 2))
     assert data.commit() is view
-    data.trim_spare_capacity()
-    assert content_of(data.commit()) == content_of(view)
+    data.end_loading()
+    assert contents(data.commit()) == contents(view)
     assert data.commit() is data.commit()
 
 
-def test_the_tag_index_changes_with_tags_and_kinds_and_not_with_rows() -> None:
-    """Cached results are used as long as the tag index is the same object."""
+def test_the_schema_changes_with_tags_and_kinds_and_not_with_rows() -> None:
+    """Cached results are used as long as the schema is the same object, also in other runs."""
     data = new_data()
     version = Event("version", 0, (), 2.0)
     first = add_events(data, [version, *scalar("a", 1)])
+    assert add_events(new_data(), scalar("a", 5)).schema is first.schema
     more_rows = add_events(data, scalar("a", 2), start=1000)
-    assert more_rows.tag_index is first.tag_index
+    assert more_rows.schema is first.schema
     purged = add_events(data, [Event("start", 0), Event("start", 0)], start=2000)
-    assert purged.tag_index is first.tag_index
+    assert purged.schema is first.schema
     new_tag = add_events(data, scalar("b", 1), start=3000)
-    assert new_tag.tag_index is not first.tag_index
+    assert new_tag.schema is not first.schema
     new_kind = add_events(data, [Event("summary", 3, (Value("a", "tensor", True),))], start=4000)
-    assert new_kind.tag_index is not new_tag.tag_index
+    assert new_kind.schema is not new_tag.schema
     described = add_events(
         data, [Event("summary", 4, (Value("a", "tensor", True, "scalars"),))], start=5000
     )
-    assert described.tag_index is not new_kind.tag_index
-    assert described.kinds() == {
+    assert described.schema is not new_kind.schema
+    assert described.schema.kinds() == {
         Kind("simple_value", "scalars", True),
         Kind("tensor", "scalars", True),
         Kind("simple_value", "", True),
     }
 
 
-def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
+def test_the_first_metadata_of_a_table_is_the_one_written_first() -> None:
     """The first metadata may be in another column than the first one."""
     events = [
         Event("summary", 0, (Value("a", "simple_value", True),)),
@@ -396,58 +376,61 @@ def test_the_first_metadata_of_a_batch_is_the_one_written_first() -> None:
         Event("summary", 2, (Value("a", "simple_value", True, "late"),)),
     ]
     view = add_events(new_data(), events)
-    assert view.tags["a"].metadata == metadata("early")
-    assert {kind.plugin_name for kind in view.kinds()} == {"early"}
+    metadata = SummaryMetadata.FromString(view.schema.tags["a"].metadata or b"")
+    assert metadata.plugin_data.plugin_name == "early"
+    assert {kind.plugin_name for kind in view.schema.kinds()} == {"early"}
 
 
 def test_invalid_metadata_has_no_plugin_name() -> None:
     """The invalid bytes are kept as they are."""
-    data = new_data()
-    batch = batch_of([(0, scalar("a", 1)[0])])
-    batch.scalars[0] = batch.scalars[0]._replace(metadata=FirstMetadata(0, b"\xff\xff"))
-    data.add_batch(batch, 0)
-    assert data.commit().kinds() == {Kind("simple_value", "", True)}
+    columns = Columns.of((TableColumn("a", "simple_value", True, b"\xff\xff"),), (0,))
+    schema = EMPTY_SCHEMA.extended(columns)
+    assert schema.kinds() == {Kind("simple_value", "", True)}
+    assert schema.tags["a"].metadata == b"\xff\xff"
 
 
 def test_two_kinds_of_a_tag_share_its_ordinals() -> None:
-    """Rows of both are numbered together, in the order written."""
+    """Rows of both are numbered together, in the order written, even before the second is known."""
+    data = new_data()
+    add_events(data, scalar("a", 0, 1))
     events = [
         Event("summary", step, (Value("a", "tensor" if step % 2 else "simple_value", True),))
-        for step in range(6)
+        for step in range(2, 6)
     ]
-    content = content_of(add_events(new_data(), events))["a"]
-    assert [row.ordinal for row in content[Kind("simple_value", "", True)]] == [0, 2, 4]
-    assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [1, 3, 5]
+    content = content_of(add_events(data, events, start=1000))["a"]
+    assert [row.ordinal for row in content[Kind("simple_value", "", True)]] == [0, 1, 2, 4]
+    assert [row.ordinal for row in content[Kind("tensor", "", True)]] == [3, 5]
 
 
-def test_max_points_keeps_the_rows_of_a_sample() -> None:
-    """Only scalars are limited, and the last row is always kept."""
+def test_max_points_keeps_the_rows_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only scalars are limited, also while there is no commit. The last row is always kept."""
+    monkeypatch.setattr(run_module, "_MIN_ROWS_TO_THIN", 50)
     data, free = new_data(max_points=10), new_data()
     for some in (data, free):
         add_events(some, [Event("version", 0, (), 2.0)])
     for start in range(0, 400, 25):
         events = scalar("a", *range(start, start + 25))
         events += [Event("summary", start, (Value("image", "image", False),))] * 3
-        view = add_events(data, events, start=start * 1000)
-        everything = add_events(free, events, start=start * 1000).tags["a"].series[0]
-        series = view.tags["a"].series[0]
-        assert len(series) <= 10
-        picked = everything.sampled_rows(10)
-        assert series.ordinals_between(0, len(series)).tolist() == picked.tolist()
-    assert len(view.tags["image"].series[0]) == 48
+        for item in items_of(events, (), start * 1000):
+            data.add_item(item, 0)
+        everything = add_events(free, events, start=start * 1000).series("a")[0]
+        assert data.num_rows <= 100 + start / 4
+        if start % 200 == 175:
+            [series] = data.commit().series("a")
+            picked = everything.sampled_rows(10)
+            assert series.column("ordinal").tolist() == picked.tolist()
+            assert series.column("step").tolist() == picked.tolist()
+    assert len(data.commit().series("image")[0]) == 48
 
 
 @pytest.mark.parametrize("grows", [False, True])
-def test_a_start_only_processes_tags_that_it_may_concern(
+def test_a_start_only_looks_at_tables_with_steps_that_it_drops(
     monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
-    """It examines tags that lose rows, or that grew since the last START."""
-    calls: list[str] = []
-    for name in ("purged", "highest_step"):
-        real = getattr(Series, name)
-        monkeypatch.setattr(
-            Series, name, lambda *a, real=real, **k: calls.append("") or real(*a, **k)
-        )
+    """A run may have thousands of tags, and thousands of STARTs."""
+    calls: list[object] = []
+    real = run_module._rows_below
+    monkeypatch.setattr(run_module, "_rows_below", lambda *a: calls.append(a) or real(*a))
     data = new_data()
     add_events(data, [Event("version", 0, (), 2.0)])
     many = tuple(Value(f"tag{i}", "simple_value", True) for i in range(200))
@@ -456,11 +439,11 @@ def test_a_start_only_processes_tags_that_it_may_concern(
         extended = scalar("tag7", 4 + number) if grows else []
         view = add_events(data, [*extended, Event("start", 3)], start=1000 + 1000 * number)
     assert steps_of(view, "tag7") == steps_of(view, "tag8") == [1, 2]
-    assert len(calls) <= 2 * 200 + 3 * 300
+    assert len(calls) == (300 if grows else 0)
 
 
 def test_many_events_of_an_old_file_may_step_back() -> None:
-    """Later rows replace earlier ones of their tag, however the events are divided into batches."""
+    """Later rows replace earlier ones of their tag, however the events are divided into tables."""
     events = [*scalar("a", *range(1000)), *scalar("b", 5), *scalar("a", *range(500, 1000))]
     at_once, one_by_one = new_data(), new_data()
     view = add_events(at_once, events)
@@ -468,5 +451,42 @@ def test_many_events_of_an_old_file_may_step_back() -> None:
         last = add_events(one_by_one, [event], start=number * 100)
     assert steps_of(view, "a") == steps_of(last, "a") == list(range(1000))
     assert steps_of(view, "b") == [5]
-    series = view.tags["a"].series[0]
-    assert series.ordinals_between(498, 502).tolist() == [498, 499, 1000, 1001]
+    assert view.series("a")[0].column("ordinal")[498:502].tolist() == [498, 499, 1000, 1001]
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_small_tables_are_merged_to_few_larger_ones(
+    monkeypatch: pytest.MonkeyPatch, is_live: bool
+) -> None:
+    """There is a limit to the length of a merged table."""
+    monkeypatch.setattr(run_module, "_MAX_MERGED_ROWS", 64)
+    data = new_data()
+    if is_live:
+        data.end_loading()
+    for step in range(1000):
+        view = add_events(data, scalar("a", step), start=step * 100)
+        assert len(view.tables) <= step // 32 + (7 if is_live else 7 + 16)
+    assert max(table.num_rows for table in view.tables) <= 64
+    assert steps_of(view, "a") == list(range(1000))
+    assert all(isinstance(table.step[0], range) for table in view.tables)
+
+
+def test_a_run_that_was_loaded_copies_few_rows_when_it_grows() -> None:
+    """Each row is copied as often as the rows can double, not once for each new row."""
+    data = new_data()
+    for step in range(20):
+        add_events(data, scalar("a", *range(step * 100, step * 100 + 100)), start=step * 10_000)
+    assert len(data.commit().tables) > 1
+    data.end_loading()
+    views = [data.commit()]
+    assert len(views[0].tables) == 1
+    for step in range(2000, 3000):
+        views.append(add_events(data, scalar("a", step), start=step * 100))
+    copied = sum(
+        table.num_rows
+        for before, after in pairwise(views)
+        for table in after.tables
+        if table not in before.tables
+    )
+    assert copied < 2 * 2000 + 1000 * 12
+    assert views[500].tables[0] is views[0].tables[0]

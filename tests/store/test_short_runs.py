@@ -1,4 +1,4 @@
-"""A short run is added as one table, which gives the same result as adding row by row."""
+"""Short runs, whose files are decoded together, are the same as if decoded event by event."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tables import contents
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
@@ -16,15 +17,13 @@ from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.kinds import Claim, Kind
-from tbcore.store.run import RunData
+from tbcore.kinds import Claim
 from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.series import FLOAT32_NO_STEPS, VALUE, Series, SeriesBlock
 from tbcore.store.view import RunView
 from tbcore.testing import EventFileWriter, summaries
 from tbcore.tuning import Tuning
 
-# Only these modules make tables.
+# Without it, there is only one way to read.
 pytest.importorskip("tbcore.eventfiles.fast.small_files")
 
 NUM_RUNS = 6
@@ -97,6 +96,13 @@ def restarted(writer: EventFileWriter, run: int, step: int) -> None:
     plain(writer, run, step)
 
 
+def without_times(writer: EventFileWriter, run: int, step: int) -> None:
+    """A clock that fails in the last steps, which are a few or nearly all, or now and then."""
+    wall_time = NAN if step >= STEPS - 7 * run or step % 5 == 1 else 500.0 - step
+    writer.add_scalar("loss", 0.5, step, wall_time=wall_time)
+    writer.add_scalar("lr", 0.1, step, wall_time=NAN if step % 2 else wall_time)
+
+
 def with_messages(writer: EventFileWriter, run: int, step: int) -> None:
     """Events without values at the beginning, between others, and at the end."""
     writer.add_log_message(f"step {step}")
@@ -106,15 +112,19 @@ def with_messages(writer: EventFileWriter, run: int, step: int) -> None:
 
 FORMS: dict[str, Write] = {
     f.__name__: f
-    for f in (plain, uneven, not_finite, tensors, doubles, mixed, restarted, with_messages)
+    for f in (
+        plain,
+        uneven,
+        not_finite,
+        tensors,
+        doubles,
+        mixed,
+        restarted,
+        without_times,
+        with_messages,
+    )
 }
-"""Functions that write one step of a run, by name. Tables of `doubles` are never added as a whole:
-each tag may or may not need float64."""
-
-
-TABLES = {"restarted": [True, False, False]}
-"""For forms whose files have several tables: whether each table is added as a whole. Tables after a
-START are not."""
+"""Functions that write one step of a run, by name."""
 
 
 def write_runs(logdir: Path, write: Write) -> None:
@@ -127,10 +137,12 @@ def write_runs(logdir: Path, write: Write) -> None:
 class Runs:
     """Readers of all runs below a directory; with `fast` false they decode event by event."""
 
-    def __init__(self, logdir: Path, *, fast: bool, **options: Any) -> None:
+    def __init__(
+        self, logdir: Path, *, fast: bool, tuning: Tuning | None = None, **options: Any
+    ) -> None:
         self._specs = [LogdirSpec(None, str(logdir))]
-        self._small_files = SmallFileReader() if fast else None
-        decoder = Decoder(fast=fast)
+        self._small_files = SmallFileReader(tuning=tuning) if fast else None
+        decoder = Decoder(fast=fast, tuning=tuning)
         found = scan(self._specs).runs
         self._readers = {name: RunReader(decoder, found[name], **options) for name in found}
 
@@ -145,72 +157,26 @@ class Runs:
         return self
 
     def contents(self) -> dict[str, Any]:
-        return {name: contents(reader.data) for name, reader in self._readers.items()}
+        return {name: contents(reader.data.commit()) for name, reader in self._readers.items()}
 
     def views(self) -> list[RunView]:
         return [reader.data.commit() for reader in self._readers.values()]
 
-    def series(self, tag: str) -> list[Series]:
-        return [view.tags[tag].series[0] for view in self.views()]
 
-
-def contents(data: RunData) -> dict[str, Any]:
-    """The contents of a run in a form that can be compared."""
-
-    def series(one: Series) -> tuple[Any, ...]:
-        columns = [one.column(n).tobytes() for n in range(len(one.layout.columns))]
-        ordinals = one.ordinals_between(0, one.length).tolist()
-        dtypes = [dtype for dtype, _, _ in one.layout.columns]
-        return one.kind, dtypes, one.num_nonfinite, ordinals, columns
-
-    view = data.commit()
-    return {
-        "tags": [
-            (tag, found.metadata, found.num_rows, [series(s) for s in found.series])
-            for tag, found in view.tags.items()
-        ],
-        "files": view.files,
-        "times": (view.first_event_time, view.last_event_time),
-        "nonfinite": view.nonfinite_tags,
-    }
-
-
-@pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each table, whether it was added as a whole."""
-    results: list[bool] = []
-
-    def append_table(self: RunData, *arguments: Any) -> bool:
-        results.append(real(self, *arguments))
-        return results[-1]
-
-    real = RunData._append_table
-    monkeypatch.setattr(RunData, "_append_table", append_table)
-    return results
-
-
+@pytest.mark.parametrize("small_file_bytes", [0, 1 << 19])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_table_gives_the_same_as_its_rows(tmp_path: Path, tables: list[bool], form: str) -> None:
-    """Columns, kinds, order of tags, metadata, non-finite tags and times are equal."""
-    write_runs(tmp_path, FORMS[form])
-    fast = Runs(tmp_path, fast=True).read()
-    if form == "doubles":
-        assert tables == [False] * (NUM_RUNS - 2), (
-            "tables from the third run on, none added as a whole"
-        )
-    else:
-        assert tables == TABLES.get(form, [True]) * NUM_RUNS
-    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_runs_that_began_with_a_table_can_grow(
-    tmp_path: Path, tables: list[bool], form: str
+def test_short_runs_are_the_same_as_decoded_event_by_event(
+    tmp_path: Path, form: str, small_file_bytes: int
 ) -> None:
-    """The runs get more rows, new tags, and a restart in a second file."""
+    """Also when they get more rows, new tags, and a restart in a second file.
+
+    Columns, kinds, order of tags, metadata, non-finite tags and times are equal.
+    """
     write_runs(tmp_path, FORMS[form])
-    fast = Runs(tmp_path, fast=True).read()
+    tuning = Tuning(small_file_bytes=small_file_bytes)
+    fast = Runs(tmp_path, fast=True, tuning=tuning).read()
     plain_ones = Runs(tmp_path, fast=False).read()
+    assert fast.contents() == plain_ones.contents()
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents") as writer:
             for step in range(STEPS, 3 * STEPS):
@@ -221,12 +187,26 @@ def test_runs_that_began_with_a_table_can_grow(
         with EventFileWriter(tmp_path / f"{run}" / "2.tfevents") as writer:
             writer.add_session_log("START", 5)
             FORMS[form](writer, run, 5)
-    assert tables
     assert fast.read().contents() == plain_ones.read().contents()
 
 
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("small_file_bytes", [0, 1 << 19])
+def test_the_last_event_time_is_that_of_the_last_event_that_has_one(
+    tmp_path: Path, fast: bool, small_file_bytes: int
+) -> None:
+    """A wall time may be NaN. Times may go back, too."""
+    write_runs(tmp_path, without_times)
+    runs = Runs(tmp_path, fast=fast, tuning=Tuning(small_file_bytes=small_file_bytes)).read()
+    last = [
+        max(s for s in range(STEPS) if s < STEPS - 7 * run and s % 5 != 1)
+        for run in range(NUM_RUNS)
+    ]
+    assert [view.last_event_time for view in runs.views()] == [500.0 - step for step in last]
+
+
 def test_a_restart_drops_rows_of_a_table_that_came_after_restarts(
-    tmp_path: Path, tables: list[bool]
+    tmp_path: Path,
 ) -> None:
     """A job may start several times before it logs a scalar."""
     for run in range(NUM_RUNS):
@@ -239,22 +219,18 @@ def test_a_restart_drops_rows_of_a_table_that_came_after_restarts(
             writer.add_session_log("START", 5)
             plain(writer, run, 5)
     fast = Runs(tmp_path, fast=True).read()
-    assert any(tables)
-    assert {len(series) for series in fast.series("loss")} == {6}
+    assert {len(view.series("loss")[0]) for view in fast.views()} == {6}
     assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
-def test_tables_of_files_without_a_version_are_added_by_column(
-    tmp_path: Path, tables: list[bool]
-) -> None:
+def test_rows_of_files_without_a_version_are_dropped_by_step(tmp_path: Path) -> None:
     """In such files, the step of each row may show a restart."""
     for run in range(NUM_RUNS):
         with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", file_version=None) as writer:
             for step in [*range(20), *range(10, 20)]:
                 plain(writer, run, step)
     fast = Runs(tmp_path, fast=True).read()
-    assert tables
-    assert not any(tables)
+    assert {len(view.series("loss")[0]) for view in fast.views()} == {20}
     assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
 
 
@@ -263,58 +239,27 @@ def test_max_points_limits_short_runs_too(tmp_path: Path) -> None:
     write_runs(tmp_path, plain)
     fast = Runs(tmp_path, fast=True, max_points=10).read()
     assert fast.contents() == Runs(tmp_path, fast=False, max_points=10).read().contents()
-    assert {len(series) for series in fast.series("loss")} == {10}
+    assert {len(view.series("loss")[0]) for view in fast.views()} == {10}
 
 
-def test_series_in_one_block_are_aligned_and_have_little_spare_capacity(
-    tmp_path: Path, tables: list[bool]
-) -> None:
-    """A sweep has tens of thousands of series with a few rows."""
-    for run in range(NUM_RUNS):
-        with EventFileWriter(tmp_path / f"{run}" / "1.tfevents", wall_time=1.0) as writer:
-            for tag in range(20):
-                writer.add_scalar(f"tag{tag}", tag, run)
-    runs = Runs(tmp_path, fast=True).read()
-    assert any(tables)
-    for series in runs.series("tag7"):
-        assert series.is_trimmed
-        assert series.layout is FLOAT32_NO_STEPS
-        assert series.column(0).flags.aligned
-        assert series.column(1).flags.aligned
-
-
-def test_unused_spare_capacity_is_trimmed(tmp_path: Path, tables: list[bool]) -> None:
-    """If the next files have other tags, the series of the first file do not grow as expected."""
+def test_runs_with_equal_tags_share_what_does_not_differ(tmp_path: Path) -> None:
+    """A sweep has thousands of runs. Each of them has one table."""
     write_runs(tmp_path, uneven)
-    for run in range(NUM_RUNS):
-        with EventFileWriter(tmp_path / f"{run}" / "2.tfevents", wall_time=200.0) as writer:
-            for step in range(4 * STEPS):
-                writer.add_scalar("other", step, step)
-    runs = Runs(tmp_path, fast=True).read()
-    assert any(tables)
-    views = runs.views()
-    assert all(tag.series[0].is_trimmed for view in views for tag in view.tags.values())
-    assert runs.contents() == Runs(tmp_path, fast=False).read().contents()
+    views = Runs(tmp_path, fast=True).read().views()
+    assert len({id(view.schema) for view in views}) == 1
+    [tables] = zip(*(view.tables for view in views), strict=True)
+    for same in [[table.columns for table in tables], [table.step[0] for table in tables]]:
+        assert len({id(each) for each in same}) == 1
+    assert {len(view.series("loss")[0]) for view in views} == {STEPS}
 
 
-def test_a_run_with_new_tags_in_many_files_does_not_stay_a_lazy_map(
-    tmp_path: Path, tables: list[bool]
-) -> None:
-    """Extending the schema for each file would take longer than keeping a dictionary of tags."""
-    for number in range(100):
-        with EventFileWriter(tmp_path / f"{number:02}.tfevents", wall_time=1.0) as writer:
-            writer.add_scalar(f"of {number}", 1.0, 0)
-    fast = Runs(tmp_path, fast=True).read()
-    assert tables == [True] * 65 + [False] * 35
-    assert fast.contents() == Runs(tmp_path, fast=False).read().contents()
-
-
-def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: list[bool]) -> None:
+def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path) -> None:
     """They are right before anything is read, while runs share a schema, and with new tags."""
 
     def listed() -> list[tuple[list[str], list[str]]]:
         return [
-            (view.tags_matching(scalars), view.tags_matching(pictures)) for view in runs.views()
+            (view.schema.tags_matching(scalars), view.schema.tags_matching(pictures))
+            for view in runs.views()
         ]
 
     scalars, pictures = (Claim("simple_value"),), (Claim(plugin_name="pictures"),)
@@ -322,7 +267,6 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
     runs = Runs(tmp_path, fast=True)
     assert listed() == [([], [])] * NUM_RUNS
     runs.read()
-    assert any(tables)
     assert listed() == [(["loss", "lr"], [])] * NUM_RUNS
     with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
         metadata = summaries.metadata("pictures")
@@ -334,74 +278,21 @@ def test_names_and_kinds_are_those_of_the_run_itself(tmp_path: Path, tables: lis
     assert listed() == [*same * 3, (["loss", "lr"], ["lr"]), (["loss", "lr", "new"], []), *same]
 
 
-def test_series_are_created_on_access(
-    tmp_path: Path, tables: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Listing names and kinds creates no series, and each series is created only once."""
-    created: list[int] = []
-    real = SeriesBlock.series
-
-    def series(self: SeriesBlock, number: int, kind: Kind) -> Series:
-        created.append(number)
-        return real(self, number, kind)
-
-    monkeypatch.setattr(SeriesBlock, "series", series)
-    write_runs(tmp_path, uneven)
+def test_a_view_of_a_short_run_never_changes(tmp_path: Path) -> None:
+    """Whatever happens to its run, and whatever else is read into the same memory."""
+    write_runs(tmp_path, mixed)
     runs = Runs(tmp_path, fast=True).read()
-    views = runs.views()[2:]
-    assert len({id(view.tag_index) for view in views}) == 1, (
-        "runs with equal tags do not share a tag index"
-    )
-    claims = (Claim(is_scalar=True),)
-    assert [view.tags_matching(claims) for view in views] == [list(views[0].tags)] * len(views)
-    assert views[0].kinds() == {Kind("simple_value", "", True)}
-    assert not created
-    assert views[0].tags["loss"] is views[0].tags["loss"]
-    assert len(created) == 1
-    with pytest.raises(KeyError):
-        views[0].tags["no such tag"]
-
-
-def test_a_series_stays_the_same_object_when_the_run_grows(
-    tmp_path: Path, tables: list[bool]
-) -> None:
-    """By the identity of its block, rows that readers share are found, and not overwritten."""
-    path = tmp_path / "1.tfevents"
-    with EventFileWriter(path, wall_time=1.0) as writer:
-        plain(writer, 0, 0)
-    runs = Runs(tmp_path, fast=True).read()
-    [before] = runs.series("loss")
-    with EventFileWriter(tmp_path / "2.tfevents", wall_time=2.0) as writer:
-        writer.add_scalar("new", 1.0, 0)
-    assert runs.read().series("loss") == [before]
-    assert runs.series("loss")[0] is before
-    assert tables == [True, True]
-
-
-def test_a_view_of_a_short_run_never_changes(tmp_path: Path, tables: list[bool]) -> None:
-    """The view's series may be created after the run has grown, or has dropped orphaned rows."""
-    write_runs(tmp_path, plain)
-    runs = Runs(tmp_path, fast=True).read()
-    before = runs.views()
-    untouched = Runs(tmp_path, fast=True).read().views()
-    with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
-        writer.add_scalar("loss", 7.0, STEPS)
-    runs.read()
-    after = runs.views()
-    assert after[3].tags["loss"].series[0].length == STEPS + 1
-    for step in (5, 3):
+    views = runs.views()
+    before = [contents(view) for view in views]
+    for step in (STEPS, 5, 3):
         with EventFileWriter(tmp_path / "3" / "1.tfevents") as writer:
             writer.add_session_log("START", step)
-            writer.add_scalar("loss", -1.0, step)
-            writer.add_scalar("lr", -1.0, step)
+            mixed(writer, 3, step)
         runs.read()
-    assert runs.views()[3].tags["lr"].series[0].length == 4
-    assert after[3].tags["loss"].series[0].last_point()[::2] == (STEPS, 7.0)
-    for view, same in zip(before, untouched, strict=True):
-        for tag in same.tags:
-            found, expected = view.tags[tag].series[0], same.tags[tag].series[0]
-            assert found.length == expected.length == STEPS
-            assert found.column(VALUE).tolist() == expected.column(VALUE).tolist()
+        views.append(runs.views()[3])
+        before.append(contents(views[-1]))
+    assert len(views[-1].series("lr")[0]) == 4
+    assert [contents(view) for view in views] == before
 
 
 # -- preloading ---------------------------------------------------------------------------------
@@ -437,7 +328,7 @@ def test_all_small_files_of_a_run_are_preloaded(
     assert num_slices == 2, "batches of four and of up to sixteen files"
     assert preloaded == sorted(preloaded)
     assert len(preloaded) == 10
-    assert reader.data.commit().tags["loss"].num_rows == 10
+    assert len(reader.data.commit().series("loss")[0]) == 10
 
 
 def test_runs_with_a_large_file_are_not_preloaded_early(tmp_path: Path) -> None:

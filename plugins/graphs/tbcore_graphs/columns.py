@@ -38,7 +38,7 @@ _NO_NAME = "(no name)"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class GraphColumns:
     """A graph with N nodes and E edges. *Codes* are indices into a list of distinct texts."""
 
     names: list[str]
@@ -82,7 +82,7 @@ class Columns:
         return texts + 24 * len(self.names) + 17 * len(self.source) + 200 * len(self.functions)
 
 
-def columns_of(data: bytes) -> Columns:
+def columns_of(data: bytes) -> GraphColumns:
     """The columns of a serialized GraphDef. Raises DecodeError if the bytes are not a GraphDef."""
     builder = _ColumnsBuilder()
     other_fields = builder.add_all(GraphDef, data, 0, len(data))
@@ -97,7 +97,7 @@ def function_spans(data: bytes) -> dict[str, tuple[int, int]]:
     return _spans_in_libraries(data, wire.fields(data))
 
 
-def columns_of_function(data: bytes, start: int, end: int) -> Columns:
+def columns_of_function(data: bytes, start: int, end: int) -> GraphColumns:
     """The columns of the FunctionDef in `data[start:end]` of a serialized graph.
 
     The function's arguments and results become nodes with the ops `input_arg` and `output_arg`.
@@ -144,7 +144,7 @@ def shape_text(shape: TensorShapeProto) -> str:
 
 
 class _ColumnsBuilder:
-    """Collects nodes and makes Columns of them.
+    """Collects nodes and makes GraphColumns of them.
 
     Numbers are collected in `array.array`, which numpy can use without a copy. Converting and
     freeing a list of a million numbers would hold the GIL for too long.
@@ -221,7 +221,7 @@ class _ColumnsBuilder:
         nodes = message.node if message_type is GraphDef else message.node_def
         self.add(nodes, [(message_field.content, message_field.end) for message_field in batch])
 
-    def columns(self, functions: dict[str, tuple[int, int]]) -> Columns:
+    def columns(self, functions: dict[str, tuple[int, int]]) -> GraphColumns:
         """The columns of all nodes added so far."""
         # 1. Resolve each input to a source node and output.
         # 2. Drop inputs that name a missing node: they have no edge.
@@ -234,7 +234,7 @@ class _ColumnsBuilder:
         spans = np.frombuffer(self._spans, np.int64).reshape(-1, 2)
         # 3
         target = np.repeat(np.arange(len(num_inputs), dtype=np.int32), num_inputs)[is_edge]
-        return Columns(
+        return GraphColumns(
             names=self._names,
             op=np.frombuffer(self._op, np.int32),
             ops=list(self._ops),
@@ -253,7 +253,7 @@ class _ColumnsBuilder:
         )
 
     def _unique_names(self) -> dict[str, int]:
-        """Renames nodes with an empty or repeated name; returns `Columns.index`.
+        """Renames nodes with an empty or repeated name; returns `GraphColumns.index`.
 
         The logged names stay in the index, for the inputs that use the logged names.
         """
@@ -288,7 +288,7 @@ class _ColumnsBuilder:
     def _edge_shapes(
         self, source: NDArray[np.int32], output: NDArray[np.int32], control: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        """E shape codes. The parameters are columns of `Columns`, for all E edges."""
+        """E shape codes. The parameters are columns of `GraphColumns`, for all E edges."""
         # 1. Find where each node's shape codes begin.
         # 2. Take output 0 where the index is unknown but the node has only one output.
         # 3. Look up the shape of every data edge whose output has a shape; use 0 for other edges.

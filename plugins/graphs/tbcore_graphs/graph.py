@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import NotFoundError
-from tbcore_graphs.columns import Columns, resolve_input
+from tbcore_graphs.columns import GraphColumns, resolve_input
 from tbcore_graphs.profile import Cost
 from tbcore_graphs.tree import ROOT, Tree
 
@@ -86,7 +86,7 @@ class _Row(NamedTuple):
 class Graph:
     """The N nodes, E edges and S scopes of one graph. *Entries* are scopes and nodes, see Tree."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: GraphColumns) -> None:
         self.columns = columns
         self.tree = Tree(columns.names)
         self._source_position = self.tree.node_position[columns.source]

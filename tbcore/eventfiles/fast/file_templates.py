@@ -17,8 +17,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import DecodedItem, FileVersion, Table
 from tbcore.eventfiles.crc32c import is_raw_zero
+from tbcore.eventfiles.fast.gather import REFERENCE
 from tbcore.eventfiles.fast.layouts import (
     FIRST_BYTES_MASKS,
     STEP_OFFSET,
@@ -33,6 +33,7 @@ from tbcore.eventfiles.fast.layouts import (
 from tbcore.eventfiles.fast.row_templates import RecordSequence, step_dtype
 from tbcore.eventfiles.framing import HEADER_BYTES, checksum_fields, record_bounds
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.table import DecodedItem, FileVersion, Table, last_time
 
 _NUM_START_RECORDS = 8
 """Maximum number of records at the start of a file that are tried as the first record of the rest.
@@ -42,8 +43,6 @@ _MIN_TEMPLATE_RECORDS = 16
 are known from an earlier file, the rest is learnt."""
 _MAX_CACHED = 1024
 """Maximum number of templates together with failed attempts to learn one, and of beginnings."""
-REFERENCE = -2
-"""Stands for the layout number of a record that holds a reference, and so has no layout."""
 
 
 class FileTemplate:
@@ -51,12 +50,14 @@ class FileTemplate:
 
     def __init__(self, sequence: RecordSequence, version: FileVersion | None) -> None:
         """If there is a `version`, the first record holds it. All numbers have the same type."""
-        self._version, self._table_layout = version, sequence.table_layout
+        self._version, self._arrangement = version, sequence.arrangement
         self.num_bytes = sequence.num_bytes
         self._constants, self._mask = sequence.constants.tobytes(), sequence.mask
         self._checksum_fields = checksum_fields(sequence.starts, sequence.lengths)
         values = sequence.values
         self._position = values.position
+        self._file_order = np.argsort(values.position)
+        """The indices of the values in the order written."""
         self._step_width = int(values.step_width.max())
         step = step_dtype(self._step_width)
         self._step_mask = FIRST_BYTES_MASKS[values.step_width].astype(step)
@@ -93,8 +94,18 @@ class FileTemplate:
         records = np.ndarray((self.num_bytes,), np.uint8, buffer, start)
         wall_time, value, step = (records.take(at).view(dtype) for at, dtype in self._numbers)
         step &= self._step_mask
-        columns = decode_steps(step, self._step_width), wall_time, as_value_column(value)
-        yield Table(self._table_layout, start + base, self._position, *columns)
+        yield Table.of(
+            self._arrangement.columns,
+            self._arrangement.bounds,
+            decode_steps(step, self._step_width),
+            wall_time,
+            as_value_column(value),
+            None,
+            position=lambda: self._position + (start + base),
+            last_wall_time=last_time(
+                float(wall_time[self._file_order[-1]]), lambda: wall_time[self._file_order]
+            ),
+        )
 
 
 class FileTemplateCache:
@@ -169,7 +180,7 @@ def _learn_template(
 ) -> FileTemplate | None:
     """The template of all these records; None if there is none. For the arguments, see `learn`.
 
-    All records must have layouts, all numbers the same type, and each tag one field.
+    All records must have layouts, and all numbers the same type.
     """
     version: FileVersion | None = None
     layouts, layout_numbers = list(layouts), layout_numbers.copy()
@@ -183,10 +194,8 @@ def _learn_template(
         layout_numbers[index] = len(layouts)
         layouts.append(layout)
     sequence = RecordSequence(layouts, layout_numbers)
-    columns, dtype = sequence.table_layout.columns, sequence.values.dtype
-    if (dtype != dtype[0]).any() or len({column.tag for column in columns}) < len(columns):
-        return None
-    return FileTemplate(sequence, version)
+    dtype = sequence.values.dtype
+    return FileTemplate(sequence, version) if (dtype == dtype[0]).all() else None
 
 
 def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, None]:

@@ -28,8 +28,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from tbcore.eventfiles import wire
-from tbcore.eventfiles.batch import HEALTH_PILL
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.table import HEALTH_PILL, TableColumn
 
 WALL_TIME_OFFSET = 1
 STEP_OFFSET = 10
@@ -94,23 +94,14 @@ class FieldOffsets(NamedTuple):
     """Offset and numpy dtype of each value."""
 
 
-class ValueSlot(NamedTuple):
-    """The tag, field and metadata of one value of a layout."""
-
-    tag: str
-    field: str
-    metadata: bytes | None
-    """Serialized SummaryMetadata; None if the value carries none."""
-
-
 class Layout(NamedTuple):
     """All that is constant in the events of one tag, or of one set of tags logged together."""
 
     offsets: FieldOffsets
     payload: bytes
     """The payload with all variable bits 0."""
-    slots: tuple[ValueSlot, ...]
-    """The slot of each value, in the order of `offsets.values`."""
+    slots: tuple[TableColumn, ...]
+    """Tag, field and metadata of each value, in the order of `offsets.values`."""
 
 
 def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
@@ -182,7 +173,7 @@ def _learn(payload: bytes) -> Layout:
     if fields_after:
         raise _NoLayoutError
     values: list[tuple[int, str]] = []
-    slots: list[ValueSlot] = []
+    slots: list[TableColumn] = []
     for field in wire.fields(payload, summary.begin, summary.end):
         if field[:2] != (1, 2):
             raise _NoLayoutError
@@ -196,7 +187,7 @@ def _learn(payload: bytes) -> Layout:
     return Layout(offsets, constant.tobytes(), tuple(slots))
 
 
-def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], ValueSlot]:
+def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str], TableColumn]:
     """Offset and dtype of the scalar in a Summary.Value, and the slot of the value."""
     fields = _unique_fields(payload, begin, end)
     tag = payload[slice(*fields.pop((1, 2), (0, 0)))].decode()
@@ -211,7 +202,7 @@ def _learn_value(payload: bytes, begin: int, end: int) -> tuple[tuple[int, str],
             raise _NoLayoutError
     else:
         raise _NoLayoutError
-    return value, ValueSlot(tag, field, payload[slice(*metadata)] if metadata else None)
+    return value, TableColumn(tag, field, True, payload[slice(*metadata)] if metadata else None)
 
 
 def _learn_tensor(payload: bytes, begin: int, end: int) -> tuple[int, str]:

@@ -8,19 +8,17 @@ only once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.batch import HEALTH_PILL, FirstMetadata, ReferenceColumn
 from tbcore.eventfiles.fast.layouts import FIRST_BYTES_MASKS
 from tbcore.eventfiles.fast.value_headers import FIELDS, ValueHeaders, find_value_headers
-from tbcore.eventfiles.framing import HEADER_BYTES, Frames, stored_checksums
+from tbcore.eventfiles.framing import HEADER_BYTES, Frames
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.eventfiles.table import HEALTH_PILL
 
 _MAX_HASHED_TAG_BYTES = 256
 """Maximum length of a tag that is hashed. If any tag is longer, all records are grouped one by
@@ -40,103 +38,48 @@ compared in full.
 """
 
 
-class References:
+class FoundReferences(NamedTuple):
     """Records of a buffer that were decoded by their value headers."""
 
-    def __init__(
-        self,
-        indices: NDArray[np.int64],
-        name_indices: NDArray[np.int64],
-        names: list[tuple[str, str]],
-        metadata_indices: NDArray[np.int64],
-        distinct_metadata: list[bytes],
-        columns: tuple[NDArray[Any], ...],
-    ) -> None:
-        """`columns` has the arrays of a ReferenceColumn in order; each has num_records elements."""
-        self.indices = indices
-        """Index of the frame of each record, ascending."""
-        self.name_indices = name_indices
-        """Index in `names` of the name of each record's value."""
-        self.names = names
-        """Tag and field of each distinct name."""
-        self.metadata_indices = metadata_indices
-        """Index in `distinct_metadata` of each record's metadata; -1 for a record without any."""
-        self.distinct_metadata = distinct_metadata
-        """Each distinct SummaryMetadata, serialized."""
-        self._columns = columns
+    indices: NDArray[np.int64]
+    """Index of the frame of each record, ascending."""
+    name_indices: NDArray[np.int64]
+    """Index in `names` of the name of each record's value."""
+    names: list[tuple[str, str]]
+    """Tag and field of each distinct name."""
+    metadata_indices: NDArray[np.int64]
+    """Index in `distinct_metadata` of each record's metadata; -1 for a record without any."""
+    distinct_metadata: list[bytes]
+    """Each distinct SummaryMetadata, serialized."""
+    step: NDArray[np.int64]
+    """Step of each record."""
+    wall_time: NDArray[np.float64]
+    """Wall time of each record, in seconds since the epoch."""
 
     @classmethod
-    def of(
-        cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64], base: int
-    ) -> References:
+    def of(cls, buffer: bytearray, frames: Frames, picked: NDArray[np.int64]) -> FoundReferences:
         """Decodes the picked frames that have a value header; leaves out all other frames.
 
-        `picked` has frame indices, ascending. The buffer begins at offset `base` of the file. The
-        result is the same as if protobuf had decoded the records.
+        `picked` has frame indices, ascending. Each record has one value. The result is the same as
+        if protobuf had decoded the records.
         """
         # 1. Find the value headers.
         # 2. Read names and metadata, and leave out records whose name or metadata is not valid.
-        # 3. Build the columns. A record has one value, so its offset is the value's position.
-        starts, lengths = frames.starts[picked], frames.lengths[picked]
-        headers = find_value_headers(buffer, starts + HEADER_BYTES, lengths)  # 1
+        headers = find_value_headers(  # 1
+            buffer, frames.starts[picked] + HEADER_BYTES, frames.lengths[picked]
+        )
         name_indices, names = _read_names(buffer, headers)  # 2
         metadata_indices, distinct_metadata = _read_metadata(buffer, headers)
         kept = np.flatnonzero((name_indices >= 0) & (metadata_indices >= -1))
-        found = headers.indices[kept]
-        starts, lengths = starts[found], lengths[found]
-        columns = (  # 3
-            starts + base,
-            headers.step[kept],
-            headers.wall_time[kept],
-            starts + base,
-            lengths.astype(np.uint32),
-            np.zeros(len(kept), np.uint32),
-            stored_checksums(buffer, starts, lengths),
-        )
         return cls(
-            picked[found],
+            picked[headers.indices[kept]],
             name_indices[kept],
             names,
             metadata_indices[kept],
             distinct_metadata,
-            columns,
+            headers.step[kept],
+            headers.wall_time[kept],
         )
-
-    @property
-    def step(self) -> NDArray[np.int64]:
-        """Step of each record."""
-        return self._columns[1]
-
-    @property
-    def wall_time(self) -> NDArray[np.float64]:
-        """Wall time of each record, in seconds since the epoch."""
-        return self._columns[2]
-
-    def columns(self, begin: int, end: int) -> Iterator[ReferenceColumn]:
-        """Yields a column for each name that occurs in the frames in `range(begin, end)`."""
-        # 1. Pick the records of these frames and sort them by name. The sort is stable, so records
-        #    with the same name stay in file order.
-        # 2. Find where the name changes.
-        # 3. For each name, find the first metadata.
-        picked = slice(*np.searchsorted(self.indices, (begin, end)).tolist())  # 1
-        name_indices = self.name_indices[picked]
-        if not len(name_indices):
-            return
-        order = np.argsort(name_indices, kind="stable")
-        name_indices = name_indices[order]
-        metadata_indices = self.metadata_indices[picked][order]
-        columns = [column[picked][order] for column in self._columns]
-        cuts = np.flatnonzero(np.diff(name_indices)) + 1  # 2
-        for first, after in pairwise([0, *cuts.tolist(), len(name_indices)]):
-            rows = slice(first, after)
-            with_metadata = np.flatnonzero(metadata_indices[rows] >= 0)  # 3
-            metadata = None
-            if len(with_metadata):
-                row = first + int(with_metadata[0])
-                data = self.distinct_metadata[metadata_indices[row]]
-                metadata = FirstMetadata(int(columns[0][row]), data)
-            tag, field = self.names[name_indices[first]]
-            yield ReferenceColumn(tag, field, metadata, *(column[rows] for column in columns))
 
 
 def _read_names(

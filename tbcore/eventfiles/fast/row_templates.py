@@ -12,19 +12,12 @@ series.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tbcore.eventfiles.batch import (
-    Batch,
-    FirstMetadata,
-    Positions,
-    ScalarColumn,
-    TableColumn,
-    TableLayout,
-)
 from tbcore.eventfiles.crc32c import (
     ChecksumFields,
     find_wrong_slices,
@@ -36,7 +29,6 @@ from tbcore.eventfiles.fast.layouts import (
     STEP_OFFSET,
     WALL_TIME_OFFSET,
     Layout,
-    as_value_column,
     constant_mask,
     decode_steps,
 )
@@ -47,6 +39,7 @@ from tbcore.eventfiles.framing import (
     Frames,
     find_damaged,
 )
+from tbcore.eventfiles.table import Arrangement, PerRow, Table, last_time
 from tbcore.tuning import Tuning
 
 MAX_CYCLE_RECORDS = 1 << 12
@@ -98,9 +91,8 @@ class RecordSequence:
         """`layout_numbers` has the index in `layouts` of each record's layout."""
         # 1. Number the distinct layouts, in the order in which they first occur.
         # 2. Join the constant bits and the masks of all records.
-        # 3. List the value slots of each of these layouts, and find the column of each slot.
-        # 4. Find the values of all records: `listed` has the index of each value's slot in this
-        #    list, and `index` the index of each value in its event.
+        # 3. List the value slots of these layouts.
+        # 4. Find the slot of each value of all records, and the index of each value in its event.
         # 5. Arrange the values as the rows of a table.
         distinct = list(dict.fromkeys(layout_numbers.tolist()))  # 1
         new_numbers = np.empty(len(layouts), np.int64)
@@ -118,34 +110,27 @@ class RecordSequence:
         self.starts = ends - self.lengths - FRAMING_BYTES
         """Offset of each record in the sequence."""
         self.num_bytes = int(ends[-1])
-        columns: dict[tuple[str, str, bool], int] = {}  # 3
-        metadata: dict[int, tuple[int, bytes]] = {}
-        slots: list[tuple[int, int, int, str]] = []
-        for layout in layouts:
-            for slot, (offset, dtype) in zip(layout.slots, layout.offsets.values, strict=True):
-                number = columns.setdefault((slot.tag, slot.field, True), len(columns))
-                if slot.metadata is not None:
-                    metadata.setdefault(number, (len(slots), slot.metadata))
-                slots.append((number, layout.offsets.step_width, offset, dtype))
+        slots = [slot for layout in layouts for slot in layout.slots]  # 3
+        fields = [
+            (layout.offsets.step_width, offset, dtype)
+            for layout in layouts
+            for offset, dtype in layout.offsets.values
+        ]
         counts = np.array([len(layout.slots) for layout in layouts])  # 4
-        first_listed = np.cumsum(counts) - counts
+        first_slots = np.cumsum(counts) - counts
         counts = counts[layout_numbers]
         record = np.repeat(np.arange(len(counts)), counts)
         index = np.arange(len(record)) - (np.cumsum(counts) - counts)[record]
-        listed = first_listed[layout_numbers[record]] + index
-        column, step_width, offset, dtype = (
-            np.array(part)[listed] for part in zip(*slots, strict=True)
+        slot_of_value = first_slots[layout_numbers[record]] + index
+        step_width, offset, dtype = (
+            np.array(part)[slot_of_value] for part in zip(*fields, strict=True)
         )
-        first_metadata = {
-            number: (int((listed == first).argmax()), data)
-            for number, (first, data) in metadata.items()
-        }
-        self.table_layout, order = TableLayout.of(column, [*columns], first_metadata)  # 5
-        """The layout of a table with the values of all records."""
+        self.arrangement = Arrangement.of(slots, slot_of_value)  # 5
+        """The arrangement of all values as rows of a table."""
         start = self.starts[record]
         payload = start + HEADER_BYTES
         values = start + index, payload, step_width, payload + offset, dtype
-        self.values = ValueLocations(*(array[order] for array in values))
+        self.values = ValueLocations(*(array[self.arrangement.order] for array in values))
         """The location of each value, in the order of the rows of that table."""
 
 
@@ -179,6 +164,8 @@ class RowTemplate:
         """Number of bytes in one repetition of the cycle."""
         self.num_records = len(layout_numbers)
         """Number of records in one repetition of the cycle."""
+        is_float32 = np.isin(sequence.values.dtype, ("<f4", "<f2")).all()
+        self._value_dtype = np.float32 if is_float32 else np.float64
         values = (array.tolist() for array in sequence.values)
         self._locations: list[_Location] = list(zip(*values, strict=True))
         """The elements of `RecordSequence.values`, value by value."""
@@ -293,49 +280,46 @@ class RowTemplate:
         """
         return np.ndarray((num_repeats,), dtype, buffer, offset, (self.cycle_bytes,))
 
-    def batch(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Batch:
+    def table(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Table:
         """Decodes the block at `start`; the buffer begins at offset `base` of the file."""
-        return Batch(
-            [
-                self._column(column, buffer, start, num_repeats, base)
-                for column in self._sequence.table_layout.columns
-            ]
+        # 1. Fill arrays in which each column has one row for each of its values in a repetition.
+        # 2. If a column has several values in a repetition, bring its rows into file order.
+        arrangement, values = self._sequence.arrangement, self._sequence.values
+        shape = len(values.position), num_repeats
+        step, wall_time = np.empty(shape, np.int64), np.empty(shape)
+        value = np.empty(shape, self._value_dtype)
+        for i, (_, payload, width, number, dtype) in enumerate(self._locations):  # 1
+            payload += start
+            wall_time[i] = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
+            value[i] = self._strided(buffer, dtype, start + number, num_repeats)
+            step[i] = 0
+            if width:
+                words = self._strided(buffer, step_dtype(width), payload + STEP_OFFSET, num_repeats)
+                step[i] = decode_steps(words, width)
+        order = np.argsort(values.position)
+        last = float(wall_time[order[-1], -1])
+        last_wall_time = last_time(last, lambda: wall_time[order].T.ravel())
+        for first, after in pairwise(arrangement.bounds):  # 2
+            if after - first > 1:
+                for array in (step, wall_time, value):
+                    array[first:after] = array[first:after].T.reshape(after - first, -1)
+
+        def position() -> PerRow:
+            firsts = values.position + (base + start)
+            positions = firsts[:, np.newaxis] + np.arange(num_repeats) * self.cycle_bytes
+            for first, after in pairwise(arrangement.bounds):
+                positions[first:after] = np.sort(positions[first:after], axis=None).reshape(
+                    after - first, -1
+                )
+            return positions.ravel()
+
+        return Table.of(
+            arrangement.columns,
+            tuple(bound * num_repeats for bound in arrangement.bounds),
+            step.ravel(),
+            wall_time.ravel(),
+            value.ravel(),
+            None,
+            position=position,
+            last_wall_time=last_wall_time,
         )
-
-    def _column(
-        self, column: TableColumn, buffer: bytearray, start: int, num_repeats: int, base: int
-    ) -> ScalarColumn:
-        """Decodes one column of the block at `start`."""
-        positions: Positions
-        locations = self._locations[column.rows]
-        parts = [self._columns_at(location, buffer, start, num_repeats) for location in locations]
-        first_positions = [base + start + position for position, *_ in locations]
-        if len(parts) == 1:
-            step, wall_time, value = parts[0]
-            [first] = first_positions
-            positions = range(first, first + num_repeats * self.cycle_bytes, self.cycle_bytes)
-        else:
-            # The tag has several values in each repetition. Keep all values in file order.
-            step, wall_time, value = (np.stack(c, axis=1).ravel() for c in zip(*parts, strict=True))
-            repeats = np.arange(num_repeats, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
-            positions = (repeats + np.array(first_positions, np.int64)).ravel()
-        metadata = None
-        if column.metadata:
-            row, data = column.metadata
-            metadata = FirstMetadata(base + start + self._locations[row][0], data)
-        return ScalarColumn(column.tag, column.field, metadata, positions, step, wall_time, value)
-
-    def _columns_at(
-        self, location: _Location, buffer: bytearray, start: int, num_repeats: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.floating[Any]]]:
-        """Steps, wall times and values at one location: three arrays of shape (num_repeats,)."""
-        _, payload, width, number, dtype = location
-        payload += start
-        wall_time = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
-        if width:
-            words = self._strided(buffer, step_dtype(width), payload + STEP_OFFSET, num_repeats)
-            step = decode_steps(words, width)
-        else:
-            step = np.zeros(num_repeats, np.int64)
-        value = self._strided(buffer, dtype, start + number, num_repeats)
-        return step, wall_time, as_value_column(value)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tables import rows_of, steps_of
 
-from tbcore.eventfiles.batch import Batch, DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.fast.row_classes import RowClasses
 from tbcore.eventfiles.fast.small_files import SmallFileDecoder
 from tbcore.eventfiles.proto.event_pb2 import Event, TaggedRunMetadata
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.table import DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.testing import EventFileWriter, record_bytes
@@ -42,18 +42,6 @@ def readers_of(paths: list[Path]) -> list[FileReader]:
     return [FileReader(str(path), 0, decoder) for path in paths]
 
 
-def steps(items: list[DecodedItem], tag: str = "loss") -> list[int]:
-    """The steps of one tag, in the order read."""
-    return [
-        step
-        for item in items
-        if isinstance(item, Batch)
-        for column in [*item.scalars, *item.references]
-        if column.tag == tag
-        for step in column.step.tolist()
-    ]
-
-
 def without_batch_limit(**tuning: int) -> SmallFileReader:
     """A reader whose first batch is as large as any later one."""
     return SmallFileReader(tuning=Tuning(first_batch_files=1000, **tuning))
@@ -63,6 +51,11 @@ def decoder_of(small_files: SmallFileReader) -> SmallFileDecoder:
     """The reader's decoder, with everything that it has learnt."""
     assert small_files._decoder is not None
     return small_files._decoder
+
+
+def row_classes_of(small_files: SmallFileReader) -> RowClasses:
+    """All row classes that the reader's decoder has learnt."""
+    return decoder_of(small_files)._learnt.row_classes
 
 
 @pytest.fixture
@@ -83,8 +76,8 @@ def test_files_that_were_read_ahead_yield_tables(
     for n, file in enumerate(files):
         items = list(file.read())
         assert isinstance(items[-1], Table)
-        assert steps(items) == steps(items, f"of {n}") == list(range(10 + n))
-        assert steps(items, "weights") == steps(items, "note") == list(range(0, 10 + n, 4))
+        assert steps_of(items) == steps_of(items, f"of {n}") == list(range(10 + n))
+        assert steps_of(items, "weights") == steps_of(items, "note") == list(range(0, 10 + n, 4))
         assert file.caught_up
         assert file.first_event_time == 1.0
         assert file.opened.size == file.offset > 0
@@ -103,7 +96,7 @@ def test_files_of_a_batch_that_failed_are_not_mistaken_for_those_of_the_next(
     with pytest.raises(ZeroDivisionError):
         small_files.preload(files[:3])
     small_files.preload(files[3:])
-    assert steps(list(files[3].read()))[0] == 3
+    assert steps_of(files[3].read())[0] == 3
 
 
 def test_a_file_that_grows_after_it_was_read_ahead_is_read_from_there(
@@ -113,8 +106,8 @@ def test_a_file_that_grows_after_it_was_read_ahead_is_read_from_there(
     files = readers_of(paths)
     small_files.preload(files)
     write(paths[1], begin=10, num_steps=12)
-    assert steps(list(files[1].read())) == list(range(10))
-    assert steps(list(files[1].read())) == [10, 11]
+    assert steps_of(files[1].read()) == list(range(10))
+    assert steps_of(files[1].read()) == [10, 11]
 
 
 def test_a_tiny_file_that_grows_is_read_from_there(
@@ -125,9 +118,9 @@ def test_a_tiny_file_that_grows_is_read_from_there(
     small_files.preload(files)
     for path, file in zip(paths, files, strict=True):
         assert file.is_preloaded
-        assert steps(list(file.read())) == []
+        assert steps_of(file.read()) == []
         write(path, num_steps=2)
-        assert steps(list(file.read())) == [0, 1]
+        assert steps_of(file.read()) == [0, 1]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -150,7 +143,7 @@ def test_a_file_that_shrinks_while_it_is_read_ahead_is_left_to_its_reader(
     with monkeypatch.context() as patched:
         patched.setattr(os, "preadv", preadv)
         small_files.preload(files)
-    assert steps(list(files[0].read())) == []
+    assert steps_of(files[0].read()) == []
     assert files[0].offset == 40
 
 
@@ -163,7 +156,7 @@ def test_a_file_that_is_replaced_after_it_was_read_ahead_is_detected(
     small_files.preload(files)
     paths[1].unlink()
     write(paths[1], num_steps=20, wall_time=2.0)
-    assert steps(list(files[1].read())) == list(range(10))
+    assert steps_of(files[1].read()) == list(range(10))
     with pytest.raises(FileReplacedError):
         list(files[1].read())
 
@@ -189,11 +182,9 @@ def test_a_file_with_damage_is_left_to_its_reader(
         paths[number].write_bytes(content)
     files = readers_of(paths)
     small_files.preload(files)
-    alone = readers_of(paths)
-    for number, (file, other) in enumerate(zip(files, alone, strict=True)):
-        items = list(file.read())
-        assert steps(items) == steps(list(other.read()))
-        assert any(isinstance(item, Table) for item in items) == (number in (1, 3))
+    assert [file.is_preloaded for file in files] == [False, True, False, True, False]
+    for file, other in zip(files, readers_of(paths), strict=True):
+        assert rows_of(file.read()) == rows_of(other.read())
         assert file.problems == other.problems
         assert (file.offset, file.caught_up) == (other.offset, other.caught_up)
 
@@ -204,64 +195,44 @@ F32 = numpy_to_tensor(np.array(0.5, np.float32))
 TEXT = numpy_to_tensor(np.array([b"text"], object))
 Value = Summary.Value
 
-UNUSUAL: dict[str, tuple[bool, list[Event | list[Summary.Value]]]] = {
-    "a tag with numbers and a text": (
-        False,
-        [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=TEXT)]],
-    ),
-    "a tag in two fields": (
-        False,
-        [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=F32)]],
-    ),
-    "doubles": (False, [[Value(tag="a", tensor=F64)]]),
-    "a double in an event": (False, [[Value(tag="a", tensor=F32), Value(tag="b", tensor=F64)]]),
-    "health pills": (False, [[Value(tag="__health_pill__/a", tensor=F32)]]),
-    "health pills that are texts": (False, [[Value(tag="__health_pill__/a", tensor=TEXT)]]),
-    "node names": (
-        True,
-        [[Value(node_name="a", tensor=TEXT), Value(node_name="b", tensor=F32)]],
-    ),
-    "two texts in one event": (True, [[Value(tag=tag, tensor=TEXT) for tag in "ab"]]),
-    "metadata that changes": (
-        True,
+UNUSUAL: dict[str, list[Event | list[Summary.Value]]] = {
+    "a tag with numbers and a text": [
+        [Value(tag="a", simple_value=1)],
+        [Value(tag="a", tensor=TEXT)],
+    ],
+    "a tag in two fields": [[Value(tag="a", simple_value=1)], [Value(tag="a", tensor=F32)]],
+    "doubles": [[Value(tag="a", tensor=F64)]],
+    "a double in an event": [[Value(tag="a", tensor=F32), Value(tag="b", tensor=F64)]],
+    "health pills": [[Value(tag="__health_pill__/a", tensor=F32)]],
+    "health pills that are texts": [[Value(tag="__health_pill__/a", tensor=TEXT)]],
+    "node names": [[Value(node_name="a", tensor=TEXT), Value(node_name="b", tensor=F32)]],
+    "two texts in one event": [[Value(tag=tag, tensor=TEXT) for tag in "ab"]],
+    "metadata that changes": [
+        [Value(tag="a", histo=HistogramProto(num=1))],
+        *([Value(tag="a", histo=HistogramProto(num=1), metadata=m)] for m in METADATA),
+    ],
+    "two metadata in one event": [
         [
-            [Value(tag="a", histo=HistogramProto(num=1))],
-            *([Value(tag="a", histo=HistogramProto(num=1), metadata=m)] for m in METADATA),
-        ],
-    ),
-    "two metadata in one event": (
-        True,
-        [
-            [
-                Value(tag="a", simple_value=1),
-                *(Value(tag="a", simple_value=1, metadata=m) for m in METADATA),
-            ]
-        ],
-    ),
-    "profiles": (
-        True,
-        [Event(tagged_run_metadata=TaggedRunMetadata(tag=tag, run_metadata=b"p")) for tag in "ab"],
-    ),
-    "graphs": (True, [Event(graph_def=b"graph"), [Value(tag="a", simple_value=1)]]),
-    "two kinds of graphs": (False, [Event(graph_def=b"graph"), Event(meta_graph_def=b"meta")]),
-    "no values": (True, [[], Event(), [Value(tag="a", simple_value=1)], []]),
+            Value(tag="a", simple_value=1),
+            *(Value(tag="a", simple_value=1, metadata=m) for m in METADATA),
+        ]
+    ],
+    "profiles": [
+        Event(tagged_run_metadata=TaggedRunMetadata(tag=tag, run_metadata=b"p")) for tag in "ab"
+    ],
+    "graphs": [Event(graph_def=b"graph"), [Value(tag="a", simple_value=1)]],
+    "two kinds of graphs": [Event(graph_def=b"graph"), Event(meta_graph_def=b"meta")],
+    "no values": [[], Event(), [Value(tag="a", simple_value=1)], []],
 }
-"""Description to whether such a file is read ahead, and to its events, or the values of each."""
+"""Description to the events of a file, or the values of each."""
 
 
-def comparable(items: Iterator[DecodedItem]) -> list[Any]:
-    """The contents of items as plain data."""
-    found: list[Any] = []
-    for item in items:
-        if isinstance(item, Batch):
-            columns = [*item.scalars, *item.references]
-            found.append(
-                [(c[:3], [(a.dtype, a.tolist()) for a in map(np.asarray, c[3:])]) for c in columns]
-            )
-            found.append(item.bare_events)
-        else:
-            found.append(item)
-    return found
+def comparable(item: DecodedItem) -> object:
+    """An item as plain data."""
+    if not isinstance(item, Table):
+        return item
+    columns = item.columns, item.bounds, [*map(type, item.step)], item.value.dtype
+    return columns, rows_of([item]), item.bare_events, item.last_wall_time
 
 
 @pytest.mark.parametrize("description", UNUSUAL)
@@ -269,14 +240,13 @@ def test_unusual_files_have_the_same_rows(
     tmp_path: Path, small_files: SmallFileReader, description: str
 ) -> None:
     """Read ahead or not. The same is true for the other files of the batch."""
-    is_preloaded, contents = UNUSUAL[description]
     paths = [
         write(tmp_path / "0.tfevents"),
         tmp_path / "1.tfevents",
         write(tmp_path / "2.tfevents"),
     ]
     events = [Event(file_version="brain.Event:2")]
-    for content in contents * 3:
+    for content in UNUSUAL[description] * 3:
         event = Event(summary=Summary(value=content)) if isinstance(content, list) else Event()
         if isinstance(content, Event):
             event.CopyFrom(content)
@@ -285,10 +255,10 @@ def test_unusual_files_have_the_same_rows(
     paths[1].write_bytes(b"".join(record_bytes(event.SerializeToString()) for event in events))
     files = readers_of(paths)
     small_files.preload(files)
-    assert [file.is_preloaded for file in files] == [True, is_preloaded, True]
+    assert all(file.is_preloaded for file in files)
     plain = [FileReader(str(path), 0, Decoder(fast=False)) for path in paths]
-    found = [comparable(file.read()) for file in files]
-    assert found == [comparable(file.read()) for file in plain]
+    for file, other in zip(files, plain, strict=True):
+        assert [*map(comparable, file.read())] == [*map(comparable, other.read())]
 
 
 def test_there_is_one_attempt_to_read_a_file_ahead(
@@ -304,7 +274,7 @@ def test_there_is_one_attempt_to_read_a_file_ahead(
     assert all(file.is_unread for file in files)
     small_files.preload(files)
     assert not any(file.is_unread for file in files)
-    assert steps(list(files[2].read())) == list(range(9000))
+    assert steps_of(files[2].read()) == list(range(9000))
     with pytest.raises(FileNotFoundError):
         list(files[3].read())
 
@@ -326,14 +296,9 @@ def test_files_that_are_alike_are_preloaded_with_their_own_rows(
     small_files.preload(files[3:])
     assert all(file.is_preloaded for file in files)
     found = [[item for item in file.read() if isinstance(item, Table)] for file in files]
-    assert len({id(table.layout) for tables in found[3:6] for table in tables}) == 1
+    assert len({id(table.columns) for tables in found[3:6] for table in tables}) == 1
     for tables, alone in zip(found, readers_of(paths), strict=True):
-        plain = [item for item in alone.read() if isinstance(item, Batch)]
-        for column, other in zip(tables[0].scalars, plain[0].scalars, strict=True):
-            assert column.tag == other.tag
-            assert column.position.tolist() == list(other.position)
-            assert column.wall_time.tolist() == other.wall_time.tolist()
-            assert column.value.tolist() == other.value.tolist()
+        assert rows_of(tables) == rows_of(alone.read())
 
 
 def test_each_length_of_similar_files_has_a_template(tmp_path: Path) -> None:
@@ -378,15 +343,16 @@ def test_events_without_rows_are_in_the_table(tmp_path: Path, small_files: Small
         writer.add_log_message("after")
     [file] = readers_of([path])
     small_files.preload([file])
-    version, table, start, batch = list(file.read())
+    version, table, start, last = list(file.read())
     assert isinstance(version, FileVersion)
     assert isinstance(table, Table)
     assert isinstance(start, SessionStart)
-    assert isinstance(batch, Batch)
-    assert steps([table]) == list(range(10))
+    assert isinstance(last, Table)
+    assert steps_of([table]) == list(range(10))
     assert len(table.bare_events) == 20
     assert table.bare_events == sorted(table.bare_events)
-    assert len(batch.bare_events) == 1
+    assert len(last.bare_events) == 1
+    assert not last.num_rows
 
 
 def test_each_batch_has_more_files(tmp_path: Path) -> None:
@@ -398,28 +364,22 @@ def test_each_batch_has_more_files(tmp_path: Path) -> None:
         small_files.preload(unread)
         counts.append(len(unread) - sum(file.is_unread for file in files))
     assert counts == [4, 16, 64, 16]
-    assert all(steps(list(file.read())) == list(range(10)) for file in files)
+    assert all(steps_of(file.read()) == list(range(10)) for file in files)
 
 
 def test_caches_of_tables_are_bounded(tmp_path: Path) -> None:
-    """Whatever the number of layouts and tags. `release_buffers` empties them."""
-    small_files = without_batch_limit(max_table_layout_rows=100, max_row_classes=50)
+    """Whatever the number of arrangements and tags. `release_buffers` empties them."""
+    small_files = without_batch_limit(max_arrangement_rows=100, max_row_classes=50)
     for n in range(40):
         [file] = readers_of([write(tmp_path / f"{n}.tfevents", num_steps=5 + n % 7)])
         small_files.preload([file])
-        assert steps(list(file.read())) == list(range(5 + n % 7))
-        assert (
-            sum(
-                len(shape.order)
-                for shape in decoder_of(small_files)._row_classes._arrangements.values()
-                if shape
-            )
-            <= 100
-        )
-        assert len(decoder_of(small_files)._row_classes._classes) <= 50 + 10
+        assert steps_of(file.read()) == list(range(5 + n % 7))
+        arrangements = row_classes_of(small_files)._arrangements.values()
+        assert 0 < sum(len(arrangement.order) for arrangement in arrangements) <= 100
+        assert len(row_classes_of(small_files)._classes) <= 50 + 10
     small_files.release_buffers()
     assert not small_files._buffer
-    assert not decoder_of(small_files)._row_classes._classes
+    assert not row_classes_of(small_files)._classes
 
 
 def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
@@ -430,7 +390,7 @@ def test_the_cache_of_row_classes_is_bounded_in_bytes(tmp_path: Path) -> None:
         with EventFileWriter(path, wall_time=1.0) as writer:
             writer.add_scalar(f"{n}" * 1000, 1.0, 0)
         small_files.preload(readers_of([path]))
-        assert len(decoder_of(small_files)._row_classes._classes) == n % 3 + 1
+        assert len(row_classes_of(small_files)._classes) == n % 3 + 1
 
 
 def test_files_near_the_size_limit_are_read_ahead(
@@ -454,7 +414,7 @@ def test_files_near_the_size_limit_are_read_ahead(
     small_files.preload(files)
     items = [list(file.read()) for file in files]
     assert all(any(isinstance(item, Table) for item in found) for found in items)
-    assert [len(steps(found)) for found in items] == [1000, 1000]
+    assert [len(steps_of(found)) for found in items] == [1000, 1000]
 
 
 def test_a_file_may_have_a_single_large_record(
@@ -465,6 +425,5 @@ def test_a_file_may_have_a_single_large_record(
         writer.add_graph(bytes((1 << 17) + 300))
     [file] = readers_of([tmp_path / "1.tfevents"])
     small_files.preload([file])
-    [item] = file.read()
-    assert isinstance(item, Table)
-    assert [column.field for column in item.references] == ["graph_def"]
+    assert file.is_preloaded
+    assert [row.field for row in rows_of(file.read())] == ["graph_def"]

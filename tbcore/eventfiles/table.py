@@ -1,0 +1,510 @@
+"""Tables: the rows of consecutive records of one file, column after column.
+
+A file becomes a sequence of items, each a `Table`, a `FileVersion` or a `SessionStart`, in file
+order: the rows of a table were written after everything in earlier items, and before everything in
+later ones. A reference is a row whose value stays in its file.
+
+    columns       loss         lr          images
+    bounds      0          3          6         8
+    step        range(3)   range(3)   [0, 50]
+    wall_time   [.  .  .    .  .  .    .  .]
+    value       [.  .  .    .  .  .]
+    references                        [.  .]
+
+A tag has several columns if its values have several fields, or are partly scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache, reduce
+from itertools import accumulate, chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
+"""Fields of an event that hold a graph or run metadata. Each of them becomes a row of references,
+although the event has no summary."""
+
+HEALTH_PILL = "__health_pill__/"
+"""Prefix of the tags under which a debugger logs tensors. Values with such a tag are not read."""
+
+PerRow = NDArray[np.int64]
+"""One int64 for each row, such as its position or its ordinal."""
+Steps = range | PerRow
+"""The steps of a column: a range if they ascend at equal distances."""
+
+_MAX_SHARED_STEPS = 1 << 12
+"""Maximum number of rows of a table whose steps are looked up among those of other tables: the runs
+of a sweep log at the same steps."""
+
+
+class TableColumn(NamedTuple):
+    """What the rows of a column have in common."""
+
+    tag: str
+    """Empty for `graph_def` and `meta_graph_def`."""
+    field: str
+    """See `Kind.field`."""
+    is_scalar: bool
+    """Whether each row holds one real number; otherwise the rows are references."""
+    metadata: bytes | None
+    """The first SummaryMetadata of the tag in the table, serialized; None if there is none."""
+
+
+class Columns:
+    """The columns of a table. Tables with equal columns share one object: it can key caches."""
+
+    def __init__(self, entries: tuple[TableColumn, ...], order: tuple[int, ...]) -> None:
+        """Use `Columns.of`, which returns the same object for the same arguments."""
+        self.entries = entries
+        """The columns in the order of their rows in the table: first scalars, then references."""
+        self.order = order
+        """The indices of the columns, in the order in which they first occur in the file."""
+        self.num_scalar = sum(entry.is_scalar for entry in entries)
+        """Number of columns of scalars."""
+
+    @staticmethod
+    @lru_cache(maxsize=1 << 8)
+    def of(entries: tuple[TableColumn, ...], order: tuple[int, ...]) -> Columns:
+        return Columns(entries, order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Columns.of, (self.entries, self.order)
+
+    @cached_property
+    def indices(self) -> Mapping[str, Sequence[int]]:
+        """The indices of each tag's columns."""
+        indices: dict[str, tuple[int, ...]] = {}
+        for index, entry in enumerate(self.entries):
+            indices[entry.tag] = (*indices.get(entry.tag, ()), index)
+        return indices
+
+    def selected(self, kept: Sequence[int]) -> Columns:
+        """Only the columns with these indices, which ascend."""
+        if len(kept) == len(self.entries):
+            return self
+        numbers = {index: number for number, index in enumerate(kept)}
+        order = tuple(numbers[index] for index in self.order if index in numbers)
+        return Columns.of(tuple(self.entries[index] for index in kept), order)
+
+
+class References(NamedTuple):
+    """Where the payloads of references are. Arrays of shape (num_references,)."""
+
+    offset: NDArray[np.int64]
+    """Offset of the record in its file, in bytes."""
+    length: NDArray[np.uint32]
+    """Length of the payload, in bytes."""
+    index: NDArray[np.uint32]  # type: ignore[assignment]  # hides tuple.index, which is not used
+    """Index of the Summary.Value in its event; 0 for events without a summary."""
+    crc: NDArray[np.uint32]
+    """Masked CRC-32C of the payload, as stored in the file."""
+    file: NDArray[np.uint32] = np.empty(0, np.uint32)
+    """Index of the file among the files of the run. Empty until the store takes the table."""
+
+    def at(self, rows: PerRow | slice) -> References:
+        """The references in these rows, counted from the first one."""
+        return References(*(array[rows] for array in self))  # type: ignore[arg-type]
+
+
+class BareEvent(NamedTuple):
+    """An event without a summary, or with a summary of which no value is read.
+
+    If it holds a graph or run metadata, it has a row of references, too; otherwise it has no row.
+    """
+
+    position: int
+    step: int
+    wall_time: float
+    is_summary: bool
+    """Whether the event has a summary."""
+
+
+class Table:
+    """Rows in columns. Immutable once the store has taken it.
+
+    Within a column, rows are in file order. A table may have bare events alone, and no rows.
+    """
+
+    __slots__ = (
+        "_highest_step", "bare_events", "bounds", "columns", "last_wall_time", "nonfinite",
+        "ordinals", "position", "references", "step", "value", "wall_time", "wide",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        columns: Columns,
+        bounds: tuple[int, ...],
+        step: Sequence[Steps],
+        wall_time: NDArray[np.float64],
+        value: NDArray[np.floating[Any]],
+        references: References | None = None,
+        ordinals: Mapping[int, PerRow] | None = None,
+    ) -> None:
+        self.columns = columns
+        self.bounds = bounds
+        """Column i has the rows from `bounds[i]` to `bounds[i + 1]`, at least one."""
+        self.step = step
+        """The steps of each column."""
+        self.wall_time = wall_time
+        """Shape (num_rows,), seconds since the epoch."""
+        self.references = references
+        """None if there are no references."""
+        self.ordinals = ordinals or {}
+        """The ordinals of some columns, by index. In all other columns they follow those of the
+        tag's rows in earlier tables."""
+        self.wide: Collection[int] = ()
+        """Indices of the columns with values that float32 cannot hold."""
+        self.nonfinite: Collection[int] = ()
+        """Indices of the columns with values that are NaN or infinite."""
+        is_finite = np.isfinite(value)
+        if not is_finite.all():
+            self.nonfinite = _columns_with(~is_finite, bounds)
+        if value.dtype != np.float32:
+            with np.errstate(over="ignore", invalid="ignore"):
+                narrowed = value.astype(np.float32)
+                is_exact = (narrowed == value) | np.isnan(value)
+            if is_exact.all():
+                value = narrowed
+            else:
+                self.wide = _columns_with(~is_exact, bounds)
+        self.value = value
+        """Shape (num_scalars,), float32, or float64 if any column needs it."""
+        self._highest_step: int | None = None
+        self.position: Callable[[], PerRow] | None = None
+        """Returns the position of each row: the offset of its record plus the index of the value in
+        its event. Positions are unique in a file, and ascend in the order written. Not kept by the
+        store."""
+        self.bare_events: Sequence[BareEvent] = ()
+        """By position. Not kept by the store."""
+        self.last_wall_time = np.nan
+        """Wall time of the last of all these events that has one; NaN if none has. Not kept by the
+        store."""
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        bounds: tuple[int, ...],
+        step: PerRow,
+        wall_time: NDArray[np.float64],
+        value: NDArray[np.floating[Any]],
+        references: References | None,
+        *,
+        position: Callable[[], PerRow],
+        last_wall_time: float,
+        bare_events: Sequence[BareEvent] = (),
+    ) -> Table:
+        """A table as it is decoded; `step` has one element for each row. Keeps the other arrays."""
+        if len(step) <= _MAX_SHARED_STEPS:
+            steps = _shared_steps(step.tobytes(), bounds)
+        else:
+            steps = _steps(step, bounds)
+        table = cls(columns, bounds, steps, wall_time, value, references)
+        table.position, table.last_wall_time = position, last_wall_time
+        table.bare_events = bare_events
+        return table
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what the store keeps."""
+        arrays = self.step, self.wall_time, self.value, self.references, self.ordinals
+        return Table, (self.columns, self.bounds, *arrays)
+
+    @property
+    def num_rows(self) -> int:
+        return self.bounds[-1]
+
+    @property
+    def highest_step(self) -> int:
+        """The highest step of all rows that are not graphs; lower than any step without such rows.
+
+        Cached, since a file may have thousands of STARTs.
+        """
+        if self._highest_step is None:
+            highest = [
+                steps[-1] if isinstance(steps, range) else int(steps.max())
+                for steps, column in zip(self.step, self.columns.entries, strict=True)
+                if column.field not in GRAPH_FIELDS
+            ]
+            self._highest_step = max(highest, default=-(1 << 63) - 1)
+        return self._highest_step
+
+    def num_rows_of(self, index: int) -> int:
+        """The number of rows in a column."""
+        return self.bounds[index + 1] - self.bounds[index]
+
+    def rows(self, index: int) -> slice:
+        """The rows of a column."""
+        return slice(self.bounds[index], self.bounds[index + 1])
+
+    def references_of(self, index: int) -> References:
+        """The rows of a column of references."""
+        assert self.references is not None
+        num_scalars = len(self.value)
+        rows = slice(self.bounds[index] - num_scalars, self.bounds[index + 1] - num_scalars)
+        return self.references.at(rows)
+
+    def with_ordinals(self, ordinals: Mapping[int, PerRow]) -> Table:
+        """This table with these ordinals in place of its own."""
+        table = Table.__new__(Table)
+        for name in Table.__slots__:  # Not copy.copy(), which would look at all values again.
+            setattr(table, name, getattr(self, name))
+        table.ordinals = ordinals
+        return table
+
+    def selected(self, rows: Mapping[int, PerRow]) -> Table | None:
+        """This table with only some rows of some columns; None if no row is left.
+
+        `rows` maps indices of columns to indices of rows within the column, ascending.
+        """
+        # 1. List the columns that keep rows, and the rows that they keep.
+        # 2. Select steps and ordinals, which are stored by column.
+        # 3. Select from all other arrays.
+        if not rows:
+            return self
+        kept = [i for i in range(len(self.bounds) - 1) if i not in rows or len(rows[i])]  # 1
+        if not kept:
+            return None
+        picked = [
+            rows[i] + self.bounds[i] if i in rows else np.arange(*self.bounds[i : i + 2])
+            for i in kept
+        ]
+        steps = [  # 2
+            _even(step_array(self.step[i])[rows[i]]) if i in rows else self.step[i] for i in kept
+        ]
+        ordinals = {
+            number: self.ordinals[i][rows[i]] if i in rows else self.ordinals[i]
+            for number, i in enumerate(kept)
+            if i in self.ordinals
+        }
+        columns = self.columns.selected(kept)  # 3
+        bounds = _bounds(map(len, picked))
+        num_scalars = bounds[columns.num_scalar]
+        all_rows = np.concatenate(picked)
+        references = None
+        if self.references is not None and num_scalars < len(all_rows):
+            of_references = all_rows[num_scalars:] - len(self.value)
+            references = self.references.at(of_references)
+        value, wall_time = self.value[all_rows[:num_scalars]], self.wall_time[all_rows]
+        return Table(columns, bounds, steps, wall_time, value, references, ordinals)
+
+    @classmethod
+    def joined(cls, tables: Sequence[Table]) -> Table:
+        """One table with the rows of several, which were written one after the other.
+
+        If one table has ordinals for a tag, all have.
+        """
+        # 1. Find the columns of all tables, and the parts of each column.
+        # 2. Join steps and ordinals, which are stored by column.
+        # 3. Join all other arrays.
+        columns = reduce(_joined_columns, dict.fromkeys(table.columns for table in tables))  # 1
+        parts: list[list[tuple[Table, int]]] = [[] for _ in columns.entries]
+        for table in tables:
+            for index, number in enumerate(_places(table.columns, columns)):
+                parts[number].append((table, index))
+        bounds = _bounds(sum(table.num_rows_of(i) for table, i in part) for part in parts)
+        steps = [_joined_steps([table.step[i] for table, i in part]) for part in parts]  # 2
+        ordinals = {
+            number: np.concatenate([table.ordinals[i] for table, i in part])
+            for number, part in enumerate(parts)
+            if part[0][1] in part[0][0].ordinals
+        }
+        scalars = list(chain.from_iterable(parts[: columns.num_scalar]))  # 3
+        others = list(chain.from_iterable(parts[columns.num_scalar :]))
+        wall_time = [table.wall_time[table.rows(i)] for table, i in [*scalars, *others]]
+        value = [table.value[table.rows(i)] for table, i in scalars] or [np.empty(0, np.float32)]
+        references = None
+        if others:
+            each = zip(*(table.references_of(i) for table, i in others), strict=True)
+            references = References(*(np.concatenate(arrays) for arrays in each))
+        arrays = np.concatenate(wall_time), np.concatenate(value), references
+        return cls(columns, bounds, steps, *arrays, ordinals)
+
+
+class FileVersion(NamedTuple):
+    """A control event with the version of the file's format, from its `file_version`."""
+
+    version: float
+    """The number after `brain.Event:`; -1 if there is none."""
+    step: int
+    wall_time: float
+
+    @classmethod
+    def of(cls, text: str, step: int, wall_time: float) -> FileVersion:
+        """The FileVersion of an event whose `file_version` is `text`."""
+        try:
+            return cls(float(text.removeprefix("brain.Event:")), step, wall_time)
+        except ValueError:
+            return cls(-1.0, step, wall_time)
+
+
+class SessionStart(NamedTuple):
+    """An event with `session_log.status == START`: training started, or restarted, at `step`."""
+
+    step: int
+    wall_time: float
+
+
+DecodedItem = Table | FileVersion | SessionStart
+"""One element of the sequence into which a file is decoded."""
+
+
+class Arrangement(NamedTuple):
+    """How rows in file order are arranged in a table."""
+
+    columns: Columns
+    bounds: tuple[int, ...]
+    order: PerRow
+    """Row i of the table is row `order[i]` in file order."""
+
+    @classmethod
+    def of(cls, classes: Sequence[TableColumn], class_of_row: PerRow) -> Arrangement:
+        """Arranges rows, at least one, of which each has the index of its class in `classes`.
+
+        Rows with the same tag and field, and with or without metadata, may be of several classes.
+        """
+        # 1. Find the classes that occur, in the order of their first rows.
+        # 2. In this order, number the columns, and find the first metadata of each tag. (All rows
+        #    of a class have the same metadata.)
+        # 3. Sort the columns: scalars first. Sort the rows by column.
+        lowest = int(class_of_row.min())  # 1
+        class_of_row = class_of_row - lowest
+        first_row = np.full(int(class_of_row.max()) + 1, -1)
+        first_row[class_of_row[::-1]] = np.arange(len(class_of_row) - 1, -1, -1)
+        found = np.flatnonzero(first_row >= 0)
+        numbers: dict[tuple[str, str, bool], int] = {}  # 2
+        metadata: dict[str, bytes] = {}
+        column_of_class = np.zeros(len(first_row), np.int64)
+        for i in found[np.argsort(first_row[found])].tolist():
+            entry = classes[lowest + i]
+            column_of_class[i] = numbers.setdefault(entry[:3], len(numbers))
+            if entry.metadata is not None:
+                metadata.setdefault(entry.tag, entry.metadata)
+        keys = list(numbers)
+        by_rows = sorted(range(len(keys)), key=lambda number: not keys[number][2])  # 3
+        index_of_number = np.argsort(by_rows)
+        column_of_row = index_of_number[column_of_class][class_of_row]
+        counts = np.bincount(column_of_row)
+        if len(keys) < 1 << 16:
+            column_of_row = column_of_row.astype(np.uint16)  # which numpy sorts in linear time
+        entries = tuple(TableColumn(*keys[n], metadata.get(keys[n][0])) for n in by_rows)
+        columns = Columns.of(entries, tuple(index_of_number.tolist()))
+        return cls(columns, _bounds(counts.tolist()), np.argsort(column_of_row, kind="stable"))
+
+
+def step_array(steps: Steps) -> PerRow:
+    """The steps of a column as an array."""
+    if isinstance(steps, range):
+        # numpy divides by the step as floats, which is exact for this end, but not for steps.stop.
+        return np.arange(steps.start, steps[-1] + steps.step, steps.step, dtype=np.int64)
+    return steps
+
+
+def last_time(last: float, in_file_order: Callable[[], NDArray[np.float64]]) -> float:
+    """The last of the wall times that is not NaN; NaN if there is none.
+
+    `last` is the last one. The others are only requested if it is NaN.
+    """
+    if last == last:
+        return last
+    wall_time = in_file_order()
+    numbers = wall_time[~np.isnan(wall_time)]
+    return float(numbers[-1]) if len(numbers) else np.nan
+
+
+@lru_cache(maxsize=1 << 5)
+def _shared_steps(step_bytes: bytes, bounds: tuple[int, ...]) -> Sequence[Steps]:
+    """The steps of each column, given as the bytes of an int64 for each row."""
+    return _steps(np.frombuffer(step_bytes, np.int64), bounds)
+
+
+def _steps(step: PerRow, bounds: tuple[int, ...]) -> Sequence[Steps]:
+    """The steps of each column; the columns are slices of `step`."""
+    # 1. In each column, compare all differences between successive steps with the first one.
+    # 2. Make ranges where they are equal. Differences may overflow, so compare the last step.
+    if not len(step):
+        return ()
+    edges = np.array(bounds)  # 1
+    starts, ends = edges[:-1], edges[1:]
+    first, last = step[starts], step[ends - 1]
+    stride = step[np.minimum(starts + 1, ends - 1)] - first
+    is_equal = np.ones(len(step), np.bool_)
+    np.equal(np.diff(step), np.repeat(stride, ends - starts)[:-1], out=is_equal[:-1])
+    is_equal[ends - 1] = True
+    is_even = np.logical_and.reduceat(is_equal, starts) & ((stride > 0) | (ends - starts == 1))
+    shared: dict[tuple[int, int, int], range] = {}
+    steps: list[Steps] = []
+    numbers = (array.tolist() for array in (is_even, first, last, stride))
+    for (begin, end), (even, low, high, by) in zip(
+        pairwise(bounds), zip(*numbers, strict=True), strict=True
+    ):
+        by = by or 1  # 2
+        if even and low + by * (end - begin - 1) == high:
+            steps.append(shared.setdefault((low, high, by), range(low, high + 1, by)))
+        else:
+            steps.append(step[begin:end].copy())
+    return tuple(steps)
+
+
+def _even(step: PerRow) -> Steps:
+    """The steps of one column, at least one."""
+    return _steps(step, (0, len(step)))[0]
+
+
+def _joined_steps(parts: Sequence[Steps]) -> Steps:
+    """The steps of a column that consists of these parts."""
+    first, *rest = parts
+    if isinstance(first, range):
+        start, end, by = first.start, first[-1], first.step if len(first) > 1 else 0
+        for part in rest:
+            if not isinstance(part, range):
+                break
+            by = by or part[0] - end
+            is_even = part[0] - end == by and (len(part) == 1 or part.step == by)
+            if not is_even or not 1 <= by < 1 << 63:
+                break
+            end = part[-1]
+        else:
+            return range(start, end + 1, by or 1)
+    return np.concatenate([step_array(part) for part in parts])
+
+
+@lru_cache(maxsize=1 << 6)
+def _joined_columns(first: Columns, second: Columns) -> Columns:
+    """The columns of a table with the rows of two."""
+    keys = dict.fromkeys(entry[:3] for entry in (*first.entries, *second.entries))
+    metadata = {
+        entry.tag: entry.metadata
+        for entry in (*second.entries, *first.entries)  # The metadata of the first one wins.
+        if entry.metadata is not None
+    }
+    in_rows = sorted(keys, key=lambda key: not key[2])
+    places = {key: number for number, key in enumerate(in_rows)}
+    in_order = (columns.entries[i][:3] for columns in (first, second) for i in columns.order)
+    return Columns.of(
+        tuple(TableColumn(*key, metadata.get(key[0])) for key in in_rows),
+        tuple(dict.fromkeys(places[key] for key in in_order)),
+    )
+
+
+@lru_cache(maxsize=1 << 6)
+def _places(columns: Columns, joined: Columns) -> Sequence[int]:
+    """The index of each column among the joined columns."""
+    if columns is joined:
+        return range(len(joined.entries))
+    places = {entry[:3]: number for number, entry in enumerate(joined.entries)}
+    return [places[entry[:3]] for entry in columns.entries]
+
+
+def _columns_with(mask: NDArray[np.bool_], bounds: tuple[int, ...]) -> frozenset[int]:
+    """The indices of the columns with a row at which the mask is true."""
+    columns = np.searchsorted(bounds, np.flatnonzero(mask), side="right") - 1
+    return frozenset(np.unique(columns).tolist())
+
+
+def _bounds(counts: Iterable[int]) -> tuple[int, ...]:
+    """The bounds of columns with these numbers of rows."""
+    return tuple(accumulate(counts, initial=0))
