@@ -21,42 +21,29 @@ class Tuning:
     # follow the round are decoded together as one block.
 
     piece_bytes: int = 1 << 22
-    """Size of a piece, at most 4 MiB, until pieces become larger: see `min_scalar_rows_to_grow`. A
-    record longer than a piece is never in memory as a whole."""
+    """Size of a piece, at most 4 MiB, until pieces become larger: see `min_rows_to_grow`. A record
+    longer than a piece is never in memory as a whole."""
     probe_records: int = 1 << 10
     """Number of records whose lengths are examined at the start of a round. If all of these records
     are short, a faster loop finds the remaining records of the round."""
     min_round_records: int = 64
-    """Maximum number of records in the first round, and in the round after a regular block, which
-    is a block with at least `min_regular_block_repeats` repetitions."""
+    """Maximum number of records in the first round, and in the round after a large block: the same
+    cycle probably starts again soon."""
     max_round_records: int = 1 << 16
-    """Maximum number of records in a round. Rounds grow while no cycle is found, also from one file
-    to the next. The maximum is four times as high once pieces have become larger."""
+    """Maximum number of records in a round. Rounds grow while no large block is found, also from
+    one file to the next."""
     min_records_to_batch: int = 32
     """Minimum number of records that are decoded together. If there are fewer, they are decoded one
     by one: decoding records together has a fixed cost for each distinct record length."""
-    min_regular_block_repeats: int = 16
-    """Minimum number of repetitions in a regular block. After such a block, the same cycle probably
-    starts again soon, so the next round is small."""
     min_large_block_records: int = 1 << 11
-    """Minimum number of records in a large block. Every block has a fixed cost: that of decoding
-    this many records in rounds. So after several smaller blocks in a file, only large blocks are
-    accepted."""
-    min_strided_block_repeats: int = 64
-    """Minimum number of repetitions in a block whose checksums are verified through strided views,
-    one view for each record of the cycle. In a smaller block, the checksums are gathered first."""
-    check_slice_bytes: int = 1 << 18
+    """Minimum number of records in a large block, which may interrupt any round. Every block has a
+    fixed cost: that of decoding this many records in rounds."""
+    check_slice_bytes: int = 1 << 16
     """Number of bytes that are compared or verified at once: they fit into the second-level
     cache."""
-    compare_tile_bytes: int = 1 << 10
-    """Maximum size of a tile: several repetitions of a short cycle that are compared as one, since
-    numpy has a fixed cost for each row of an array."""
-    min_reference_rows_to_grow: int = 500
-    """Pieces become larger after a piece with at least this many rows of references outside blocks,
-    if its columns have fewer than `min_rows_per_column` rows on average."""
-    min_scalar_rows_to_grow: int = 1 << 15
-    """Pieces become larger after a piece with at least this many rows of scalars outside blocks, if
-    its columns have fewer than `min_rows_per_column` rows on average."""
+    min_rows_to_grow: int = 500
+    """Pieces become larger after a piece with at least this many rows outside blocks, if its
+    columns have fewer than `min_rows_per_column` rows on average."""
     min_rows_per_column: int = 32
     """Minimum average number of rows in the columns of a piece. With fewer rows in each column, the
     fixed cost of a column takes too much of the time."""

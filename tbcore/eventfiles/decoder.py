@@ -11,11 +11,12 @@ A piece is decoded in *rounds*, each of up to a given number of records, and in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Literal, NamedTuple
 
-from tbcore.eventfiles.framing import Damage, find_damaged, find_frames
-from tbcore.eventfiles.plain import decode_frames
+from tbcore.eventfiles.framing import PADDING_BYTES, Damage, find_damaged, find_frames
+from tbcore.eventfiles.plain import TableBuilder, control_event, decode_frames
+from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem
 from tbcore.tuning import Tuning, default_tuning
 
@@ -23,10 +24,6 @@ try:
     from tbcore.eventfiles.fast.ways import FastWays
 except ModuleNotFoundError:
     FastWays = None  # type: ignore[assignment, misc]
-
-PADDING_BYTES = 64
-"""Number of bytes in the buffer after its data, so that a word can be read at any offset of the
-data."""
 
 
 class PieceEnd(NamedTuple):
@@ -60,11 +57,21 @@ class Decoder:
             self.buffer = bytearray(piece_bytes + PADDING_BYTES)
         return piece_bytes
 
+    def decode_event(
+        self, event: Event, *, offset: int, length: int, crc: int
+    ) -> Iterator[DecodedItem]:
+        """Decodes a single event, whose record is at `offset` of its file."""
+        control = control_event(event)
+        if control is not None:
+            yield control
+            return
+        builder = TableBuilder()
+        builder.add(event, offset, length, crc)
+        yield from builder.tables()
+
     def release_buffers(self) -> None:
         """Frees the buffer. The next call of `next_piece_bytes` allocates it again."""
         self.buffer = bytearray()
-        if self._ways:
-            self._ways.release_buffer()
 
     def decode(
         self,
@@ -82,29 +89,21 @@ class Decoder:
         records are decoded one by one; when it returns true, decoding pauses.
         """
         # Until the piece ends:
-        # 1. If a block begins here, the fast ways decode it.
-        # 2. Find the frames of one round. The round ends early where a block begins that the fast
+        # 1. Find the frames of one round. The round ends early where a block begins that the fast
         #    ways know.
-        # 3. Verify the records of the round and decode them.
+        # 2. Verify the records of the round and decode them.
+        # 3. Decode the block. If the next piece may continue it, it must begin with a whole cycle.
         ways, position, max_records = self._ways, 0, self.tuning.max_round_records
-        if ways:
-            ways.begin_piece(self.buffer, size, base)
         while True:
             if ways:
-                block = ways.decode_block(position, base)  # 1
-                if block:
-                    yield block.table
-                    position = block.end
-                    if not at_end and size - position < block.cycle_bytes:
-                        # The next piece will begin with a whole cycle, and continue the block.
-                        return PieceEnd(position, "incomplete")
                 max_records = ways.max_round_records
-            frames = find_frames(  # 2
+            frames = find_frames(  # 1
                 self.buffer, position, size, max_records, num_probed=self.tuning.probe_records
             )
+            block = None
             if ways:
-                frames = ways.until_block(frames)
-            damaged = find_damaged(  # 3
+                frames, block = ways.until_block(self.buffer, frames, size)
+            damaged = find_damaged(  # 2
                 self.buffer, frames, slice_bytes=self.tuning.check_slice_bytes
             )
             has_torn_last_record = (
@@ -113,19 +112,20 @@ class Decoder:
             if has_torn_last_record:
                 frames = frames.first(len(frames.starts) - 1)
                 damaged = damaged[:-1]
-            given = frames, damaged, base, problems, is_enough
+            given = self.buffer, frames, damaged, base, problems, is_enough
             if ways and len(frames.starts) >= self.tuning.min_records_to_batch:
                 num_decoded = yield from ways.decode_round(*given)
             else:
-                num_decoded = yield from decode_frames(self.buffer, *given)
+                num_decoded = yield from decode_frames(*given)
             if num_decoded < len(frames.starts):
                 return PieceEnd(int(frames.starts[num_decoded]), "paused")
             position = frames.end
-            if ways and ways.is_at_block:
-                continue
-            if has_torn_last_record:
+            if block:  # 3
+                yield block.table(self.buffer, base)
+                position = block.end
+                if not at_end and size - position < block.template.cycle_bytes:
+                    return PieceEnd(position, "incomplete")
+            elif has_torn_last_record:
                 return PieceEnd(position, "torn_last_record")
-            if frames.stop != "limit":
+            elif frames.stop != "limit":
                 return PieceEnd(position, frames.stop)
-            if ways:
-                ways.end_round(position)

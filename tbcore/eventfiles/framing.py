@@ -36,6 +36,9 @@ HEADER_BYTES = 12
 """Bytes of a record before its payload: the length and its checksum."""
 FRAMING_BYTES = 16
 """Bytes of a record's framing, before and after the payload together."""
+PADDING_BYTES = 64
+"""Number of bytes in the buffer after its data, so that a word can be read at any offset of the
+data."""
 INTACT_BYTES = 64
 """Number of bytes at the end of decoded records that decoding does not overwrite: a fingerprint
 covers them."""

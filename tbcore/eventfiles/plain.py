@@ -1,12 +1,14 @@
 """Decodes records one by one with protobuf: the reference for all answers.
 
+    record -> event -> rows -> arrangement -> table
+
 The functions of this module distinguish control events, events with a graph, and kinds of values.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +20,16 @@ from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.table import (
     GRAPH_FIELDS,
     HEALTH_PILL,
-    Arrangement,
     BareEvent,
     Columns,
     DecodedItem,
     FileVersion,
+    PerRow,
     References,
     SessionStart,
     Table,
     TableColumn,
+    bounds_of,
 )
 from tbcore.eventfiles.tensors import scalar_of
 
@@ -84,17 +87,6 @@ def decode_frames(
     return num_decoded
 
 
-def decode_event(event: Event, offset: int, length: int, crc: int) -> Iterator[DecodedItem]:
-    """Decodes a single event; for the other arguments see `TableBuilder.add`."""
-    control = control_event(event)
-    if control is not None:
-        yield control
-        return
-    builder = TableBuilder()
-    builder.add(event, offset, length, crc)
-    yield from builder.tables()
-
-
 def control_event(event: Event) -> FileVersion | SessionStart | None:
     """The decoded item for a control event; None for any other event."""
     what = event.WhichOneof("what")
@@ -132,6 +124,61 @@ def bare_event(event: Event, num_rows: int, position: int) -> BareEvent | None:
     if num_rows and is_summary:
         return None
     return BareEvent(position, event.step, event.wall_time, is_summary)
+
+
+class Arrangement(NamedTuple):
+    """How rows in file order are arranged in a table."""
+
+    columns: Columns
+    bounds: tuple[int, ...]
+    order: PerRow
+    """Row i of the table is row `order[i]` in file order."""
+
+    @classmethod
+    def of(cls, classes: Sequence[TableColumn], class_of_row: PerRow) -> Arrangement:
+        """Arranges rows, at least one, of which each has the index of its class in `classes`.
+
+        Rows with the same tag and field, and with or without metadata, may be of several classes.
+        """
+        # 1. Find the classes that occur, in the order of their first rows.
+        # 2. In this order, number the columns, and find the first metadata of each tag. (All rows
+        #    of a class have the same metadata.)
+        # 3. Sort the columns: scalars first. Sort the rows by column.
+        lowest = int(class_of_row.min())  # 1
+        class_of_row = class_of_row - lowest
+        first_row = np.full(int(class_of_row.max()) + 1, -1)
+        first_row[class_of_row[::-1]] = np.arange(len(class_of_row) - 1, -1, -1)
+        found = np.flatnonzero(first_row >= 0)
+        numbers: dict[tuple[str, str, bool], int] = {}  # 2
+        metadata: dict[str, bytes] = {}
+        column_of_class = np.zeros(len(first_row), np.int64)
+        for i in found[np.argsort(first_row[found])].tolist():
+            entry = classes[lowest + i]
+            column_of_class[i] = numbers.setdefault(entry[:3], len(numbers))
+            if entry.metadata is not None:
+                metadata.setdefault(entry.tag, entry.metadata)
+        keys = list(numbers)
+        by_rows = sorted(range(len(keys)), key=lambda number: not keys[number][2])  # 3
+        index_of_number = np.argsort(by_rows)
+        column_of_row = index_of_number[column_of_class][class_of_row]
+        counts = np.bincount(column_of_row)
+        if len(keys) < 1 << 16:
+            column_of_row = column_of_row.astype(np.uint16)  # which numpy sorts in linear time
+        entries = tuple(TableColumn(*keys[n], metadata.get(keys[n][0])) for n in by_rows)
+        columns = Columns.of(entries, tuple(index_of_number.tolist()))
+        return cls(columns, bounds_of(counts.tolist()), np.argsort(column_of_row, kind="stable"))
+
+
+def last_time(last: float, in_file_order: Callable[[], NDArray[np.float64]]) -> float:
+    """The last of the wall times that is not NaN; NaN if there is none.
+
+    `last` is the last one. The others are only requested if it is NaN.
+    """
+    if last == last:
+        return last
+    wall_time = in_file_order()
+    numbers = wall_time[~np.isnan(wall_time)]
+    return float(numbers[-1]) if len(numbers) else np.nan
 
 
 class TableBuilder:

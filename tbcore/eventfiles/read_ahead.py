@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tbcore.eventfiles.decoder import PADDING_BYTES
 from tbcore.eventfiles.tail import FileReader, WholeFile
 from tbcore.tuning import Tuning, default_tuning
 
@@ -30,7 +29,6 @@ class SmallFileReader:
 
     def __init__(self, *, tuning: Tuning | None = None) -> None:
         self._tuning = tuning = tuning or default_tuning()
-        self._buffer = bytearray()
         self._max_files = tuning.first_batch_files
         """Maximum number of files in the next batch."""
         self._decoder = SmallFileDecoder(tuning) if SmallFileDecoder is not None else None
@@ -43,8 +41,6 @@ class SmallFileReader:
         if self._decoder is None:
             return
         max_bytes, max_file_bytes = self._tuning.file_batch_bytes, self._tuning.small_file_bytes
-        if not self._buffer:
-            self._buffer = bytearray(max_bytes + PADDING_BYTES)
         self._decoder.begin()
         files: list[tuple[FileReader, WholeFile]] = []
         at = num_bytes = num_files = 0
@@ -52,20 +48,19 @@ class SmallFileReader:
             if num_files == self._max_files or num_bytes + max_file_bytes > max_bytes:
                 break
             num_files += 1
-            whole = reader.read_whole(self._buffer, at, max_file_bytes)
+            whole = reader.read_whole(self._decoder.buffer, at, max_file_bytes)
             if whole is None:
                 continue
             size = whole.opened.size
             num_bytes += size + _GAP_BYTES
-            at = self._decoder.add(len(files), self._buffer, at, at + size)
+            at = self._decoder.add(len(files), at, at + size)
             files.append((reader, whole))
         self._max_files *= _BATCH_GROWTH
-        for number, items in self._decoder.decode(self._buffer):
+        for number, items in self._decoder.decode():
             reader, whole = files[number]
             reader.preload(whole, items)
 
     def release_buffers(self) -> None:
         """Frees the buffer and all that was learnt. The next `preload` makes them again."""
-        self._buffer = bytearray()
-        if self._decoder is not None:
-            self._decoder.forget()
+        if SmallFileDecoder is not None:
+            self._decoder = SmallFileDecoder(self._tuning)

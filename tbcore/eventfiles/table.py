@@ -273,7 +273,10 @@ class Table:
             for i in kept
         ]
         steps = [  # 2
-            _even(step_array(self.step[i])[rows[i]]) if i in rows else self.step[i] for i in kept
+            _steps(step_array(self.step[i])[rows[i]], (0, len(rows[i])))[0]
+            if i in rows
+            else self.step[i]
+            for i in kept
         ]
         ordinals = {
             number: self.ordinals[i][rows[i]] if i in rows else self.ordinals[i]
@@ -281,7 +284,7 @@ class Table:
             if i in self.ordinals
         }
         columns = self.columns.selected(kept)  # 3
-        bounds = _bounds(map(len, picked))
+        bounds = bounds_of(map(len, picked))
         num_scalars = bounds[columns.num_scalar]
         all_rows = np.concatenate(picked)
         references = None
@@ -305,7 +308,7 @@ class Table:
         for table in tables:
             for index, number in enumerate(_places(table.columns, columns)):
                 parts[number].append((table, index))
-        bounds = _bounds(sum(table.num_rows_of(i) for table, i in part) for part in parts)
+        bounds = bounds_of(sum(table.num_rows_of(i) for table, i in part) for part in parts)
         steps = [_joined_steps([table.step[i] for table, i in part]) for part in parts]  # 2
         ordinals = {
             number: np.concatenate([table.ordinals[i] for table, i in part])
@@ -352,67 +355,12 @@ DecodedItem = Table | FileVersion | SessionStart
 """One element of the sequence into which a file is decoded."""
 
 
-class Arrangement(NamedTuple):
-    """How rows in file order are arranged in a table."""
-
-    columns: Columns
-    bounds: tuple[int, ...]
-    order: PerRow
-    """Row i of the table is row `order[i]` in file order."""
-
-    @classmethod
-    def of(cls, classes: Sequence[TableColumn], class_of_row: PerRow) -> Arrangement:
-        """Arranges rows, at least one, of which each has the index of its class in `classes`.
-
-        Rows with the same tag and field, and with or without metadata, may be of several classes.
-        """
-        # 1. Find the classes that occur, in the order of their first rows.
-        # 2. In this order, number the columns, and find the first metadata of each tag. (All rows
-        #    of a class have the same metadata.)
-        # 3. Sort the columns: scalars first. Sort the rows by column.
-        lowest = int(class_of_row.min())  # 1
-        class_of_row = class_of_row - lowest
-        first_row = np.full(int(class_of_row.max()) + 1, -1)
-        first_row[class_of_row[::-1]] = np.arange(len(class_of_row) - 1, -1, -1)
-        found = np.flatnonzero(first_row >= 0)
-        numbers: dict[tuple[str, str, bool], int] = {}  # 2
-        metadata: dict[str, bytes] = {}
-        column_of_class = np.zeros(len(first_row), np.int64)
-        for i in found[np.argsort(first_row[found])].tolist():
-            entry = classes[lowest + i]
-            column_of_class[i] = numbers.setdefault(entry[:3], len(numbers))
-            if entry.metadata is not None:
-                metadata.setdefault(entry.tag, entry.metadata)
-        keys = list(numbers)
-        by_rows = sorted(range(len(keys)), key=lambda number: not keys[number][2])  # 3
-        index_of_number = np.argsort(by_rows)
-        column_of_row = index_of_number[column_of_class][class_of_row]
-        counts = np.bincount(column_of_row)
-        if len(keys) < 1 << 16:
-            column_of_row = column_of_row.astype(np.uint16)  # which numpy sorts in linear time
-        entries = tuple(TableColumn(*keys[n], metadata.get(keys[n][0])) for n in by_rows)
-        columns = Columns.of(entries, tuple(index_of_number.tolist()))
-        return cls(columns, _bounds(counts.tolist()), np.argsort(column_of_row, kind="stable"))
-
-
 def step_array(steps: Steps) -> PerRow:
     """The steps of a column as an array."""
     if isinstance(steps, range):
         # numpy divides by the step as floats, which is exact for this end, but not for steps.stop.
         return np.arange(steps.start, steps[-1] + steps.step, steps.step, dtype=np.int64)
     return steps
-
-
-def last_time(last: float, in_file_order: Callable[[], NDArray[np.float64]]) -> float:
-    """The last of the wall times that is not NaN; NaN if there is none.
-
-    `last` is the last one. The others are only requested if it is NaN.
-    """
-    if last == last:
-        return last
-    wall_time = in_file_order()
-    numbers = wall_time[~np.isnan(wall_time)]
-    return float(numbers[-1]) if len(numbers) else np.nan
 
 
 @lru_cache(maxsize=1 << 5)
@@ -447,11 +395,6 @@ def _steps(step: PerRow, bounds: tuple[int, ...]) -> Sequence[Steps]:
         else:
             steps.append(step[begin:end].copy())
     return tuple(steps)
-
-
-def _even(step: PerRow) -> Steps:
-    """The steps of one column, at least one."""
-    return _steps(step, (0, len(step)))[0]
 
 
 def _joined_steps(parts: Sequence[Steps]) -> Steps:
@@ -505,6 +448,6 @@ def _columns_with(mask: NDArray[np.bool_], bounds: tuple[int, ...]) -> frozenset
     return frozenset(np.unique(columns).tolist())
 
 
-def _bounds(counts: Iterable[int]) -> tuple[int, ...]:
+def bounds_of(counts: Iterable[int]) -> tuple[int, ...]:
     """The bounds of columns with these numbers of rows."""
     return tuple(accumulate(counts, initial=0))

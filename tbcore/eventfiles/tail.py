@@ -22,7 +22,6 @@ from tbcore.eventfiles.framing import (
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import EventFile, one_line
-from tbcore.eventfiles.plain import decode_event
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem
 from tbcore.tuning import Tuning, default_tuning
@@ -241,7 +240,7 @@ class FileReader:
         else:
             if offset == 0:
                 self.first_event_time = event.wall_time
-            yield from decode_event(event, offset, length, crc)
+            yield from self._decoder.decode_event(event, offset=offset, length=length, crc=crc)
         self._advance(first_bytes, last_bytes, size)
 
     def _advance(self, first_bytes: bytes, last_bytes: bytes, consumed: int) -> None:

@@ -129,6 +129,7 @@ def with_positions(table: Table) -> Table:
         ([0, 2**62], True),
         ([-(2**63), -1, 2**63 - 2], True),
         ([-(2**63), 2**63 - 1], False),
+        ([2**63 - 1, -(2**63)], False),
         ([1, 2, 4], False),
         ([2, 1], False),
         ([7, 7], False),
@@ -140,6 +141,7 @@ def test_even_steps_are_a_range(steps: list[int], is_even: bool) -> None:
     table = table_of(events)
     assert [isinstance(step, range) for step in table.step] == [is_even] * 2
     assert [step_array(step).tolist() for step in table.step] == [steps] * 2
+    assert (table.step[0] is table.step[1]) == is_even, "columns do not share a range"
 
 
 @pytest.mark.parametrize(

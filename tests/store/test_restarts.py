@@ -116,6 +116,7 @@ OLD = [
     # Rows of all kinds are dropped, except those of graphs, which only lower the most recent step.
     ("H@5 T@5 a9 H@3 T@4", {"h": [3], "t": [4], "a": [9]}),
     ("a9 G@5 G@2 a3", {"a": [9, 3], "": [5, 2]}),
+    ("G@5 H@5 H@6 H@4", {"": [5], "h": [4]}),
     ("a0..a5 | a3' a4'", {"a": [0, 1, 2, 3, 4]}),
 ]
 

@@ -455,19 +455,21 @@ def test_many_events_of_an_old_file_may_step_back() -> None:
 
 
 @pytest.mark.parametrize("is_live", [False, True])
+@pytest.mark.parametrize("num_rows", [1, 15])
 def test_small_tables_are_merged_to_few_larger_ones(
-    monkeypatch: pytest.MonkeyPatch, is_live: bool
+    monkeypatch: pytest.MonkeyPatch, is_live: bool, num_rows: int
 ) -> None:
-    """There is a limit to the length of a merged table."""
+    """There is a limit to the length of a merged table, which one more table may exceed."""
     monkeypatch.setattr(run_module, "_MAX_MERGED_ROWS", 64)
     data = new_data()
     if is_live:
         data.end_loading()
-    for step in range(1000):
-        view = add_events(data, scalar("a", step), start=step * 100)
+    for step in range(0, 990, num_rows):
+        events = scalar("a", *range(step, step + num_rows))
+        view = add_events(data, events, start=step * 100)
         assert len(view.tables) <= step // 32 + (7 if is_live else 7 + 16)
-    assert max(table.num_rows for table in view.tables) <= 64
-    assert steps_of(view, "a") == list(range(1000))
+    assert max(table.num_rows for table in view.tables) < 64 + num_rows
+    assert steps_of(view, "a") == list(range(990))
     assert all(isinstance(table.step[0], range) for table in view.tables)
 
 

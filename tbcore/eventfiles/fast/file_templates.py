@@ -32,8 +32,9 @@ from tbcore.eventfiles.fast.layouts import (
 )
 from tbcore.eventfiles.fast.row_templates import RecordSequence, step_dtype
 from tbcore.eventfiles.framing import HEADER_BYTES, checksum_fields, record_bounds
+from tbcore.eventfiles.plain import last_time
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.table import DecodedItem, FileVersion, Table, last_time
+from tbcore.eventfiles.table import DecodedItem, FileVersion, Table
 
 _NUM_START_RECORDS = 8
 """Maximum number of records at the start of a file that are tried as the first record of the rest.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.fast.layouts import Layout
 from tbcore.eventfiles.fast.references import FoundReferences
-from tbcore.eventfiles.table import Arrangement, PerRow, TableColumn
+from tbcore.eventfiles.plain import Arrangement
+from tbcore.eventfiles.table import PerRow, TableColumn
 from tbcore.tuning import Tuning
 
 _MAX_CACHED_ROWS = 1 << 12
@@ -74,17 +75,8 @@ class RowClasses:
 
     def of_references(self, references: FoundReferences) -> NDArray[np.int64]:
         """The class number of each reference."""
-        # Encode each pair of a name and metadata as one integer. Index 0 of `metadata` means no
-        # metadata, so the indices of `references.distinct_metadata` are shifted by 1.
-        metadata = [None, *references.distinct_metadata]
-        pairs = references.name_indices * len(metadata) + references.metadata_indices + 1
-        distinct, pair_indices = np.unique(pairs, return_inverse=True)
-        numbers = [
-            self.number_of(TableColumn(tag, field, False, metadata[pair % len(metadata)]))
-            for pair in distinct.tolist()
-            for tag, field in [references.names[pair // len(metadata)]]
-        ]
-        return np.array(numbers, np.int64)[pair_indices]
+        numbers = [self.number_of(column) for column in references.columns]
+        return np.array(numbers, np.int64)[references.column_indices]
 
     def arrangement(self, class_of_row: PerRow) -> Arrangement:
         """The arrangement of rows of these classes, at least one, given in file order."""

@@ -11,7 +11,7 @@ series.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,16 +36,13 @@ from tbcore.eventfiles.framing import (
     FRAMING_BYTES,
     HEADER_BYTES,
     INTACT_BYTES,
-    Frames,
-    find_damaged,
 )
-from tbcore.eventfiles.table import Arrangement, PerRow, Table, last_time
+from tbcore.eventfiles.plain import Arrangement, last_time
+from tbcore.eventfiles.table import PerRow, Table
 from tbcore.tuning import Tuning
 
 MAX_CYCLE_RECORDS = 1 << 12
 """Maximum number of records in a cycle."""
-MIN_REPEATS = 2
-"""Minimum number of repetitions in a block. A single one is decoded faster in a round."""
 
 
 def find_cycle(layout_numbers: NDArray[np.int64]) -> int:
@@ -89,22 +86,20 @@ class RecordSequence:
 
     def __init__(self, layouts: Sequence[Layout], layout_numbers: NDArray[np.int64]) -> None:
         """`layout_numbers` has the index in `layouts` of each record's layout."""
-        # 1. Number the distinct layouts, in the order in which they first occur.
+        # 1. Find the distinct layouts, and the index of each record's layout among them.
         # 2. Join the constant bits and the masks of all records.
         # 3. List the value slots of these layouts.
         # 4. Find the slot of each value of all records, and the index of each value in its event.
         # 5. Arrange the values as the rows of a table.
-        distinct = list(dict.fromkeys(layout_numbers.tolist()))  # 1
-        new_numbers = np.empty(len(layouts), np.int64)
-        new_numbers[distinct] = np.arange(len(distinct))
-        layouts, layout_numbers = [layouts[n] for n in distinct], new_numbers[layout_numbers]
+        numbers, layout_of_record = np.unique(layout_numbers, return_inverse=True)  # 1
+        layouts = [layouts[number] for number in numbers.tolist()]
         constants, masks = zip(*map(_constants_and_mask, layouts), strict=True)  # 2
-        numbers = layout_numbers.tolist()
-        self.constants = np.frombuffer(b"".join([constants[n] for n in numbers]), np.uint8)
+        indices = layout_of_record.tolist()
+        self.constants = np.frombuffer(b"".join([constants[i] for i in indices]), np.uint8)
         """The bytes of all records, with variable bits 0."""
-        self.mask = np.frombuffer(b"".join([masks[n] for n in numbers]), np.uint8)
+        self.mask = np.frombuffer(b"".join([masks[i] for i in indices]), np.uint8)
         """A mask of the constant bits of all records."""
-        self.lengths = np.array([layout.offsets.length for layout in layouts])[layout_numbers]
+        self.lengths = np.array([layout.offsets.length for layout in layouts])[layout_of_record]
         """Length of each payload in bytes."""
         ends = np.cumsum(self.lengths + FRAMING_BYTES)
         self.starts = ends - self.lengths - FRAMING_BYTES
@@ -118,10 +113,10 @@ class RecordSequence:
         ]
         counts = np.array([len(layout.slots) for layout in layouts])  # 4
         first_slots = np.cumsum(counts) - counts
-        counts = counts[layout_numbers]
+        counts = counts[layout_of_record]
         record = np.repeat(np.arange(len(counts)), counts)
         index = np.arange(len(record)) - (np.cumsum(counts) - counts)[record]
-        slot_of_value = first_slots[layout_numbers[record]] + index
+        slot_of_value = first_slots[layout_of_record[record]] + index
         step_width, offset, dtype = (
             np.array(part)[slot_of_value] for part in zip(*fields, strict=True)
         )
@@ -147,10 +142,6 @@ def step_dtype(width: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype("|u1" if width <= 1 else "<u4" if width <= 4 else "<u8")
 
 
-_Location = tuple[int, int, int, int, str]
-"""One element of each array of ValueLocations."""
-
-
 class RowTemplate:
     """A cycle of layouts, and how to compare and decode a block of its repetitions."""
 
@@ -158,7 +149,6 @@ class RowTemplate:
         self, layouts: Sequence[Layout], layout_numbers: NDArray[np.int64], tuning: Tuning
     ) -> None:
         """`layout_numbers` has the index in `layouts` of the layout of each record of the cycle."""
-        self._tuning = tuning
         self._sequence = sequence = RecordSequence(layouts, layout_numbers)
         self.cycle_bytes = sequence.num_bytes
         """Number of bytes in one repetition of the cycle."""
@@ -166,160 +156,113 @@ class RowTemplate:
         """Number of records in one repetition of the cycle."""
         is_float32 = np.isin(sequence.values.dtype, ("<f4", "<f2")).all()
         self._value_dtype = np.float32 if is_float32 else np.float64
-        values = (array.tolist() for array in sequence.values)
-        self._locations: list[_Location] = list(zip(*values, strict=True))
-        """The elements of `RecordSequence.values`, value by value."""
-        self._tile_repeats = max(1, tuning.compare_tile_bytes // self.cycle_bytes)
-        """Number of repetitions in `_template` and `_mask`, which are compared as one tile."""
-        self._template = np.tile(sequence.constants, self._tile_repeats)
-        self._mask = np.tile(sequence.mask, self._tile_repeats)
+        self._slice_repeats = max(1, tuning.check_slice_bytes // self.cycle_bytes)
+        """Number of repetitions that are compared or verified at once."""
+        self._constants = np.tile(sequence.constants, self._slice_repeats)
+        """The constant bits of so many repetitions."""
+        self._mask = np.tile(sequence.mask, self._slice_repeats)
 
-    def count_repeats(
-        self, buffer: bytearray, start: int, size: int, *, min_repeats: int = MIN_REPEATS
-    ) -> int:
-        """Counts the matching, undamaged repetitions at the start of `buffer[start:size]`.
+    def count_repeats(self, buffer: bytearray, start: int, size: int, *, min_repeats: int) -> int:
+        """Counts matching, undamaged repetitions at the start of `buffer[start:size]`.
 
         A repetition matches if all its constant bits are equal to those of the template. Returns 0
-        if fewer than `min_repeats` match; but if all that fit before `size` match, MIN_REPEATS are
-        enough. If the result is not 0, the checksums of the counted repetitions may have been
-        overwritten, except in the last INTACT_BYTES.
+        if fewer than `min_repeats` match. If some are damaged, only those in the slices before the
+        damage are counted. The checksums of the counted repetitions may have been overwritten,
+        except in the last INTACT_BYTES.
         """
-        data = np.frombuffer(buffer, np.uint8)
-        max_repeats = (size - start) // self.cycle_bytes
-        num_repeats = self._count_equal(data, start, max_repeats)
-        if num_repeats < (
-            MIN_REPEATS if num_repeats == max_repeats else max(min_repeats, MIN_REPEATS)
-        ):
+        num_repeats = self._count_equal(np.frombuffer(buffer, np.uint8)[start:size])
+        if num_repeats < min_repeats:
             return 0
         return self._count_intact(buffer, start, num_repeats)
 
-    def _count_equal(self, data: NDArray[np.uint8], start: int, num_repeats: int) -> int:
-        """Counts the repetitions that match, up to `num_repeats`; verifies no checksums."""
-        slice_repeats = (
-            max(1, self._tuning.check_slice_bytes // len(self._template)) * self._tile_repeats
-        )
-        difference = np.empty(slice_repeats * self.cycle_bytes, np.uint8)
-        done = 0
-        while done < num_repeats:
-            # Compare the first repetition alone. If it matches, the next ones probably match too:
-            # compare slices of whole tiles.
-            count = min(slice_repeats if done else 1, num_repeats - done)
-            if count > self._tile_repeats:
-                count -= count % self._tile_repeats
-            at = start + done * self.cycle_bytes
-            differs_at = self._compare(data[at : at + count * self.cycle_bytes], difference)
-            if differs_at is not None:
-                return done + differs_at // self.cycle_bytes
-            done += count
-        return done
-
-    def _compare(self, data: NDArray[np.uint8], difference: NDArray[np.uint8]) -> int | None:
-        """Offset of the first byte of `data` with a constant bit that differs from the template's.
-
-        Returns None if there is no such byte. `difference` is memory for the comparison.
-        """
-        difference = difference[: len(data)]
-        width = min(len(data), len(self._template))
-        tiled = difference.reshape(-1, width)
-        np.bitwise_xor(data.reshape(-1, width), self._template[:width], out=tiled)
-        np.bitwise_and(tiled, self._mask[:width], out=tiled)
-        return int((difference != 0).argmax()) if difference.max() else None
+    def _count_equal(self, data: NDArray[np.uint8]) -> int:
+        """Counts the repetitions at the start of `data` that match; verifies no checksums."""
+        max_repeats = len(data) // self.cycle_bytes
+        done, count = 0, 1
+        while done < max_repeats:
+            at, end = (n * self.cycle_bytes for n in (done, min(done + count, max_repeats)))
+            difference = data[at:end] ^ self._constants[: end - at]
+            difference &= self._mask[: end - at]
+            if difference.max():
+                return done + int((difference != 0).argmax()) // self.cycle_bytes
+            # If the first repetition matches, the next ones probably match, too.
+            done, count = done + count, self._slice_repeats
+        return max_repeats
 
     def _count_intact(self, buffer: bytearray, start: int, num_repeats: int) -> int:
-        """Counts the repetitions before the first one with a damaged payload."""
-        # 1. In a block of many repetitions, verify slices of it. The checksums of each record of
-        #    the cycle are a strided slice of the buffer. If nothing is damaged, the checksums need
-        #    not be restored, since the block is not read again.
-        # 2. In a block of few repetitions, or in the first slice with an error, find the first
-        #    damaged record.
-        first = 0
-        if num_repeats >= self._tuning.min_strided_block_repeats:  # 1
-            cycle_bytes = self.cycle_bytes
-            end = start + num_repeats * cycle_bytes
-            fields = [
-                ChecksumFields(
-                    length_crcs=slice(start + offset + 8, end, cycle_bytes),
-                    payload_crcs=slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
-                    masked_length=np.uint32(masked_length_crc(length)),
-                    raw_length=np.uint32(raw_length_crc(length)),
-                    payload_init=np.uint32(init_contribution(length)),
-                )
-                for offset, length in zip(
-                    self._sequence.starts.tolist(), self._sequence.lengths.tolist(), strict=True
-                )
-            ]
-            slice_repeats = max(1, self._tuning.check_slice_bytes // cycle_bytes)
-            bounds = [*range(start, end, slice_repeats * cycle_bytes), end]
-            last_bytes = buffer[end - INTACT_BYTES : end]
-            stored = [record_fields.make_raw(buffer) for record_fields in fields]
-            wrong = find_wrong_slices(buffer, bounds)
-            if not wrong:
-                buffer[end - INTACT_BYTES : end] = last_bytes
-                return num_repeats
-            for record_fields, crcs in zip(fields, stored, strict=True):
-                record_fields.restore(buffer, crcs)
-            first = wrong[0] * slice_repeats
-            num_repeats = min(num_repeats, first + slice_repeats)
-        frames = self._frames(start, first, num_repeats)  # 2
-        damaged = find_damaged(buffer, frames, slice_bytes=self._tuning.check_slice_bytes)
-        return first + int(damaged[0]) // self.num_records if len(damaged) else num_repeats
-
-    def _frames(self, start: int, first: int, stop: int) -> Frames:
-        """The frames of the repetitions with an index in `range(first, stop)`."""
-        starts, lengths = self._sequence.starts, self._sequence.lengths
-        repeats = start + np.arange(first, stop, dtype=np.int64)[:, np.newaxis] * self.cycle_bytes
-        end = start + stop * self.cycle_bytes
-        return Frames((repeats + starts).ravel(), np.tile(lengths, stop - first), end, "limit")
-
-    def _strided(
-        self, buffer: bytearray, dtype: DTypeLike, offset: int, num_repeats: int
-    ) -> NDArray[Any]:
-        """A view of the numbers that `num_repeats` repetitions hold at the same place.
-
-        `offset` is the offset in the buffer of the first of these numbers.
-        """
-        return np.ndarray((num_repeats,), dtype, buffer, offset, (self.cycle_bytes,))
+        """Counts the repetitions in the slices before the first damaged payload."""
+        # The checksums of each record of the cycle are a strided slice of the buffer. If nothing is
+        # damaged, they need not be restored, since the block is not read again.
+        sequence, cycle_bytes = self._sequence, self.cycle_bytes
+        end = start + num_repeats * cycle_bytes
+        fields = [
+            ChecksumFields(
+                length_crcs=slice(start + offset + 8, end, cycle_bytes),
+                payload_crcs=slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
+                masked_length=np.uint32(masked_length_crc(length)),
+                raw_length=np.uint32(raw_length_crc(length)),
+                payload_init=np.uint32(init_contribution(length)),
+            )
+            for offset, length in zip(
+                sequence.starts.tolist(), sequence.lengths.tolist(), strict=True
+            )
+        ]
+        last_bytes = buffer[end - INTACT_BYTES : end]
+        stored = [record_fields.make_raw(buffer) for record_fields in fields]
+        bounds = [*range(start, end, self._slice_repeats * cycle_bytes), end]
+        wrong = find_wrong_slices(buffer, bounds)
+        if not wrong:
+            buffer[end - INTACT_BYTES : end] = last_bytes
+            return num_repeats
+        for record_fields, crcs in zip(fields, stored, strict=True):
+            record_fields.restore(buffer, crcs)
+        return wrong[0] * self._slice_repeats
 
     def table(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Table:
         """Decodes the block at `start`; the buffer begins at offset `base` of the file."""
-        # 1. Fill arrays in which each column has one row for each of its values in a repetition.
-        # 2. If a column has several values in a repetition, bring its rows into file order.
-        arrangement, values = self._sequence.arrangement, self._sequence.values
-        shape = len(values.position), num_repeats
-        step, wall_time = np.empty(shape, np.int64), np.empty(shape)
-        value = np.empty(shape, self._value_dtype)
-        for i, (_, payload, width, number, dtype) in enumerate(self._locations):  # 1
-            payload += start
-            wall_time[i] = self._strided(buffer, "<f8", payload + WALL_TIME_OFFSET, num_repeats)
-            value[i] = self._strided(buffer, dtype, start + number, num_repeats)
-            step[i] = 0
-            if width:
-                words = self._strided(buffer, step_dtype(width), payload + STEP_OFFSET, num_repeats)
-                step[i] = decode_steps(words, width)
-        order = np.argsort(values.position)
-        last = float(wall_time[order[-1], -1])
-        last_wall_time = last_time(last, lambda: wall_time[order].T.ravel())
-        for first, after in pairwise(arrangement.bounds):  # 2
-            if after - first > 1:
-                for array in (step, wall_time, value):
-                    array[first:after] = array[first:after].T.reshape(after - first, -1)
+
+        def strided(dtype: DTypeLike, offset: int) -> NDArray[Any]:
+            """A view of the numbers at this offset in each repetition."""
+            at = start + offset
+            return np.ndarray((num_repeats,), dtype, buffer, at, (self.cycle_bytes,))
 
         def position() -> PerRow:
-            firsts = values.position + (base + start)
-            positions = firsts[:, np.newaxis] + np.arange(num_repeats) * self.cycle_bytes
-            for first, after in pairwise(arrangement.bounds):
-                positions[first:after] = np.sort(positions[first:after], axis=None).reshape(
-                    after - first, -1
-                )
-            return positions.ravel()
+            repeats = np.arange(num_repeats) * self.cycle_bytes + (base + start)
+            positions = np.empty(bounds[-1], np.int64)
+            for rows, first in zip(self._rows(num_repeats), values.position.tolist(), strict=True):
+                positions[rows] = repeats + first
+            return positions
 
+        arrangement, values = self._sequence.arrangement, self._sequence.values
+        bounds = tuple(bound * num_repeats for bound in arrangement.bounds)
+        step, wall_time = np.zeros(bounds[-1], np.int64), np.empty(bounds[-1])
+        value: NDArray[np.floating[Any]] = np.empty(bounds[-1], self._value_dtype)
+        locations = (array.tolist() for array in values[1:])
+        for rows, payload, width, number, dtype in zip(
+            self._rows(num_repeats), *locations, strict=True
+        ):
+            wall_time[rows] = strided("<f8", payload + WALL_TIME_OFFSET)
+            value[rows] = strided(dtype, number)
+            if width:
+                words = strided(step_dtype(width), payload + STEP_OFFSET)
+                step[rows] = decode_steps(words, width)
+        last = strided("<f8", int(values.payload.max()) + WALL_TIME_OFFSET)[-1]
         return Table.of(
             arrangement.columns,
-            tuple(bound * num_repeats for bound in arrangement.bounds),
-            step.ravel(),
-            wall_time.ravel(),
-            value.ravel(),
+            bounds,
+            step,
+            wall_time,
+            value,
             None,
             position=position,
-            last_wall_time=last_wall_time,
+            last_wall_time=last_time(float(last), lambda: wall_time[np.argsort(position())]),
         )
+
+    def _rows(self, num_repeats: int) -> Iterator[slice]:
+        """Yields, for each value of a repetition, its rows in the table of a block.
+
+        A column with n values in each repetition has a value's rows at each n-th place.
+        """
+        for first, after in pairwise(self._sequence.arrangement.bounds):
+            for begin in range(first * num_repeats, first * num_repeats + after - first):
+                yield slice(begin, after * num_repeats, after - first)

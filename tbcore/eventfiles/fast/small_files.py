@@ -8,16 +8,16 @@ result is a table for each file. Files that are alike are decoded even faster: s
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tbcore.eventfiles.fast.file_templates import FileTemplateCache
 from tbcore.eventfiles.fast.gather import Learnt, Records
 from tbcore.eventfiles.framing import (
     FRAMING_BYTES,
+    PADDING_BYTES,
     Frames,
     find_bad_headers,
     find_damaged,
@@ -38,11 +38,14 @@ class SmallFileDecoder:
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning
-        self.forget()
-        self.begin()
+        self.buffer = bytearray()
+        """The caller fills it with the files of a batch, after `begin`."""
+        self._forget()
 
     def begin(self) -> None:
         """Begins a batch without files, whatever became of the last one."""
+        if not self.buffer:
+            self.buffer = bytearray(self._tuning.file_batch_bytes + PADDING_BYTES)
         self._starts = array("q")
         """Offset in the buffer of each record to decode, of all files in the batch."""
         self._files: list[_SmallFile] = []
@@ -50,12 +53,12 @@ class SmallFileDecoder:
         self._decoded: list[DecodedFile] = []
         """The files of the batch of which a template decoded everything."""
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Drops all that was learnt."""
         self._learnt = Learnt(self._tuning)
         self._templates = FileTemplateCache(max_bytes=self._tuning.max_template_bytes)
 
-    def add(self, number: int, buffer: bytearray, begin: int, end: int) -> int:
+    def add(self, number: int, begin: int, end: int) -> int:
         """Adds the file `buffer[begin:end]` to the batch; returns where the next file may begin.
 
         The bytes between the files are set to zero.
@@ -64,7 +67,7 @@ class SmallFileDecoder:
         # 2. Find the records before the rest. If they do not end where the rest begins, the length
         #    of a record is wrong: skip the file.
         # 3. Clear the gap before the next file. Zero bytes do not affect the raw checksums.
-        last_items: list[DecodedItem] = []
+        buffer, last_items = self.buffer, list[DecodedItem]()
         found = self._templates.find(buffer, begin, end)  # 1
         if found is not None:
             end, template = found
@@ -83,55 +86,41 @@ class SmallFileDecoder:
         buffer[end:following] = bytes(following - end)  # 3
         return following
 
-    def decode(self, buffer: bytearray) -> Iterator[DecodedFile]:
+    def decode(self) -> Iterator[DecodedFile]:
         """Decodes the files of the batch, but for those that are damaged."""
-        yield from self._decoded
-        if self._files:
-            yield from self._decode(buffer, self._files, np.array(self._starts, np.int64))
-
-    def _decode(
-        self, buffer: bytearray, files: Sequence[_SmallFile], starts: NDArray[np.int64]
-    ) -> Iterator[DecodedFile]:
-        """Decodes files whose records begin at `starts`."""
         # 1. Make the frames of all records, and the index of each record's file. `after_last` has
         #    the index after the last record of each file.
-        # 2. If the length of a record is damaged, start again without the file of this record.
-        # 3. Decode the records, and verify their checksums.
-        # 4. Leave out files with damage.
-        # 5. Make the tables of all other files at once.
-        # 6. Learn file templates.
-        counts = np.array([file.num_records for file in files])  # 1
-        after_last = np.cumsum(counts)
-        ends = np.append(starts[1:], 0)
-        ends[after_last - 1] = [file.end for file in files]
-        frames = Frames(starts, ends - starts - FRAMING_BYTES, files[-1].end, "limit")
-        file_of_record = np.repeat(np.arange(len(files)), counts)
-        damaged = set(file_of_record[find_bad_headers(buffer, frames)].tolist())  # 2
-        if damaged:
-            remaining = [file for index, file in enumerate(files) if index not in damaged]
-            if remaining:
-                is_remaining = ~np.isin(file_of_record, list(damaged))
-                yield from self._decode(buffer, remaining, starts[is_remaining])
+        # 2. Decode the records, and find the damaged files. If the length of a record is damaged,
+        #    the records of its file are not those of the frames, but they do not matter.
+        # 3. Make the tables of all other files.
+        # 4. Learn file templates.
+        buffer = self.buffer
+        yield from self._decoded
+        if not self._files:
             return
-        if self._learnt.is_full():  # 3
-            self.forget()
-        begins = np.array([file.begin for file in files])
+        counts = np.array([file.num_records for file in self._files])  # 1
+        after_last = np.cumsum(counts)
+        starts = np.array(self._starts, np.int64)
+        ends = np.append(starts[1:], 0)
+        ends[after_last - 1] = [file.end for file in self._files]
+        frames = Frames(starts, ends - starts - FRAMING_BYTES, self._files[-1].end, "limit")
+        file_of_record = np.repeat(np.arange(len(counts)), counts)
+        if self._learnt.is_full():  # 2
+            self._forget()
+        begins = np.array([file.begin for file in self._files])
         records = Records(buffer, frames, starts - begins[file_of_record], self._learnt)
-        slice_bytes = self._tuning.check_slice_bytes
-        wrong_payloads = find_damaged(buffer, frames, slice_bytes=slice_bytes)
-        damaged = set(file_of_record[[*wrong_payloads, *records.malformed]].tolist())
-        intact = [  # 4
-            (file, after - file.num_records, after)
-            for index, (file, after) in enumerate(zip(files, after_last.tolist(), strict=True))
-            if index not in damaged
-        ]
-        decoded = records.items([(first, after) for _, first, after in intact])  # 5
-        for (file, _, _), items in zip(intact, decoded, strict=True):
-            yield file.number, [*items, *file.last_items]
-        layouts = self._learnt.layout_cache.layouts
-        for file, first, after in intact:  # 6
-            if not file.last_items:
-                bounds = [*starts[first:after].tolist(), int(ends[after - 1])]
+        bad_headers = find_bad_headers(buffer, frames)
+        wrong_payloads = find_damaged(buffer, frames, slice_bytes=self._tuning.check_slice_bytes)
+        bad_records = [*bad_headers, *wrong_payloads, *records.malformed]
+        damaged = set(file_of_record[bad_records].tolist())
+        for index, (file, after) in enumerate(zip(self._files, after_last.tolist(), strict=True)):
+            if index in damaged:
+                continue
+            first = after - file.num_records
+            yield file.number, [*records.items(first, after), *file.last_items]  # 3
+            if not file.last_items:  # 4
+                bounds = [*starts[first:after].tolist(), file.end]
+                layouts = self._learnt.layout_cache.layouts
                 self._templates.learn(buffer, bounds, records.layout_numbers[first:after], layouts)
 
 

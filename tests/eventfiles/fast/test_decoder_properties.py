@@ -19,7 +19,7 @@ from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.fast import file_templates
 from tbcore.eventfiles.fast import references as references_module
 from tbcore.eventfiles.fast.file_templates import FileTemplate
-from tbcore.eventfiles.fast.value_headers import find_value_headers
+from tbcore.eventfiles.fast.references import find_value_headers
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -39,13 +39,9 @@ SMALL = Tuning(
     min_round_records=5,
     max_round_records=80,
     min_records_to_batch=2,
-    min_regular_block_repeats=3,
     min_large_block_records=12,
-    min_strided_block_repeats=4,
     check_slice_bytes=200,
-    compare_tile_bytes=120,
-    min_reference_rows_to_grow=3,
-    min_scalar_rows_to_grow=8,
+    min_rows_to_grow=3,
 )
 """Rounds, slices and blocks so small that short streams cross all their bounds."""
 
@@ -122,7 +118,7 @@ def events(draw: st.DrawFn) -> Event:
 @st.composite
 def regular_events(draw: st.DrawFn) -> Event:
     """An event with one or two scalars, as trainers log it step after step."""
-    event = Event(wall_time=draw(st.sampled_from([1.7e9, 1.7e9, np.nan])))
+    event = Event(wall_time=1.7e9)
     for tag in draw(st.lists(st.sampled_from(["loss", "lr", "é"]), min_size=1, max_size=2)):
         value = event.summary.value.add(tag=tag)
         form = draw(st.sampled_from(["simple", "simple", "f4", "f8", "i4", "list"]))
@@ -147,10 +143,11 @@ def streams(draw: st.DrawFn) -> list[bytes]:
         kinds = draw(st.sampled_from([regular_events(), regular_events(), events()]))
         cycle = draw(st.lists(kinds, min_size=1, max_size=4))
         first = draw(st.sampled_from([0, 1, 100, 16370]))
+        first_nan = first + draw(st.sampled_from([15, 100, 100]))
         for step in range(first, first + draw(st.sampled_from([1, 3, 20, 60, 60]))):
-            for event in cycle:
+            for index, event in enumerate(cycle):
                 event.step = step
-                event.wall_time += 0.25
+                event.wall_time = np.nan if step + index >= first_nan else event.wall_time + 0.25
                 for value in event.summary.value:
                     if value.HasField("simple_value"):
                         value.simple_value = step * 0.5
@@ -366,7 +363,7 @@ def test_pieces_grow_if_there_are_few_rows_for_each_tag(
     grows: bool,
 ) -> None:
     """Each tag of a piece has a fixed cost. Rows in a block of a row template do not count."""
-    tuning = replace(SMALL, piece_bytes=12_000, min_rows_per_column=8, min_scalar_rows_to_grow=150)
+    tuning = replace(SMALL, piece_bytes=12_000, min_rows_per_column=8, min_rows_to_grow=150)
     rng = np.random.default_rng(0)
     order = np.arange(2000) if is_regular else rng.permutation(2000)
     payloads = []
@@ -483,7 +480,7 @@ def test_different_tags_of_references_may_have_the_same_hash(
     content = b"".join(map(record_bytes, payloads))
     assert_same_files(tmp_path, [content])
     monkeypatch.setattr(
-        references_module, "_HASH_FACTORS", np.zeros_like(references_module._HASH_FACTORS)
+        references_module, "HASH_FACTORS", np.zeros_like(references_module.HASH_FACTORS)
     )
     assert_same_files(tmp_path, [content])
 
@@ -575,10 +572,14 @@ def similar_run(
     as_tensor: bool = False,
     merged: bool = False,
     uneven: bool = False,
+    ends_with_nan: bool = False,
     tags: Sequence[str] = ("loss", "val", "lr", "é", "test"),
     steps: Sequence[int] = (0, 1, 2, 3, 127, 128, 300, 70_000),
 ) -> bytes:
-    """The event file of a run of a sweep. `name` is logged at its beginning, if given."""
+    """The event file of a run of a sweep. `name` is logged at its beginning, if given.
+
+    With `ends_with_nan`, the wall times of the last tags are NaN at the last step.
+    """
     rng = np.random.default_rng(seed)
     version = Event(wall_time=rng.random(), file_version="brain.Event:2")
     payloads = [version.SerializeToString()]
@@ -592,6 +593,8 @@ def similar_run(
         for tag in tags:
             if uneven and step % 3 and tag in ("val", "test"):
                 continue
+            if ends_with_nan and step == steps[-1] and tag in tags[2:]:
+                event.wall_time = np.nan
             value = event.summary.value.add(tag=tag)
             if as_tensor:
                 value.tensor.CopyFrom(numpy_to_tensor(np.array(rng.random(), np.float32)))
@@ -623,13 +626,24 @@ def templates_used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return used
 
 
-@pytest.mark.parametrize("form", [{}, {"as_tensor": True}, {"merged": True}, {"uneven": True}])
+@pytest.mark.parametrize("form", [
+    {},
+    {"as_tensor": True},
+    {"merged": True},
+    {"uneven": True},
+    {"ends_with_nan": True},
+])  # fmt: skip
 def test_the_third_of_several_similar_files_matches_a_template(
     tmp_path: Path, templates_used: list[int], form: dict[str, bool]
 ) -> None:
     """The template is learnt from the second one, which is as long as the first."""
     assert_same_files(tmp_path, [similar_run(seed, **form) for seed in range(5)])
     assert templates_used == [0, 0, 0]
+
+
+def test_the_last_event_of_a_block_may_have_no_time(tmp_path: Path) -> None:
+    """Then the last time is that of the event before, which is in another column."""
+    assert_same_files(tmp_path, [similar_run(0, ends_with_nan=True, steps=range(1, 100))])
 
 
 def ends_of(content: bytes) -> list[int]:

@@ -378,7 +378,7 @@ def test_caches_of_tables_are_bounded(tmp_path: Path) -> None:
         assert 0 < sum(len(arrangement.order) for arrangement in arrangements) <= 100
         assert len(row_classes_of(small_files)._classes) <= 50 + 10
     small_files.release_buffers()
-    assert not small_files._buffer
+    assert not small_files._decoder.buffer
     assert not row_classes_of(small_files)._classes
 
 

@@ -30,11 +30,9 @@ def test_a_row_template_that_matches_too_few_rows_leaves_the_buffer_unchanged() 
     data = b"".join(map(record_bytes, payloads))
     buffer = bytearray(data + bytes(64))
     template = RowTemplate([layout], np.array([0]), Tuning())
-    assert template.count_repeats(buffer, 0, len(data) + 64, min_repeats=101) == 0, (
-        "other bytes follow"
-    )
+    assert template.count_repeats(buffer, 0, len(data), min_repeats=101) == 0
     assert buffer[: len(data)] == data
-    assert template.count_repeats(buffer, 0, len(data), min_repeats=101) == 100
+    assert template.count_repeats(buffer, 0, len(data), min_repeats=100) == 100
     assert buffer[: len(data)] != data, "otherwise this test proves nothing"
 
 
