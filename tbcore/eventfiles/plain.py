@@ -91,10 +91,19 @@ def control_event(event: Event) -> FileVersion | SessionStart | None:
     """The decoded item for a control event; None for any other event."""
     what = event.WhichOneof("what")
     if what == "file_version":
-        return FileVersion.of(event.file_version, event.step, event.wall_time)
+        return file_version(event)
     if what == "session_log" and event.session_log.status == SessionLog.START:
         return SessionStart(event.step, event.wall_time)
     return None
+
+
+def file_version(event: Event) -> FileVersion:
+    """The version that an event states."""
+    try:
+        version = float(event.file_version.removeprefix("brain.Event:"))
+    except ValueError:
+        version = -1.0
+    return FileVersion(version, event.step, event.wall_time)
 
 
 def rows_of(event: Event) -> Iterator[EventRow]:

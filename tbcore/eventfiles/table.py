@@ -273,9 +273,7 @@ class Table:
             for i in kept
         ]
         steps = [  # 2
-            _steps(step_array(self.step[i])[rows[i]], (0, len(rows[i])))[0]
-            if i in rows
-            else self.step[i]
+            even_steps(step_array(self.step[i])[rows[i]]) if i in rows else self.step[i]
             for i in kept
         ]
         ordinals = {
@@ -309,7 +307,7 @@ class Table:
             for index, number in enumerate(_places(table.columns, columns)):
                 parts[number].append((table, index))
         bounds = bounds_of(sum(table.num_rows_of(i) for table, i in part) for part in parts)
-        steps = [_joined_steps([table.step[i] for table, i in part]) for part in parts]  # 2
+        steps = [joined_steps([table.step[i] for table, i in part]) for part in parts]  # 2
         ordinals = {
             number: np.concatenate([table.ordinals[i] for table, i in part])
             for number, part in enumerate(parts)
@@ -334,14 +332,6 @@ class FileVersion(NamedTuple):
     """The number after `brain.Event:`; -1 if there is none."""
     step: int
     wall_time: float
-
-    @classmethod
-    def of(cls, text: str, step: int, wall_time: float) -> FileVersion:
-        """The FileVersion of an event whose `file_version` is `text`."""
-        try:
-            return cls(float(text.removeprefix("brain.Event:")), step, wall_time)
-        except ValueError:
-            return cls(-1.0, step, wall_time)
 
 
 class SessionStart(NamedTuple):
@@ -397,7 +387,16 @@ def _steps(step: PerRow, bounds: tuple[int, ...]) -> Sequence[Steps]:
     return tuple(steps)
 
 
-def _joined_steps(parts: Sequence[Steps]) -> Steps:
+def even_steps(step: PerRow) -> Steps:
+    """The steps of one column, at least one, as a range if possible."""
+    first, last = int(step[0]), int(step[-1])
+    by = int(step[1]) - first if len(step) > 1 else 1
+    if by < 1 or first + by * (len(step) - 1) != last or (np.diff(step) != by).any():
+        return step
+    return range(first, last + 1, by)
+
+
+def joined_steps(parts: Sequence[Steps]) -> Steps:
     """The steps of a column that consists of these parts."""
     first, *rest = parts
     if isinstance(first, range):

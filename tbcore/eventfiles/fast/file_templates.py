@@ -32,7 +32,7 @@ from tbcore.eventfiles.fast.layouts import (
 )
 from tbcore.eventfiles.fast.row_templates import RecordSequence, step_dtype
 from tbcore.eventfiles.framing import HEADER_BYTES, checksum_fields, record_bounds
-from tbcore.eventfiles.plain import last_time
+from tbcore.eventfiles.plain import file_version, last_time
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem, FileVersion, Table
 
@@ -207,4 +207,4 @@ def _learn_version(payload: bytes) -> tuple[FileVersion, Layout] | tuple[None, N
         return None, None
     offsets = FieldOffsets(len(payload), 0, ())
     constant = np.frombuffer(payload, np.uint8) & constant_mask(offsets)
-    return FileVersion.of(event.file_version, 0, 0.0), Layout(offsets, constant.tobytes(), ())
+    return file_version(event), Layout(offsets, constant.tobytes(), ())

@@ -100,9 +100,9 @@ def constant_mask(offsets: FieldOffsets) -> NDArray[np.uint8]:
 
 
 def decode_steps(words: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.int64]:
-    """Steps from little-endian words, each with a varint in its `width` lowest bytes."""
+    """Steps from little-endian words, each with a varint in its `width` lowest bytes; 0 without."""
     word = words.dtype.type
-    steps = words & word(0x7F)
+    steps = words & word(0x7F if width else 0)
     for i in range(1, width):
         steps |= (words >> word(i)) & word(0x7F << (7 * i))
     return steps.astype(np.int64)
@@ -215,12 +215,9 @@ class MatchedRecords(NamedTuple):
         """
         words = self.words[picked]
         data = words.view(np.uint8)
-        if self.offsets.step_width:
-            # The eight bytes from STEP_OFFSET on: six of word 1, and two of word 2.
-            step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
-            steps = decode_steps(step_words, self.offsets.step_width)
-        else:
-            steps = np.zeros(len(words), np.int64)
+        # The eight bytes from STEP_OFFSET on: six of word 1, and two of word 2.
+        step_words = (words[:, 1] >> np.uint64(16)) | (words[:, 2] << np.uint64(48))
+        steps = decode_steps(step_words, self.offsets.step_width)
         values = [as_value_column(_column_at(data, *value)) for value in self.offsets.values]
         return _column_at(data, WALL_TIME_OFFSET, "<f8"), steps, values
 

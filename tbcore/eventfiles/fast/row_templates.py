@@ -38,9 +38,12 @@ from tbcore.eventfiles.framing import (
     INTACT_BYTES,
 )
 from tbcore.eventfiles.plain import Arrangement, last_time
-from tbcore.eventfiles.table import PerRow, Table
+from tbcore.eventfiles.table import PerRow, Steps, Table, even_steps, joined_steps
 from tbcore.tuning import Tuning
 
+_ROWS_AT_ONCE = 1 << 13
+"""Number of repetitions whose steps are decoded at once. Larger arrays would be new memory each
+time, which the system has to clear."""
 MAX_CYCLE_RECORDS = 1 << 12
 """Maximum number of records in a cycle."""
 
@@ -233,30 +236,36 @@ class RowTemplate:
                 positions[rows] = repeats + first
             return positions
 
+        # 1. Fill arrays of wall times and values.
+        # 2. Decode the steps of each column. Most columns have those of the column before.
         arrangement, values = self._sequence.arrangement, self._sequence.values
         bounds = tuple(bound * num_repeats for bound in arrangement.bounds)
-        step, wall_time = np.zeros(bounds[-1], np.int64), np.empty(bounds[-1])
+        wall_time = np.empty(bounds[-1])
         value: NDArray[np.floating[Any]] = np.empty(bounds[-1], self._value_dtype)
+        words: list[NDArray[Any]] = []
         locations = (array.tolist() for array in values[1:])
-        for rows, payload, width, number, dtype in zip(
+        for rows, payload, width, number, dtype in zip(  # 1
             self._rows(num_repeats), *locations, strict=True
         ):
             wall_time[rows] = strided("<f8", payload + WALL_TIME_OFFSET)
             value[rows] = strided(dtype, number)
-            if width:
-                words = strided(step_dtype(width), payload + STEP_OFFSET)
-                step[rows] = decode_steps(words, width)
+            words.append(strided(step_dtype(width), payload + STEP_OFFSET))
+        steps: list[Steps] = []
+        widths = values.step_width.tolist()
+        was_single = False  # whether the column before has one value in each repetition
+        for first, after in pairwise(arrangement.bounds):  # 2
+            is_single = after == first + 1
+            is_known = was_single and is_single and widths[first - 1] == widths[first]
+            if is_known and np.array_equal(words[first - 1], words[first]):
+                steps.append(steps[-1])
+            else:
+                steps.append(_decode_steps(words[first:after], widths[first:after]))
+            was_single = is_single
+        table = Table(arrangement.columns, bounds, steps, wall_time, value)
+        table.position = position
         last = strided("<f8", int(values.payload.max()) + WALL_TIME_OFFSET)[-1]
-        return Table.of(
-            arrangement.columns,
-            bounds,
-            step,
-            wall_time,
-            value,
-            None,
-            position=position,
-            last_wall_time=last_time(float(last), lambda: wall_time[np.argsort(position())]),
-        )
+        table.last_wall_time = last_time(float(last), lambda: wall_time[np.argsort(position())])
+        return table
 
     def _rows(self, num_repeats: int) -> Iterator[slice]:
         """Yields, for each value of a repetition, its rows in the table of a block.
@@ -266,3 +275,18 @@ class RowTemplate:
         for first, after in pairwise(self._sequence.arrangement.bounds):
             for begin in range(first * num_repeats, first * num_repeats + after - first):
                 yield slice(begin, after * num_repeats, after - first)
+
+
+def _decode_steps(words: Sequence[NDArray[Any]], widths: Sequence[int]) -> Steps:
+    """The steps of a column with one or several values in each repetition of a cycle.
+
+    `words` has the words at each of these values, and `widths` the widths of the varints in them.
+    """
+    parts: list[Steps] = []
+    for begin in range(0, len(words[0]), _ROWS_AT_ONCE):
+        steps = [
+            decode_steps(word[begin : begin + _ROWS_AT_ONCE], width)
+            for word, width in zip(words, widths, strict=True)
+        ]
+        parts.append(even_steps(np.stack(steps, axis=1).ravel() if len(steps) > 1 else steps[0]))
+    return joined_steps(parts)
