@@ -113,9 +113,9 @@ class RunData:
         # 1. Find the rows that are orphaned by this table, and drop those of earlier tables.
         # 2. List the ordinals of the tags that need it.
         # 3. Leave out the orphaned rows of this table.
-        orphaned = self._restarts.table(table, file_index, path)  # 1
-        if not self._purge_orphaned_data:
-            orphaned = NOTHING_ORPHANED
+        orphaned = NOTHING_ORPHANED  # 1
+        if self._purge_orphaned_data:
+            orphaned = self._restarts.table(table, file_index, path)
         if orphaned.limits:
             lowest = min(orphaned.limits.values())
             self._drop(lambda column: orphaned.limits.get(column.tag), lowest)

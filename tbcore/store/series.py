@@ -215,12 +215,12 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 def _column(parts: Sequence[Part], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     """A column of the series with these parts."""
-    arrays = [_part(part, name, dtype, slice(None)) for part in parts]
-    if name == "ordinal" and not all(index in table.ordinals for table, index in parts):
-        column = np.arange(sum(map(len, arrays)), dtype=np.int64)
-    elif len(arrays) == 1:
-        column = arrays[0].view()
+    if name == "ordinal" and not any(index in table.ordinals for table, index in parts):
+        column = np.arange(sum(table.num_rows_of(index) for table, index in parts), dtype=dtype)
+    elif len(parts) == 1:
+        column = _part(parts[0], name, dtype, slice(None)).view()
     else:
+        arrays = [_part(part, name, dtype, slice(None)) for part in parts]
         column = np.concatenate(arrays) if arrays else np.empty(0, dtype)
     column.flags.writeable = False
     return column
@@ -239,8 +239,7 @@ def _part(part: Part, name: str, dtype: np.dtype[Any], picked: Rows | slice) -> 
             return picked * steps.step + steps.start
         return step_array(steps)[picked]
     if name == "ordinal":
-        ordinals = table.ordinals.get(index)
-        return np.arange(table.num_rows_of(index))[picked] if ordinals is None else ordinals[picked]
+        return table.ordinals[index][picked]
     if name == "wall_time":
         return table.wall_time[table.rows(index)][picked]
     if name == "value":
