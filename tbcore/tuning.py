@@ -89,11 +89,8 @@ class Tuning:
     min_pause_seconds: float = 0.1
     """Minimum pause between two passes, however often files change."""
     min_bytes_for_helper: int = 1 << 24
-    """Minimum number of bytes to read for which a helper process is started. Fewer bytes would be
-    read before the helper process is ready."""
-    scan_timeout_seconds: float = 1.0
-    """Maximum time for which the server's start waits for the size of the logdir. The storage may
-    not respond."""
+    """Minimum number of bytes to read for which the helper process is used. Fewer bytes would be
+    read before it is ready."""
     clock_resolution_seconds: float = 3.0
     """A file that changed less than this before it was opened is opened again: it may have changed
     once more within the same tick of the file system's clock."""

@@ -5,18 +5,18 @@ with initial value 0 and without the final inversion. K, the contribution of the
 depends on the length alone. R is linear. If x is followed by R(x), the raw CRC of both together is
 0; and if each of several messages has the raw CRC 0, so has their concatenation.
 
-So one call verifies many records: replace every stored checksum by the raw CRC that it stands for;
-then, if all records are intact, the raw CRC of all their bytes is 0. If only one record has an
-error, this error is detected as reliably as by a check of that record alone. Errors in two records
-can cancel each other by chance, with a probability of 2**-32.
+So one call verifies many records: replace the checksum of every payload by the raw CRC of header
+and payload that it stands for; then, if all records are intact, the raw CRC of all their bytes is
+0. If only one record has an error, this error is detected as reliably as by a check of that record
+alone. Errors in two records can cancel each other by chance, with a probability of 2**-32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from itertools import accumulate, pairwise, repeat
-from typing import Any, NamedTuple, overload
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import google_crc32c
 import numpy as np
@@ -30,7 +30,8 @@ _DELTA, _RIGHT_SHIFT, _LEFT_SHIFT = np.uint32(MASK_DELTA), np.uint32(17), np.uin
 """Operands of `unmask`, which rotates by 15 bits to the left."""
 _ALL_ONES = 0xFFFFFFFF
 _ZEROS = bytes(1 << 16)
-_WORD = np.dtype("<u4")
+_MAX_LISTED_LENGTH = 1 << 16
+"""Lengths below this are listed in an array, which is faster than sorting them."""
 
 
 def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
@@ -41,12 +42,8 @@ def masked_crc(data: bytes | NDArray[np.uint8]) -> int:
     return mask(crc)
 
 
-@overload
-def mask(crc: int) -> int: ...
-@overload
-def mask(crc: NDArray[np.uint32]) -> NDArray[np.uint32]: ...
-def mask(crc: Any) -> Any:
-    """The masked form of a CRC-32C, which is what files store; elementwise for an array."""
+def mask(crc: int) -> int:
+    """The masked form of a CRC-32C, which is what files store."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _ALL_ONES
 
 
@@ -69,126 +66,68 @@ def masked_length_crc(length: int) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def raw_length_crc(length: int) -> int:
-    """Raw CRC of a record's eight length bytes."""
+def raw_difference(length: int) -> int:
+    """The XOR of a payload's CRC-32C and the raw CRC of its record's header and payload.
+
+    R is linear, so all payloads of `length` bytes have the same. It is computed from zero bytes.
+    """
     # `extend` inverts the CRC at its start and at its end, so all ones mean an initial value of 0.
-    state: int = google_crc32c.extend(_ALL_ONES, length.to_bytes(8, "little"))
-    return state ^ _ALL_ONES
-
-
-@lru_cache(maxsize=1 << 16)
-def init_contribution(length: int) -> int:
-    """K(length): the XOR of the CRC-32C and the raw CRC of any message of `length` bytes."""
-    crc = 0  # The message is all zero bytes: its raw CRC is 0, so its CRC-32C is K(length).
+    header = length.to_bytes(8, "little") + masked_length_crc(length).to_bytes(4, "little")
+    crc, raw = 0, google_crc32c.extend(_ALL_ONES, header)
     for done in range(0, length, len(_ZEROS)):
-        crc = google_crc32c.extend(crc, _ZEROS[: length - done])
-    return crc
+        zeros = _ZEROS[: length - done]
+        crc, raw = google_crc32c.extend(crc, zeros), google_crc32c.extend(raw, zeros)
+    difference: int = crc ^ raw ^ _ALL_ONES
+    return difference
 
 
 def for_lengths(function: Callable[[int], int], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Applies one of the three functions above to each length."""
-    # Long lengths get the last value in the table, which is overwritten below.
-    values = _tables(_TABLE_SIZE)[function][np.minimum(lengths, _TABLE_SIZE - 1)]
-    long = np.flatnonzero(lengths >= _TABLE_SIZE)
-    if len(long):
-        distinct, inverse = np.unique(lengths[long], return_inverse=True)
-        values[long] = np.array([function(n) for n in distinct.tolist()], np.uint32)[inverse]
-    return values
-
-
-_TABLE_SIZE = 1 << 12
-"""Lengths below this are looked up in a table. For longer ones, the functions are called."""
-
-
-@cache
-def _tables(size: int) -> dict[Callable[[int], int], NDArray[np.uint32]]:
-    """Maps each of the three functions to an array of its values for all lengths below `size`.
-
-    Calling the functions for each of these lengths would take some milliseconds, and delay the
-    first data that a server shows.
-    """
-    # 1. The raw CRC is linear: the raw CRC of a length is the XOR of the raw CRCs of its bits.
-    # 2. XOR with the contribution of the initial value gives the CRC-32C of a length. Mask it.
-    # 3. The contribution of the initial value is the CRC-32C of `length` zero bytes.
-    lengths = np.arange(size, dtype=np.uint32)
-    raw = np.zeros(size, np.uint32)
-    for bit in range((size - 1).bit_length()):  # 1
-        raw ^= (lengths >> np.uint32(bit) & np.uint32(1)) * np.uint32(raw_length_crc(1 << bit))
-    masked = mask(raw ^ np.uint32(init_contribution(8)))  # 2
-    zeros = accumulate(repeat(b"\0", size - 1), google_crc32c.extend, initial=0)  # 3
-    return {
-        masked_length_crc: masked,
-        raw_length_crc: raw,
-        init_contribution: np.fromiter(zeros, np.uint32, size),
-    }
+    """Applies one of the functions above to each length; calls it once for each distinct length."""
+    longest = int(lengths.max(initial=0))
+    if longest >= _MAX_LISTED_LENGTH:
+        distinct, indices = np.unique(lengths, return_inverse=True)
+        return np.array([function(length) for length in distinct.tolist()], np.uint32)[indices]
+    # Short lengths need not be sorted: mark them in an array, and write the values over the marks.
+    values = np.zeros(longest + 1, np.uint32)
+    values[lengths] = 1
+    for length in np.flatnonzero(values).tolist():
+        values[length] = function(length)
+    return values[lengths]
 
 
 # -- many records at once ------------------------------------------------------------------------
 
 
-class ChecksumFields(NamedTuple):
-    """Where the two checksums of each record are in a buffer, and numbers that make them raw."""
+class PayloadChecksums(NamedTuple):
+    """Where the payload checksums of some records are in a buffer, and what makes them raw."""
 
-    length_crcs: slice | NDArray[np.int64]
-    """Offsets in the buffer of the checksums stored after the lengths."""
-    payload_crcs: slice | NDArray[np.int64]
-    """Offsets in the buffer of the checksums stored after the payloads."""
-    masked_length: NDArray[np.uint32] | np.uint32
-    """For `restore`: `masked_length_crc` of each record, or one number if all have the same."""
-    raw_length: NDArray[np.uint32] | np.uint32
-    """`raw_length_crc` of each record, or one number if it is the same for all."""
-    payload_init: NDArray[np.uint32] | np.uint32
-    """`init_contribution` of each payload, or one number if it is the same for all."""
-
-    def make_raw(self, buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Replaces all checksums by raw CRCs; returns the payload checksums that were stored.
-
-        Afterwards, the raw CRC of the records is 0 if all payloads match their checksums. Length
-        checksums are overwritten unread, so they must have been verified before.
-        """
-        words = words_at_any_offset(buffer)
-        words[self.length_crcs] = self.raw_length
-        return make_payload_crcs_raw(words, self.payload_crcs, self.payload_init)
-
-    def restore(self, buffer: bytearray, stored: NDArray[np.uint32]) -> None:
-        """Reverts `make_raw`, which returned `stored`."""
-        words = words_at_any_offset(buffer)
-        words[self.length_crcs] = self.masked_length
-        words[self.payload_crcs] = stored
+    offsets: slice | NDArray[np.int64]
+    differences: NDArray[np.uint32] | np.uint32
+    """`raw_difference` of each payload, or one number if it is the same for all."""
 
 
-def make_payload_crcs_raw(
-    words: NDArray[np.uint32],
-    offsets: slice | NDArray[np.int64],
-    payload_init: NDArray[np.uint32] | np.uint32,
-) -> NDArray[np.uint32]:
-    """Replaces the payload checksums at these offsets by raw CRCs; returns those that were stored.
+def find_wrong_slices(
+    buffer: bytearray | NDArray[np.uint8],
+    bounds: Sequence[int],
+    checksums: Sequence[PayloadChecksums],
+) -> list[int]:
+    """Indices of the slices in which a payload does not match its checksum, ascending.
 
-    `words` is `words_at_any_offset` of a buffer. For `payload_init`, see ChecksumFields.
+    Slice i is `buffer[bounds[i]:bounds[i + 1]]`. It has whole records, whose headers must be right.
+    `checksums` has all their payload checksums. The buffer is changed during the call, and restored
+    before the call returns.
     """
-    stored = words[offsets]
-    if isinstance(offsets, slice):
-        stored = stored.copy()  # It is a view of the buffer.
-    words[offsets] = unmask(stored) ^ payload_init
-    return stored
-
-
-def find_wrong_slices(buffer: bytearray, bounds: Sequence[int]) -> list[int]:
-    """Indices of the slices whose raw CRC is not 0, ascending.
-
-    Slice i is `buffer[bounds[i]:bounds[i + 1]]`. It has whole records, with raw checksums.
-    """
-    data = np.frombuffer(buffer, np.uint8)
-    slices = (data[begin:end] for begin, end in pairwise(bounds))
-    return [index for index, records in enumerate(slices) if not is_raw_zero(records)]
+    data, words = np.frombuffer(buffer, np.uint8), words_at_any_offset(buffer)
+    stored = [words[offsets].copy() for offsets, _ in checksums]
+    for (offsets, differences), masked in zip(checksums, stored, strict=True):
+        words[offsets] = unmask(masked) ^ differences
+    # For the inversions, see `raw_difference`.
+    crcs = [google_crc32c.extend(_ALL_ONES, data[begin:end]) for begin, end in pairwise(bounds)]
+    for (offsets, _), masked in zip(checksums, stored, strict=True):
+        words[offsets] = masked
+    return [index for index, crc in enumerate(crcs) if crc != _ALL_ONES]
 
 
 def words_at_any_offset(buffer: bytearray | NDArray[np.uint8]) -> NDArray[np.uint32]:
     """A view of the buffer: element i is the word of four bytes at offset i."""
-    return np.ndarray((len(buffer) - 3,), _WORD, buffer, strides=(1,))
-
-
-def is_raw_zero(data: NDArray[np.uint8]) -> bool:
-    """Whether the raw CRC of a contiguous array of bytes is 0."""
-    buffer: Any = data  # For the inversions, see `raw_length_crc`.
-    return bool(google_crc32c.extend(_ALL_ONES, buffer) == _ALL_ONES)
+    return np.ndarray((len(buffer) - 3,), "<u4", buffer, strides=(1,))

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.crc32c import (
-    ChecksumFields,
+    PayloadChecksums,
     find_wrong_slices,
     for_lengths,
-    init_contribution,
     masked_crc,
     masked_length_crc,
-    raw_length_crc,
+    raw_difference,
     words_at_any_offset,
 )
 from tbcore.tuning import DEFAULT
@@ -39,9 +38,6 @@ FRAMING_BYTES = 16
 PADDING_BYTES = 64
 """Number of bytes in the buffer after its data, so that a word can be read at any offset of the
 data."""
-INTACT_BYTES = 64
-"""Number of bytes at the end of decoded records that decoding does not overwrite: a fingerprint
-covers them."""
 MAX_PAYLOAD_BYTES = (1 << 31) - 1
 """Length of the longest protobuf message. A record with a larger length is damaged, even if the
 checksum of the length is right."""
@@ -196,15 +192,9 @@ def length_at(buffer: bytes | bytearray, start: int) -> int | None:
     return int(length)
 
 
-def checksum_fields(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> ChecksumFields:
-    """The checksum fields of the records with these offsets and payload lengths."""
-    return ChecksumFields(
-        length_crcs=starts + 8,
-        payload_crcs=starts + lengths + HEADER_BYTES,
-        masked_length=for_lengths(masked_length_crc, lengths),
-        raw_length=for_lengths(raw_length_crc, lengths),
-        payload_init=for_lengths(init_contribution, lengths),
-    )
+def payload_checksums(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> PayloadChecksums:
+    """The payload checksums of the records with these offsets and payload lengths."""
+    return PayloadChecksums(starts + lengths + HEADER_BYTES, for_lengths(raw_difference, lengths))
 
 
 def find_damaged(
@@ -228,15 +218,13 @@ def find_damaged(
     ).tolist()  # 1
     cuts = list(dict.fromkeys([*first_frames, len(starts)]))
     bounds = np.append(starts, frames.end)[cuts].tolist()
-    fields = checksum_fields(starts, lengths)
-    stored = fields.make_raw(buffer)  # 2
-    wrong_slices = find_wrong_slices(buffer, bounds)
-    fields.restore(buffer, stored)
+    wrong_slices = find_wrong_slices(buffer, bounds, [payload_checksums(starts, lengths)])  # 2
+    candidates = chain.from_iterable(range(cuts[i], cuts[i + 1]) for i in wrong_slices)
     data = np.frombuffer(buffer, np.uint8)
+    stored = stored_checksums(buffer, starts, lengths)
     damaged = [
         i
-        for slice_index in wrong_slices
-        for i in range(cuts[slice_index], cuts[slice_index + 1])
+        for i in candidates
         if masked_crc(data[starts[i] + HEADER_BYTES :][: lengths[i]]) != stored[i]  # 3
     ]
     return np.array(damaged, np.int64)

@@ -18,11 +18,10 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
-_MARK = "tfevents"
+MARK = "tfevents"
 """Every regular file with this in its base name is an event file."""
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.]*://")
 
@@ -137,8 +136,6 @@ class Logdir:
         spec, path relative to the path of the spec, and path."""
         self._names: list[tuple[str, int]] = []
         """Name of each run, and the index of its directory in `_run_directories`."""
-        self._pending: _PendingScan | None = None
-        """A scan that `size_exceeds` began, and that the next `scan` completes."""
 
     def scan(self) -> Scan:
         """Finds all event files below the directories; links to directories are followed.
@@ -146,39 +143,17 @@ class Logdir:
         Only regular files count. A spec that does not exist, and a directory or file that cannot be
         examined, are reported in the result and skipped; nothing is raised.
         """
-        pending, self._pending = self._pending or self._begin_scan(), None
-        pending.scanned.extend(pending.rest)
-        runs = [(index, directory, files) for index, directory, files in pending.scanned if files]
+        found = Scan({}, 0, 0, [], [], [])
+        scanned = [each for index in range(len(self._specs)) for each in self._walk(index, found)]
+        runs = [(index, directory, files) for index, directory, files in scanned if files]
         run_directories = [(index, directory.name, directory.path) for index, directory, _ in runs]
         if run_directories != self._run_directories:
             self._run_directories, self._names = run_directories, self._named(run_directories)
-        return pending.found._replace(
+        return found._replace(
             runs={name: runs[index][2] for name, index in self._names},
-            num_directories=len(pending.scanned),
+            num_directories=len(scanned),
             num_files=sum(len(files) for _, _, files in runs),
         )
-
-    def size_exceeds(self, num_bytes: int, timeout: float) -> bool:
-        """Whether the event files have at least `num_bytes` together.
-
-        Also returns True if this is not known after `timeout` seconds. Each file counts as at least
-        MIN_FILE_BYTES. Begins a scan, which the next call of `scan` completes.
-        """
-        deadline = time.monotonic() + timeout
-        self._pending = pending = self._begin_scan()
-        for scanned in pending.rest:
-            pending.scanned.append(scanned)
-            _, _, files = scanned
-            num_bytes -= sum(max(file.size, MIN_FILE_BYTES) for file in files)
-            if num_bytes <= 0 or time.monotonic() > deadline:
-                return True
-        return False
-
-    def _begin_scan(self) -> _PendingScan:
-        """A scan that has not examined any directory yet."""
-        found = Scan({}, 0, 0, [], [], [])
-        walks = (self._walk(spec_index, found) for spec_index in range(len(self._specs)))
-        return _PendingScan(found, [], chain.from_iterable(walks))
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
@@ -298,17 +273,6 @@ _ScannedDirectory = tuple[int, "_Directory", list[EventFile]]
 makes one for each directory."""
 
 
-class _PendingScan(NamedTuple):
-    """A scan that is not complete."""
-
-    found: Scan
-    """The result so far. Only `missing`, `problems` and `unlisted` are filled in."""
-    scanned: list[_ScannedDirectory]
-    """The directories that have been scanned so far."""
-    rest: Iterator[_ScannedDirectory]
-    """Scans another directory each time that it is advanced, and yields this directory."""
-
-
 @dataclass(slots=True, eq=False)
 class _Directory:
     """A directory that a scan reached, with the path that led there."""
@@ -420,14 +384,14 @@ def _list(directory: _Directory, found: Scan) -> _Listing:
     with os.scandir(directory.path) as entries:
         for entry in entries:
             try:
-                # Files without _MARK in their names are skipped. The type of an entry is known
+                # Files without MARK in their names are skipped. The type of an entry is known
                 # without a system call; only the type of a link's target is not.
                 is_link = entry.is_symlink()
                 listing.has_links |= is_link
                 if entry.is_dir():
                     name, is_linked = prefix + entry.name, directory.is_linked or is_link
                     listing.directories.append(_Directory(entry.path, name, directory, is_linked))
-                elif _MARK in entry.name:
+                elif MARK in entry.name:
                     status = entry.stat()
                     # FIFOs and devices are skipped: opening one may block or have side effects.
                     if stat.S_ISREG(status.st_mode):

@@ -39,6 +39,8 @@ Steps = range | PerRow
 _MAX_SHARED_STEPS = 1 << 12
 """Maximum number of rows of a table whose steps are looked up among those of other tables: the runs
 of a sweep log at the same steps."""
+_MAX_LISTED_STEPS = 64
+"""Maximum number of steps that are compared as a list, which is faster than numpy for so few."""
 
 
 class TableColumn(NamedTuple):
@@ -353,47 +355,29 @@ def step_array(steps: Steps) -> PerRow:
     return steps
 
 
-@lru_cache(maxsize=1 << 5)
+def _steps(step: PerRow, bounds: tuple[int, ...]) -> Sequence[Steps]:
+    """The steps of each column; the columns are slices of `step`. Equal ranges are one object."""
+    steps = [even_steps(step[begin:end].copy()) for begin, end in pairwise(bounds)]
+    shared: dict[range, range] = {}
+    return tuple(shared.setdefault(x, x) if isinstance(x, range) else x for x in steps)
+
+
+@lru_cache(maxsize=1 << 7)
 def _shared_steps(step_bytes: bytes, bounds: tuple[int, ...]) -> Sequence[Steps]:
     """The steps of each column, given as the bytes of an int64 for each row."""
     return _steps(np.frombuffer(step_bytes, np.int64), bounds)
-
-
-def _steps(step: PerRow, bounds: tuple[int, ...]) -> Sequence[Steps]:
-    """The steps of each column; the columns are slices of `step`."""
-    # 1. In each column, compare all differences between successive steps with the first one.
-    # 2. Make ranges where they are equal. Differences may overflow, so compare the last step.
-    if not len(step):
-        return ()
-    edges = np.array(bounds)  # 1
-    starts, ends = edges[:-1], edges[1:]
-    first, last = step[starts], step[ends - 1]
-    stride = step[np.minimum(starts + 1, ends - 1)] - first
-    is_equal = np.ones(len(step), np.bool_)
-    np.equal(np.diff(step), np.repeat(stride, ends - starts)[:-1], out=is_equal[:-1])
-    is_equal[ends - 1] = True
-    is_even = np.logical_and.reduceat(is_equal, starts) & ((stride > 0) | (ends - starts == 1))
-    shared: dict[tuple[int, int, int], range] = {}
-    steps: list[Steps] = []
-    numbers = (array.tolist() for array in (is_even, first, last, stride))
-    for (begin, end), (even, low, high, by) in zip(
-        pairwise(bounds), zip(*numbers, strict=True), strict=True
-    ):
-        by = by or 1  # 2
-        if even and low + by * (end - begin - 1) == high:
-            steps.append(shared.setdefault((low, high, by), range(low, high + 1, by)))
-        else:
-            steps.append(step[begin:end].copy())
-    return tuple(steps)
 
 
 def even_steps(step: PerRow) -> Steps:
     """The steps of one column, at least one, as a range if possible."""
     first, last = int(step[0]), int(step[-1])
     by = int(step[1]) - first if len(step) > 1 else 1
-    if by < 1 or first + by * (len(step) - 1) != last or (np.diff(step) != by).any():
+    if not 1 <= by < 1 << 63 or first + by * (len(step) - 1) != last:
         return step
-    return range(first, last + 1, by)
+    steps = range(first, last + 1, by)
+    if len(step) <= _MAX_LISTED_STEPS:
+        return steps if step.tolist() == [*steps] else step
+    return steps if (np.diff(step) == by).all() else step
 
 
 def joined_steps(parts: Sequence[Steps]) -> Steps:

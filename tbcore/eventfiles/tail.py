@@ -15,7 +15,6 @@ from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
     FRAMING_BYTES,
     HEADER_BYTES,
-    INTACT_BYTES,
     Damage,
     length_at,
 )
@@ -28,7 +27,7 @@ from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)
 
-_FINGERPRINT_BYTES = INTACT_BYTES
+_FINGERPRINT_BYTES = 64
 """Maximum number of bytes that one fingerprint covers."""
 _MAX_MIDDLE_FINGERPRINTS = 2
 """Maximum number of fingerprints that are kept between the first and the last one of a file."""

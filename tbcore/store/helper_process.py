@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import io
 import logging
 import os
 import pickle
@@ -25,20 +24,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
-import numpy as np
-
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
-_ALIGNMENT_BYTES = 8
-"""Each array in a message begins at a multiple of this."""
-_MAX_PARTS_PER_WRITE = 512
-"""Maximum number of parts of a message that one system call writes; systems accept about 1000."""
 _MAX_DESCRIPTOR = 1 << 16
 """Higher than any file descriptor that is open when a server starts."""
 
@@ -62,7 +54,7 @@ class HelperProcess:
         read nothing yet. The helper uses its own copies of both; readers that it returns use
         `decoder` itself. Raises OSError if the system cannot start a process.
         """
-        self._shared_objects = _shared_objects(decoder)
+        self._decoder = decoder
         self._connection, child_connection = socket.socketpair()
         try:
             with child_connection:
@@ -98,9 +90,7 @@ class HelperProcess:
         wrong. Raises HelperError.
         """
         try:
-            readers: list[RunReader | None] | None = _receive(
-                self._connection, self._shared_objects
-            )
+            readers: list[RunReader | None] | None = _receive(self._connection, self._decoder)
         except Exception as error:  # Unpickling may raise almost anything.
             raise HelperError(repr(error)) from None
         if readers is None:
@@ -129,8 +119,7 @@ def _helper_main(
         logging.disable()  # The loader reads a run with problems again, and logs the problems.
         threading.Thread(target=_exit_when_parent_dies, args=[connection], daemon=True).start()
         small_files = SmallFileReader(tuning=decoder.tuning)
-        shared_objects = _shared_objects(decoder)
-        while (runs := _receive(connection, shared_objects)) is not None:
+        while (runs := _receive(connection, decoder)) is not None:
             readers = [new_reader(files) for files in runs]
             _send(connection, list(_read_all(readers, small_files)))
     finally:
@@ -174,102 +163,48 @@ def _read_all(
         except Exception:
             yield None
         else:
-            yield None if reader.pop_read_errors() or reader.pop_problems() else reader
+            yield None if reader.read_errors or reader.problems else reader
 
 
 # -- messages ----------------------------------------------------------------------------------
 #
-# A message is a memory file whose descriptor is passed through the socket. All numbers are int64:
-#
-#     +---------------------------+-------+---------------------------+----------------+
-#     | number of arrays          | their | arrays, each aligned to   | pickled object |
-#     | size of the pickled object| sizes | 8 bytes                   |                |
-#     +---------------------------+-------+---------------------------+----------------+
-#
-# The receiver reads the file into memory, and the arrays of the object are views of this memory.
-
-_SharedObjects = dict[str, Any]
-"""Maps names to objects that both processes have. Messages contain the names only."""
+# A message is a pickled object in a memory file, whose descriptor is passed through the socket. So
+# the sender never waits for the receiver to read it.
 
 
-def _shared_objects(decoder: Decoder) -> _SharedObjects:
-    """The shared objects of this process, which uses `decoder`."""
-    return {"Decoder": decoder, "Tuning": decoder.tuning}
-
-
-def _shared_object(name: str) -> Any:
-    """Stands for a shared object in a message. Never called: see `_Unpickler.find_class`."""
+def _decoder_of_receiver() -> Decoder:
+    """Stands for any decoder in a message. Never called: see `_Unpickler.find_class`."""
     raise NotImplementedError
 
 
-def _reduce_shared_object(shared_object: object) -> Any:
-    return _shared_object, (type(shared_object).__name__,)
-
-
 class _Unpickler(pickle.Unpickler):
-    """Unpickles a message with the shared objects that its placeholders stand for."""
+    """Unpickles a message with the decoder of the process that receives it."""
 
-    def __init__(
-        self, pickled: memoryview, shared_objects: _SharedObjects, arrays: Sequence[memoryview]
-    ) -> None:
-        super().__init__(io.BytesIO(pickled), buffers=arrays)
-        self._shared_objects = shared_objects
+    decoder: Decoder
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == __name__ and name == "_shared_object":
-            return self._shared_objects.__getitem__
+        if module == __name__ and name == _decoder_of_receiver.__name__:
+            return lambda: self.decoder
         return super().find_class(module, name)
 
 
 def _send(connection: socket.socket, message: object) -> None:
     """Writes a message to a memory file, and sends the file's descriptor to the other process."""
-    arrays: list[memoryview] = []
-    file = io.BytesIO()
-    pickler = pickle.Pickler(file, 5, buffer_callback=lambda array: arrays.append(array.raw()))
-    pickler.dispatch_table = {Decoder: _reduce_shared_object, Tuning: _reduce_shared_object}
-    pickler.dump(message)
-    sizes = [array.nbytes for array in arrays]
-    parts: list[Any] = [np.array([len(arrays), len(file.getbuffer()), *sizes], np.int64)]
-    for array in arrays:
-        parts += [array, bytes(-array.nbytes % _ALIGNMENT_BYTES)]
-    parts.append(file.getbuffer())
-    descriptor = os.memfd_create("tbcore-helper", os.MFD_CLOEXEC)
-    try:
-        for first in range(0, len(parts), _MAX_PARTS_PER_WRITE):
-            _write(descriptor, parts[first : first + _MAX_PARTS_PER_WRITE])
-        socket.send_fds(connection, [b"."], [descriptor])
-    finally:
-        os.close(descriptor)
+    with open(os.memfd_create("tbcore-helper", os.MFD_CLOEXEC), "wb") as file:
+        pickler = pickle.Pickler(file, 5)
+        pickler.dispatch_table = {Decoder: lambda _: (_decoder_of_receiver, ())}
+        pickler.dump(message)
+        file.flush()
+        socket.send_fds(connection, [b"."], [file.fileno()])
 
 
-def _write(descriptor: int, parts: list[Any]) -> None:
-    """Writes all parts at the end of the file."""
-    num_bytes = sum(memoryview(part).nbytes for part in parts)
-    done = os.writev(descriptor, parts)
-    if done < num_bytes:
-        # One call writes at most two gigabytes.
-        data = memoryview(b"".join(parts))
-        while done < num_bytes:
-            done += os.write(descriptor, data[done:])
-
-
-def _receive(connection: socket.socket, shared_objects: _SharedObjects) -> Any:
+def _receive(connection: socket.socket, decoder: Decoder) -> Any:
     """Waits for the next message and returns it; None if the other process has ended."""
     data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
     if not data:
         return None
-    [descriptor] = descriptors
-    try:
-        memory = np.empty(os.fstat(descriptor).st_size, np.uint8).data
-        done = 0
-        while done < len(memory):
-            done += os.preadv(descriptor, [memory[done:]], done)
-    finally:
-        os.close(descriptor)
-    num_arrays, pickled_size = memory[:16].cast("q")
-    begin = 16 + 8 * num_arrays
-    arrays = []
-    for size in memory[16:begin].cast("q"):
-        arrays.append(memory[begin : begin + size])
-        begin += size + -size % _ALIGNMENT_BYTES
-    return _Unpickler(memory[begin : begin + pickled_size], shared_objects, arrays).load()
+    with open(descriptors[0], "rb") as file:
+        file.seek(0)
+        unpickler = _Unpickler(file)
+        unpickler.decoder = decoder
+        return unpickler.load()

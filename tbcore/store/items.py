@@ -16,6 +16,7 @@ from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.table import GRAPH_FIELDS
 from tbcore.kinds import Kind
 from tbcore.store.series import Rows, Series
 from tbcore.store.view import FileRef
@@ -66,13 +67,11 @@ class Item:
             event = Event.FromString(payload)
         except ProtobufDecodeError:
             raise self._decode_error("it is not a valid event") from None
-        match self.kind.field:
-            case "graph_def":
-                return event.graph_def
-            case "meta_graph_def":
-                return event.meta_graph_def
-            case "tagged_run_metadata":
-                return event.tagged_run_metadata.run_metadata
+        if self.kind.field == "tagged_run_metadata":
+            return event.tagged_run_metadata.run_metadata
+        if self.kind.field in GRAPH_FIELDS:
+            graph: bytes = getattr(event, self.kind.field)
+            return graph
         if self.index >= len(event.summary.value):
             raise self._decode_error(f"it has no value {self.index}")
         return event.summary.value[self.index]

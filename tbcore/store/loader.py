@@ -41,10 +41,6 @@ _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
 
-_SIZE_SCAN_SECONDS = 0.02
-"""Maximum time for adding up file sizes, to decide whether to start a helper process. A logdir that
-takes longer counts as large."""
-
 
 class Loader:
     """Keeps a multiplexer up to date with the event files below some directories.
@@ -68,7 +64,7 @@ class Loader:
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
         `wake` ends a pause early. `tuning` applies to decoding, too.
         """
-        self._specs = list(specs)
+        self._specs = specs
         self._logdir = Logdir(specs)
         self._reload_interval = reload_interval
         self._tuning = tuning or default_tuning()
@@ -93,34 +89,15 @@ class Loader:
         """Whether `watch` was called, but the thread does not watch the directories yet."""
 
     def start_helper(self) -> None:
-        """Starts a helper process for the first pass, if there is enough to read.
+        """Starts a helper process for the first pass, which ends it if there is little to read.
 
         Must be called before any other thread is started: see `HelperProcess.__init__`.
         """
-        if not HelperProcess.is_supported() or not self._has_enough_for_helper():
-            return
-        try:
-            self._queue.helper = HelperProcess(self._decoder, self._new_reader)
-        except OSError as error:
-            logger.debug("no helper process, reading without one: %s", error)
-
-    def _has_enough_for_helper(self) -> bool:
-        """Whether there is enough to read for a helper; False if the storage does not respond."""
-        min_bytes = self._tuning.min_bytes_for_helper
-        results: list[bool] = []
-        size_scan = threading.Thread(
-            target=lambda: results.append(self._logdir.size_exceeds(min_bytes, _SIZE_SCAN_SECONDS)),
-            name="tbcore-size-scan",
-            daemon=True,
-        )
-        size_scan.start()
-        size_scan.join(self._tuning.scan_timeout_seconds)
-        if size_scan.is_alive():
-            # A process must not be forked while another thread runs, so there is no helper. The
-            # thread still uses the Logdir, so the loader needs a new one.
-            self._logdir = Logdir(self._specs)
-            return False
-        return any(results)
+        if HelperProcess.is_supported():
+            try:
+                self._queue.helper = HelperProcess(self._decoder, self._new_reader)
+            except OSError as error:
+                logger.debug("no helper process, reading without one: %s", error)
 
     def load_once(self) -> None:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
@@ -128,6 +105,8 @@ class Loader:
         try:
             self._scan_logdir()
             scanned_at = published_at = time.monotonic()
+            if self._queue.bytes_left < self._tuning.min_bytes_for_helper:
+                self._queue.stop_helper()
             self._queue.exchange_with_helper(publish_interval)
             self._started.set()
             while self._queue.has_work and not self._stopping.is_set():
@@ -253,9 +232,7 @@ class Loader:
     def _preload_small_files(self) -> None:
         """Reads small files of the next runs in the queue together."""
         try:
-            preload_small_files(
-                self._small_files, (run.active_reader for run in self._queue.waiting)
-            )
+            preload_small_files(self._small_files, (run.reader for run in self._queue.waiting))
         except Exception as error:
             # No data is lost: a file that was not preloaded is read in a time slice of its run.
             self._publisher.report_bug("preloading small files", error)
@@ -263,15 +240,14 @@ class Loader:
     def _read_slice(self, run: TrackedRun) -> None:
         """Reads one time slice of a run, and puts the run back into the queue if there is more."""
         try:
-            run.active_reader.read_slice(self._tuning.time_slice_bytes)
+            run.reader.read_slice(self._tuning.time_slice_bytes)
         except FileReplacedError:
             run.read_from_start()
         except Exception as error:
             # The published data of the run stays; the next pass tries again.
             self._publisher.report_bug(f"run {run.name}", error)
             return
-        self._publisher.report_problems(run.active_reader)
-        run.promote_successor()
+        self._publisher.report_problems(run.reader)
         run.has_changed = True
-        if run.active_reader.has_work:
+        if run.reader.has_work:
             self._queue.waiting.append(run)

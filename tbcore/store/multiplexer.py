@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +16,9 @@ import numpy as np
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.kinds import Claims, matches
-from tbcore.store.items import Item, UnreadableItem, decode_items, items_at
+from tbcore.store.items import Item, decode_items, items_at
 from tbcore.store.series import (
+    MIN_ROWS_TO_CACHE,
     ItemSeries,
     LastPoints,
     ScalarSeries,
@@ -37,7 +37,6 @@ T = TypeVar("T")
 
 _MAX_WARNED_TAGS = 100
 """Maximum number of tags whose unreadable items are logged; more lines would not help."""
-_NO_TIMES: Mapping[str, float] = {}
 
 
 class Multiplexer:
@@ -46,10 +45,9 @@ class Multiplexer:
     def __init__(self) -> None:
         self._state = State()
         self._status = LoadStatus()
-        self._subscribers: tuple[Callable[[], None], ...] = ()
-        self._subscribing = threading.Lock()
+        self._subscribers: dict[object, Callable[[], None]] = {}
         self._warned: set[tuple[str, str]] = set()
-        """Run and tag of each warning that `_warn_once` has logged."""
+        """Run and tag of each warning about unreadable items."""
 
     # -- for readers ---------------------------------------------------------------------------
 
@@ -92,12 +90,15 @@ class Multiplexer:
         unknown, or if the tag has no series that a claim matches; if `claims` is None, also for a
         tag without scalars.
         """
-        _, found = self._state.find(run, tag, claims)
+        state = self._state
+        _, found = state.find(run, tag, claims)
         series = [each for each in found if each.kind.is_scalar]
         if not series and claims is None:
             raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
         if len(series) == 1 and not 0 < samples < len(series[0]):
-            return UnsampledSeries(series[0])
+            is_long = len(series[0]) >= MIN_ROWS_TO_CACHE
+            make = state.cached_series if is_long else UnsampledSeries
+            return make(series[0].kind, series[0].parts)
         return ScalarSeries(*merged_columns(series, samples, ("step", "wall_time", "value")))
 
     def item_series(self, run: str, tag: str, claims: Claims) -> ItemSeries:
@@ -121,8 +122,7 @@ class Multiplexer:
             for name in ("ordinal", "file", "offset", "length", "index", "crc"):
                 digest.update(series.column(name).tobytes())
             for index in np.unique(series.column("file")).tolist():
-                version = run_view.files[index].version.replace("-", " ")  # as in older etags
-                digest.update(f"{index} {version} ".encode())
+                digest.update(f"{index} {run_view.files[index].version} ".encode())
         return digest.hexdigest()
 
     def last_points(self, run: str, claims: Claims) -> LastPoints:
@@ -173,10 +173,16 @@ class Multiplexer:
         """
         items = self.items(run, tag, claims, samples=samples)
         found, unreadable = decode_items(items, decode)
-        if unreadable:
-            self._warn_once(run, tag, unreadable, len(items))
-            if not found:
-                raise unreadable[-1].error
+        # Logged once for each tag: pages read its items again and again.
+        is_new = (run, tag) not in self._warned and len(self._warned) < _MAX_WARNED_TAGS
+        if unreadable and is_new:
+            self._warned.add((run, tag))
+            logger.warning(
+                "run %s, tag %s: %d of %d items cannot be read and are left out; the first: %s",
+                quoted(run), quoted(tag), len(unreadable), len(items), unreadable[0],
+            )  # fmt: skip
+        if unreadable and not found:
+            raise unreadable[-1].error
         return found
 
     def metadata(self, run: str, tag: str) -> SummaryMetadata:
@@ -218,18 +224,22 @@ class Multiplexer:
         """The loader's progress."""
         return self._status
 
+    @property
+    def state(self) -> State:
+        """All runs as they were at the last commit. Only for the core."""
+        return self._state
+
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls `callback` after each commit and each change of status.
 
         Returns a function that ends the subscription. The callback runs on the loader's thread, so
         it should be fast.
         """
-        with self._subscribing:
-            self._subscribers = (*self._subscribers, callback)
+        key = object()
+        self._subscribers[key] = callback
 
         def unsubscribe() -> None:
-            with self._subscribing:
-                self._subscribers = tuple(s for s in self._subscribers if s is not callback)
+            self._subscribers.pop(key, None)
 
         return unsubscribe
 
@@ -239,7 +249,7 @@ class Multiplexer:
         self,
         changed: Mapping[str, RunView],
         removed: Collection[str] = (),
-        modified: Mapping[str, float] = _NO_TIMES,
+        modified: Mapping[str, float] | None = None,
     ) -> None:
         """Replaces the views of changed runs, and drops removed runs. For one thread only.
 
@@ -248,7 +258,7 @@ class Multiplexer:
         time changed. A commit that only changes such times does not begin a new generation.
         """
         old = self._state
-        self._state = old.committed(changed, removed, modified)
+        self._state = old.committed(changed, removed, modified or {})
         if self._state.generation != old.generation:
             self._notify()
 
@@ -262,28 +272,12 @@ class Multiplexer:
 
     def _notify(self) -> None:
         """Calls all subscribers."""
-        for callback in self._subscribers:
+        for callback in list(self._subscribers.values()):
             try:
                 callback()
             except Exception:
                 # For example, its event loop was closed. The other subscribers are still called.
                 logger.debug("a subscriber failed", exc_info=True)
-
-    def _warn_once(
-        self, run: str, tag: str, unreadable: Sequence[UnreadableItem], num_items: int
-    ) -> None:
-        """Logs that items are left out, once for each tag: pages read them again and again."""
-        if (run, tag) in self._warned or len(self._warned) >= _MAX_WARNED_TAGS:
-            return
-        self._warned.add((run, tag))
-        logger.warning(
-            "run %s, tag %s: %d of %d items cannot be read and are left out; the first: %s",
-            quoted(run),
-            quoted(tag),
-            len(unreadable),
-            num_items,
-            unreadable[0],
-        )
 
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
         """Like `State.find`, but without series of scalars."""

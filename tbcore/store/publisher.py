@@ -46,38 +46,33 @@ class Publisher:
         yet are listed as well, without data.
         """
         changed = [run for run in runs if run.has_changed]
+        views: dict[TrackedRun, RunView] = {}
         for run in changed:
-            if run.view is None:
-                try:
-                    run.find_first_event_time()
-                except Exception as error:
-                    self.report_bug(f"run {run.name}", error)
-        # This is the order of new runs only: published runs never change places.
-        changed.sort(key=TrackedRun.sort_key)
-        views: dict[str, RunView] = {}
-        for run in changed:
-            run.has_changed = False
-            if run.successor is not None:
-                # The old data stays as it was published: the last rows of the old reader may
-                # already be from the new file.
+            if run.is_read_again and run.reader.has_work:
                 continue
+            run.has_changed = run.is_read_again = False
             try:
-                view = run.reader.data.commit()
+                view = run.commit()
             except Exception as error:
                 self.report_bug(f"run {run.name}", error)
                 continue
             if view is not run.view:
-                run.view = views[run.name] = view
+                run.view = views[run] = view
+        # This is the order of new runs only: published runs never change places.
+        in_order = sorted(views, key=TrackedRun.sort_key)
         removed, self.removed = self.removed, []
-        self._multiplexer.commit(views, removed, {run.name: run.modified for run in changed})
+        self._multiplexer.commit(
+            {run.name: views[run] for run in in_order},
+            removed,
+            {run.name: run.modified for run in changed},
+        )
         self.publish_status(runs, loading=loading)
         self.has_published.set()
 
     def publish_status(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
         """Sets the multiplexer's status."""
-        readers = [run.active_reader for run in runs]
-        bytes_read = sum(reader.bytes_read for reader in readers)
-        bytes_total = sum(reader.bytes_total for reader in readers)
+        bytes_read = sum(run.reader.bytes_read for run in runs)
+        bytes_total = sum(run.reader.bytes_total for run in runs)
         self._multiplexer.set_status(
             LoadStatus(
                 loading=loading,
@@ -108,9 +103,9 @@ class Publisher:
 
         The damage in files is logged when it is found.
         """
-        read_errors = reader.pop_read_errors()
-        self._problems.extend([*reader.pop_problems(), *read_errors])
-        _log(read_errors)
+        self._problems.extend([*reader.problems, *reader.read_errors])
+        _log(reader.read_errors)
+        reader.problems, reader.read_errors = [], []
 
     def report_bug(self, what: str, error: Exception) -> None:
         """Logs an exception that only a bug in tbcore can cause.

@@ -11,7 +11,9 @@ or if the tag has several kinds, all its columns list their ordinals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Set
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from tbcore.eventfiles.table import (
 )
 from tbcore.store.restarts import NOTHING_ORPHANED, RestartRule
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.view import EMPTY_SCHEMA, FileRef, RunView, nonfinite_tags
+from tbcore.store.view import EMPTY_SCHEMA, FileRef, RunView
 
 _MAX_MERGED_ROWS = 1 << 17
 """Maximum number of rows of a table that is merged from others. Merging larger tables would save
@@ -60,37 +62,25 @@ class RunData:
         """The next ordinal of each tag whose columns list their ordinals."""
         self._restarts = RestartRule()
         self._files: list[FileRef] = []
-        self._first_event_time: float | None = None
+        self.first_event_time: float | None = None
+        """When the run began, in seconds since the epoch; None if that is not known yet."""
         self._last_event_times: dict[int, float] = {}
         """Maps the index of each file to the wall time of its last event."""
-        self._view: RunView | None = RunView()
-        """The view of the last commit; None if something has changed since then."""
+        self._view = RunView()
+        """The view of the last commit."""
 
     # -- files ---------------------------------------------------------------------------------
 
     def add_file(self, path: str) -> int:
         """Adds a file from which nothing was read yet, and returns its index."""
-        self._view = None
         self._files.append(FileRef(path))
         return len(self._files) - 1
 
     def set_file_identity(self, file_index: int, version: str) -> None:
         """Sets the version of an opened file. Must be called before an item of it is added."""
-        file = self._files[file_index]
-        if file.version != version:
-            self._view = None
-            self._files[file_index] = FileRef(file.path, version)
-
-    @property
-    def first_event_time(self) -> float | None:
-        """When the run began, in seconds since the epoch; None if that is not known yet."""
-        return self._first_event_time
-
-    def set_first_event_time(self, wall_time: float | None) -> None:
-        """Sets when the run began. Only the first call with a time has an effect."""
-        if self._first_event_time is None and wall_time is not None:
-            self._view = None
-            self._first_event_time = wall_time
+        path, known = self._files[file_index]
+        if version != known:
+            self._files[file_index] = FileRef(path, version)
 
     # -- items, in the order in which they are read --------------------------------------------
 
@@ -98,8 +88,7 @@ class RunData:
         """Adds an item of a file. The items of a file are added in order."""
         path = self._files[file_index].path
         wall_time = item.last_wall_time if isinstance(item, Table) else item.wall_time
-        if wall_time == wall_time and self._last_event_times.get(file_index) != wall_time:
-            self._view = None
+        if not math.isnan(wall_time):
             self._last_event_times[file_index] = wall_time
         if isinstance(item, Table):
             self._add_table(item, file_index, path)
@@ -119,10 +108,8 @@ class RunData:
         if orphaned.limits:
             lowest = min(orphaned.limits.values())
             self._drop(lambda column: orphaned.limits.get(column.tag), lowest)
-        get_position, table.position, table.bare_events = table.position, None, ()
         if not table.num_rows:
             return
-        self._view = None
         self._schema = self._schema.extended(table.columns)
         if table.references is not None:
             num_references = table.num_rows - len(table.value)
@@ -131,8 +118,9 @@ class RunData:
         entries = table.columns.entries
         listed = {*self._schema.mixed, *(entries[i].tag for i in orphaned.kept)}  # 2
         self._list_ordinals(listed.intersection(table.columns.indices))
-        if self._next_ordinals and get_position is not None:
-            table.ordinals = self._new_ordinals(table, get_position)
+        if self._next_ordinals:
+            table.ordinals = self._new_ordinals(table, self._next_ordinals.keys())
+        table.position, table.bare_events = None, ()
         selected = table.selected(orphaned.kept)  # 3
         if selected is not None:
             self._tables.append(selected)
@@ -148,24 +136,24 @@ class RunData:
     # -- views ---------------------------------------------------------------------------------
 
     def end_loading(self) -> None:
-        """Merges all tables: the run has been read to its end, and grows slowly from now on."""
-        self._is_live = True
-        self._view = None
-        self._merge(0)
+        """Merges all tables: the run was read to its end, and grows slowly from now on."""
+        if not self._is_live:
+            self._is_live = True
+            self._merge(0)
 
     def commit(self) -> RunView:
         """Returns a view of the run as it is now; the same view as before if nothing changed."""
-        if self._view is None:
-            if self._max_points:
-                self._thin()
-            self._view = RunView(
-                self._schema,
-                tuple(self._tables),
-                tuple(self._files),
-                self._first_event_time,
-                max(self._last_event_times.values(), default=None),
-                nonfinite_tags(self._tables, self._schema),
-            )
+        if self._max_points:
+            self._thin()
+        view = RunView(
+            self._schema,
+            tuple(self._tables),
+            tuple(self._files),
+            self.first_event_time,
+            max(self._last_event_times.values(), default=None),
+        )
+        if view != self._view:
+            self._view = view
         return self._view
 
     # -- private -------------------------------------------------------------------------------
@@ -190,76 +178,75 @@ class RunData:
 
     def _drop(self, limit_of: _LimitOf, lowest: int) -> None:
         """Drops the rows of each column from a step on, except graphs; `lowest` is the lowest."""
-        # 1. Find the columns that lose rows, and the rows that they keep.
+        # 1. In each table, find the columns that lose rows, and the rows that they keep.
         # 2. List the ordinals of their tags, and select the rows.
-        all_kept: dict[int, dict[int, PerRow]] = {}  # 1
-        for number, table in enumerate(self._tables):
-            for i, column in enumerate(
-                table.columns.entries if table.highest_step >= lowest else ()
-            ):
-                limit = limit_of(column) if column.field not in GRAPH_FIELDS else None
-                rows = None if limit is None else _rows_below(table.step[i], limit)
-                if rows is not None:
-                    all_kept.setdefault(number, {})[i] = rows
-        if not all_kept:
-            return
-        self._list_ordinals(  # 2
-            self._tables[number].columns.entries[i].tag
-            for number, kept in all_kept.items()
-            for i in kept
-        )
-        selected = (t.selected(all_kept.get(number, {})) for number, t in enumerate(self._tables))
-        self._tables = [table for table in selected if table is not None]
-        self._num_merged = min(self._num_merged, len(self._tables))
-        self._view = None
+        all_kept = [  # 1
+            {
+                i: rows
+                for i, column in enumerate(table.columns.entries)
+                if column.field not in GRAPH_FIELDS
+                and (limit := limit_of(column)) is not None
+                and (rows := _rows_below(table.step[i], limit)) is not None
+            }
+            if table.highest_step >= lowest
+            else {}
+            for table in self._tables
+        ]
+        if any(all_kept):
+            self._list_ordinals(  # 2
+                table.columns.entries[i].tag
+                for table, kept in zip(self._tables, all_kept, strict=True)
+                for i in kept
+            )
+            self._replace_tables(map(Table.selected, self._tables, all_kept))
 
     def _thin(self) -> None:
-        """Limits each scalar series to `max_points` rows."""
-        if not self._tables:
-            return
-        table = Table.joined(self._tables)
-        self._tables = [table]
-        too_long = [
-            i for i in range(table.columns.num_scalar) if table.num_rows_of(i) > self._max_points
-        ]
-        self._list_ordinals(table.columns.entries[i].tag for i in too_long)
-        [table] = self._tables
-        kept = {i: sampled_rows_of(table.ordinals[i], self._max_points) for i in too_long}
-        self._tables = [selected for selected in [table.selected(kept)] if selected is not None]
-        self._num_merged = len(self._tables)
+        """Limits each scalar series to `max_points` rows. Joins all tables if one is longer."""
+        num_rows: Counter[tuple[str, str]] = Counter()
+        for table in self._tables:
+            for i, column in enumerate(table.columns.entries[: table.columns.num_scalar]):
+                num_rows[column.tag, column.field] += table.num_rows_of(i)
+        too_long = {key for key, length in num_rows.items() if length > self._max_points}
+        if too_long:
+            self._list_ordinals(tag for tag, _ in too_long)
+            joined = Table.joined(self._tables)
+            kept = {
+                i: sampled_rows_of(joined.ordinals[i], self._max_points)
+                for i, column in enumerate(joined.columns.entries[: joined.columns.num_scalar])
+                if (column.tag, column.field) in too_long
+            }
+            self._replace_tables([joined.selected(kept)])
         self._num_rows_to_thin = 2 * self.num_rows + _MIN_ROWS_TO_THIN
+
+    def _replace_tables(self, tables: Iterable[Table | None]) -> None:
+        """Replaces the tables by those that have lost rows; None for one that has lost all."""
+        self._tables = [table for table in tables if table is not None]
+        self._num_merged = min(self._num_merged, len(self._tables))
 
     def _list_ordinals(self, tags: Iterable[str]) -> None:
         """Lists the ordinals in all columns of these tags, if they do not do so yet.
 
         Before that, a tag has at most one column in each table.
         """
-        ends = dict.fromkeys(set(tags) - self._next_ordinals.keys(), 0)
-        if not ends:
+        new = set(tags) - self._next_ordinals.keys()
+        if not new:
             return
+        self._next_ordinals.update(dict.fromkeys(new, 0))
         for number, table in enumerate(self._tables):
-            ordinals: dict[int, PerRow] = {}
-            for tag in ends.keys() & table.columns.indices.keys():
-                for i in table.columns.indices[tag]:
-                    start = ends[tag]
-                    ends[tag] += table.num_rows_of(i)
-                    ordinals[i] = np.arange(start, ends[tag])
-            if ordinals:
-                self._tables[number] = table.with_ordinals({**table.ordinals, **ordinals})
-        self._next_ordinals.update(ends)
+            if not new.isdisjoint(table.columns.indices):
+                ordinals = {**table.ordinals, **self._new_ordinals(table, new)}
+                self._tables[number] = table.with_ordinals(ordinals)
 
-    def _new_ordinals(
-        self, table: Table, get_position: Callable[[], PerRow]
-    ) -> Mapping[int, PerRow]:
-        """The ordinals of a new table's rows, of the tags that list them."""
+    def _new_ordinals(self, table: Table, tags: Set[str]) -> dict[int, PerRow]:
+        """The ordinals of a table's rows of these tags, which list them."""
         ordinals: dict[int, PerRow] = {}
-        for tag in self._next_ordinals.keys() & table.columns.indices.keys():
+        for tag in tags & table.columns.indices.keys():
             columns = table.columns.indices[tag]
-            start = self._next_ordinals[tag]
             rows = np.concatenate([step_array(range(*table.bounds[i : i + 2])) for i in columns])
-            ordinal = np.arange(start, start + len(rows))
-            if len(columns) > 1:  # Rows of all columns together are numbered in file order.
-                ordinal[np.argsort(get_position()[rows])] = ordinal.copy()
+            ordinal = np.arange(len(rows)) + self._next_ordinals[tag]
+            if table.position and len(columns) > 1:
+                # Rows of all columns together are numbered in file order.
+                ordinal[np.argsort(table.position()[rows])] = ordinal.copy()
             sizes = [table.num_rows_of(i) for i in columns]
             ordinals.update(zip(columns, np.split(ordinal, np.cumsum(sizes)[:-1]), strict=True))
             self._next_ordinals[tag] += len(rows)
@@ -268,8 +255,5 @@ class RunData:
 
 def _rows_below(steps: Steps, limit: int) -> PerRow | None:
     """The rows of a column whose step is below the limit; None if all are."""
-    if isinstance(steps, range):
-        num_below = len(range(steps.start, min(limit, steps.stop), steps.step))
-        return None if num_below == len(steps) else np.arange(num_below)
-    is_below = steps < limit
+    is_below = step_array(steps) < limit
     return None if is_below.all() else np.flatnonzero(is_below)

@@ -43,8 +43,6 @@ class RunReader:
         The decoder's tuning applies to the reader, too. The options are those of RunData.
         """
         self.data = RunData(purge_orphaned_data=purge_orphaned_data, max_points=max_points)
-        self.is_live = False
-        """Whether the run was read to its end once: data read after that was only just written."""
         self.bytes_read = 0
         """Number of bytes that have been read from all files."""
         self.bytes_total = 0
@@ -54,14 +52,13 @@ class RunReader:
         self._files: dict[str, _RunFile] = {}
         self._pending: list[_RunFile] = []
         """Files with unread data. The last one is read next."""
-        self._scanned: Sequence[EventFile] = ()
-        """The files that the last update was called with."""
         self.is_up_to_date = False
         """Whether the last update found nothing to read."""
-        self._read_errors: list[str] = []
-        """Lines for `pop_read_errors`."""
-        self._problems: list[str] = []
-        """Lines for `pop_problems`."""
+        self.read_errors: list[str] = []
+        """One line for each file that could not be read. The publisher empties the list."""
+        self.problems: list[str] = []
+        """One line for each damaged record, at most MAX_PROBLEMS. The first problem of each file
+        has already been logged. The publisher empties the list."""
         self.update(files)
 
     @property
@@ -79,24 +76,17 @@ class RunReader:
         """Approximate number of unread bytes, at least MIN_FILE_BYTES for each file."""
         return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES * len(self._pending))
 
-    @property
-    def newest_ns(self) -> int:
-        """Time of the last write to any file with unread data, in nanoseconds since the epoch."""
-        return max((file.scanned.mtime_ns for file in self._pending), default=0)
-
     def update(self, scanned: Sequence[EventFile]) -> bool:
         """Adopts the files that a scan found, sorted by path, and finds those with unread data.
 
         Returns False if a file with rows is gone, or if a file was replaced: then a new reader must
         read the run.
         """
-        if scanned == self._scanned and self.is_up_to_date:
-            return True
         for path in self._files.keys() - {event_file.path for event_file in scanned}:
-            if self._files[path].may_have_rows:
+            gone = self._files[path]
+            if gone.reader.offset > 0 or gone.has_failed:
                 return False
             del self._files[path]
-        was_pending = {file.reader.path for file in self._pending}
         self._pending = []
         self.bytes_total = self.bytes_read = 0
         for event_file in scanned:
@@ -108,12 +98,12 @@ class RunReader:
             elif not file.may_be_same_file(event_file):
                 return False
             file.scanned = event_file
-            if event_file.path in was_pending or file.may_have_more():
+            if file.may_have_more():
                 self._pending.append(file)
             self.bytes_total += event_file.size
             self.bytes_read += file.num_bytes_read
         self._pending.reverse()
-        self._scanned, self.is_up_to_date = scanned, not self._pending
+        self.is_up_to_date = not self._pending
         return True
 
     @property
@@ -165,29 +155,17 @@ class RunReader:
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out because of {reason}")
                 logger.debug("%s", one_line(file.reader.path), exc_info=True)
-            self._collect_problems(file.reader)
+            new = file.reader.problems[-MAX_PROBLEMS:]
+            self.problems += [one_line(f"{file.reader.path}: {damage}") for damage in new]
+            del self.problems[:-MAX_PROBLEMS], file.reader.problems[:]
             max_bytes -= max(file.reader.offset - offset, MIN_FILE_BYTES)
             self.bytes_read += file.num_bytes_read - num_bytes_read
             if file.reader.caught_up or file.read_error:
                 self._pending.pop()
             if is_time_up():
                 break
-        if not self._pending and not self.is_live:
-            self.is_live = True
+        if not self._pending:
             self.data.end_loading()
-
-    def pop_read_errors(self) -> list[str]:
-        """Returns the errors of files that could not be read since the last call, one line each."""
-        read_errors, self._read_errors = self._read_errors, []
-        return read_errors
-
-    def pop_problems(self) -> list[str]:
-        """Returns the damage that was found in files since the last call, one line each.
-
-        The first problem of each file has already been logged.
-        """
-        problems, self._problems = self._problems, []
-        return problems
 
     def _read(self, file: _RunFile, max_bytes: int, is_time_up: Callable[[], bool]) -> None:
         """Reads one file into the run's data."""
@@ -195,20 +173,14 @@ class RunReader:
         for item in reader.read(max_bytes, is_time_up):
             data.set_file_identity(reader.file_index, reader.opened.version)
             data.add_item(item, reader.file_index)
-        data.set_first_event_time(reader.first_event_time)
+        if data.first_event_time is None:
+            data.first_event_time = reader.first_event_time
 
     def _add_read_error(self, file: _RunFile, read_error: str) -> None:
         """Records why a file could not be read. Adds no line if this error is already recorded."""
         if file.read_error != read_error:
-            self._read_errors.append(one_line(f"{file.reader.path} {read_error}"))
+            self.read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
-
-    def _collect_problems(self, reader: FileReader) -> None:
-        """Moves what the reader has found wrong with its file to `_problems`."""
-        if reader.problems:
-            new = [one_line(f"{reader.path}: {what}") for what in reader.problems[-MAX_PROBLEMS:]]
-            self._problems = [*self._problems, *new][-MAX_PROBLEMS:]
-            reader.problems.clear()
 
 
 def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
@@ -221,13 +193,8 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
     candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
     files_of_first = list(next(candidates).small_unread_files())
     if files_of_first:
-        files_of_others = (
-            file
-            for run_reader in candidates
-            if run_reader.has_only_small_files
-            for file in run_reader.small_unread_files()
-        )
-        small_files.preload(chain(files_of_first, files_of_others))
+        others = (each.small_unread_files() for each in candidates if each.has_only_small_files)
+        small_files.preload(chain(files_of_first, chain.from_iterable(others)))
 
 
 @dataclass(slots=True)
@@ -248,11 +215,6 @@ class _RunFile:
         return self.scanned.size <= self.reader.tuning.small_file_bytes
 
     @property
-    def may_have_rows(self) -> bool:
-        """Whether the run may have rows of this file."""
-        return self.reader.offset > 0 or self.has_failed
-
-    @property
     def num_bytes_read(self) -> int:
         """Bytes that count as read, with an unfinished record and the rest of a failed file."""
         if self.reader.caught_up or self.has_failed:
@@ -270,9 +232,10 @@ class _RunFile:
         """Whether the file may have unread data; it must be opened to find out."""
         if self.has_failed:
             return False
-        if self.read_error or self.scanned != self.reader.opened:
+        reader = self.reader
+        if self.read_error or not reader.caught_up or self.scanned != reader.opened:
             return True
         # Sizes and times are equal. If the file changed just before it was opened, it may have
         # changed once more within the same tick of the file system's clock.
-        unchanged_ns = self.reader.opened_at_ns - self.scanned.ctime_ns
-        return unchanged_ns < self.reader.tuning.clock_resolution_seconds * 1e9
+        unchanged_ns = reader.opened_at_ns - self.scanned.ctime_ns
+        return unchanged_ns < reader.tuning.clock_resolution_seconds * 1e9

@@ -15,14 +15,13 @@ The rule keeps the promises of TensorBoard's HTTP API documents:
 The rule has three more properties. A smaller sample is a subset of a larger one, so a series can be
 limited while it is read, and sampled again for a response. A new row takes the place of one sampled
 row, and the other sampled rows stay, so a chart does not flicker while it grows. And a sample
-depends on no state but the ordinals (a `Sampler` has only caches): there is nothing to lock, and
-nothing to repair after rows were dropped.
+depends on nothing but the ordinals: there is nothing to lock, and nothing to repair after rows were
+dropped.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,6 @@ _ROWS_HASHED_AT_ONCE = 1 << 15
 second-level cache."""
 _MAX_CACHED_SAMPLES = 1 << 16
 """Maximum number of rows in a cached sample. A larger one takes longer to send than to compute."""
-_MAX_CACHED_SIZES = 16
-"""Maximum number of sample sizes for which a Sampler caches candidates."""
 
 
 def sampled_rows(n: int, k: int) -> Rows:
@@ -82,80 +79,48 @@ def priorities(ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
     return mixed
 
 
-class _Candidates(NamedTuple):
-    """The rows of a series that can precede the last row in a sample of k rows, for one k."""
+@lru_cache(maxsize=32)
+def _cached_sample(n: int, k: int) -> Rows:
+    """A sample of k of n rows with the ordinals 0, 1, 2, ...; 0 < k < n.
 
-    num_examined: int
-    """Number of rows, from the start of the series, that were examined to find candidates."""
-    rows: Rows
-    """Shape (num_candidates,), ascending."""
-    priorities: NDArray[np.uint64]
-    """Shape (num_candidates,): the priorities of `rows`."""
+    Cached, since tags that are logged together have the same length, and a page requests all of
+    them.
+    """
+    # Long lengths are rounded up by at most a quarter, so that many lengths share their candidates.
+    unit = max(_ROWS_HASHED_AT_ONCE, 1 << n.bit_length() >> 3)
+    rows, row_priorities = _candidates(-(-n // unit) * unit, k)
+    num_before = int(np.searchsorted(rows, n - 1))
+    return _with_last(rows[_lowest(row_priorities[:num_before], k - 1)], n)
 
 
-_NO_CANDIDATES = _Candidates(0, np.empty(0, np.int64), np.empty(0, np.uint64))
-
-
-class Sampler:
-    """Samples series of all lengths with the ordinals 0, 1, 2, ..., and hashes each ordinal once.
+@lru_cache(maxsize=16)
+def _candidates(num_rows: int, k: int) -> tuple[Rows, NDArray[np.uint64]]:
+    """The candidates among the first `num_rows` rows, ascending, and their priorities.
 
     Apart from the last row, a sample of k can only contain rows that have fewer than k - 1 rows
-    with a lower priority before them. Rows that are added later do not change this. So the rows
-    that meet the condition, about k * log(n / k) of n, are cached as candidates. With them, k rows
-    of the first m can be sampled for each m up to n.
-
-    Any thread may call a sampler's methods. Two threads that find the same candidates at the same
-    time store equal results.
+    with a lower priority before them. Rows that are added later do not change this. So with these
+    rows, about k * log(n / k) of n, k rows of the first m can be sampled for each m up to n.
     """
-
-    def __init__(self) -> None:
-        self._candidates: dict[int, _Candidates] = {}
-        """Maps k to the candidates for samples of k rows."""
-
-    def sampled_rows(self, n: int, k: int) -> Rows:
-        """A sample of k of n rows, as ascending row indices; read-only. 0 < k < n."""
-        if k == 1:
-            return _with_last(np.empty(0, np.int64), n)
-        candidates = self._candidates.get(k, _NO_CANDIDATES)
-        if candidates.num_examined < n - 1:
-            candidates = _extended(candidates, n - 1, k)
-            if len(self._candidates) >= _MAX_CACHED_SIZES:
-                self._candidates = {}
-            self._candidates[k] = candidates
-        num_before = int(np.searchsorted(candidates.rows, n - 1))
-        sampled = _lowest(candidates.priorities[:num_before], k - 1)
-        return _with_last(candidates.rows[sampled], n)
-
-
-def _extended(candidates: _Candidates, num_rows: int, k: int) -> _Candidates:
-    """Extends the candidates to those among the first `num_rows` rows. `k` is at least 2."""
-    # Examine the rows after the known candidates in chunks. The size of a chunk is an eighth of the
-    # number of rows before it, so that there are few chunks. For each chunk:
+    # Examine the rows in chunks. The size of a chunk is an eighth of the number of rows before it,
+    # so that there are few chunks. For each chunk:
     # 1. Find the (k - 1)th lowest priority of the candidates so far.
     # 2. New candidates are the rows with a lower priority. Rows of one chunk are not compared with
-    #    each other, so a few rows too many are kept; `Sampler.sampled_rows` leaves them out.
-    done, rows, known_priorities = candidates
+    #    each other, so a few rows too many are kept; `_cached_sample` leaves them out.
+    count = max(k - 1, 1)
+    rows, known_priorities = np.empty(0, np.int64), np.empty(0, np.uint64)
+    done = 0
     while done < num_rows:
         stop = min(num_rows, done + max(done >> 3, _ROWS_HASHED_AT_ONCE))
         new_rows = np.arange(done, stop, dtype=np.int64)
         new_priorities = priorities(new_rows)
-        if len(known_priorities) >= k - 1:
-            bound = np.partition(known_priorities, k - 2)[k - 2]  # 1.
-            picked = np.flatnonzero(new_priorities < bound)  # 2.
+        if len(known_priorities) >= count:
+            bound = np.partition(known_priorities, count - 1)[count - 1]  # 1
+            picked = np.flatnonzero(new_priorities < bound)  # 2
             new_rows, new_priorities = new_rows[picked], new_priorities[picked]
         rows = np.concatenate([rows, new_rows])
         known_priorities = np.concatenate([known_priorities, new_priorities])
         done = stop
-    return _Candidates(done, rows, known_priorities)
-
-
-_SAMPLER = Sampler()
-
-
-@lru_cache(maxsize=32)
-def _cached_sample(n: int, k: int) -> Rows:
-    # Tags that are logged together have the same length, and a page requests all of them.
-    return _SAMPLER.sampled_rows(n, k)
+    return rows, known_priorities
 
 
 def _keeps_all(n: int, k: int) -> bool:

@@ -9,9 +9,9 @@ Made when somebody asks for it. Arrays of a series in a single table are views o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.table import Table, step_array
 from tbcore.kinds import Kind
+from tbcore.smoothing import smoothed
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
@@ -26,12 +27,26 @@ Rows = NDArray[np.int64]
 Part = tuple[Table, int]
 """A table, and the index of a column of it."""
 
-_MIN_ROWS_TO_CACHE = 1 << 17
-"""Minimum length of a series whose columns are cached, if they are not just views. For fewer rows,
-making them again takes less than a millisecond."""
+MIN_ROWS_TO_CACHE = 1 << 17
+"""Minimum length of a series whose columns are cached. For fewer rows, making them again takes less
+than a millisecond."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_MAX_RESTARTS = 64
+"""Maximum number of decreases of the step that are taken for restarts. If the step decreases more
+often, several writers log in turn, and their rows are one line."""
+
+
+class Point(NamedTuple):
+    """One point of a series of scalars."""
+
+    step: int
+    wall_time: float
+    """Seconds since the epoch."""
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScalarSeries:
     """Points of one tag, in the order they were written. Arrays are read-only."""
 
@@ -48,6 +63,93 @@ class ScalarSeries:
     def __len__(self) -> int:
         return len(self.value)
 
+    def __repr__(self) -> str:
+        return f"ScalarSeries(num_points={len(self)}, last={self.last})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the line, with the most important points."""
+        from tbcore.drawings import line_svg, table_html
+
+        points = {"last": self.last, "min": self.min, "max": self.max}
+        caption = f"{len(self):,} points, {self.num_nonfinite:,} of them NaN or infinite"
+        rows = [(name, point.step, point.value) for name, point in points.items() if point]
+        table = table_html(("", "step", "value"), rows, caption)
+        return line_svg(self.step, self.value, label="step") + table
+
+    @property
+    def first(self) -> Point | None:
+        """The point that was written first; None without points."""
+        return self._point(0) if len(self) else None
+
+    @property
+    def last(self) -> Point | None:
+        """The point that was written last; None without points."""
+        return self._point(-1) if len(self) else None
+
+    @property
+    def min(self) -> Point | None:
+        """The first point with the lowest finite value; None if no value is finite."""
+        return self._extreme(np.argmin, np.inf)
+
+    @property
+    def max(self) -> Point | None:
+        """The first point with the highest finite value; None if no value is finite."""
+        return self._extreme(np.argmax, -np.inf)
+
+    @property
+    def num_nonfinite(self) -> int:
+        """The number of values that are NaN or infinite."""
+        return len(self) - int(np.isfinite(self.value).sum())
+
+    def at(self, step: int) -> Point | None:
+        """The last point at or before a step, in the order written; None before the first."""
+        rows = np.flatnonzero(self.step <= step)
+        return self._point(int(rows[-1])) if len(rows) else None
+
+    def between(self, first: int, last: int) -> ScalarSeries:
+        """The points from a step to another, both included."""
+        rows = np.flatnonzero((self.step >= first) & (self.step <= last))
+        columns = self.ordinal, self.step, self.wall_time, self.value
+        return ScalarSeries(*(_read_only(column[rows]) for column in columns))
+
+    @property
+    def segment_starts(self) -> Rows:
+        """0 and all rows where the step decreases, since the training started again there.
+
+        Only 0 if the step decreases too often for that. Empty without points.
+        """
+        if not len(self):
+            return np.empty(0, np.int64)
+        restarts = np.flatnonzero(self.step[1:] < self.step[:-1]) + 1
+        if len(restarts) > min(_MAX_RESTARTS, len(self) // 4):
+            restarts = restarts[:0]
+        return np.concatenate([np.zeros(1, np.int64), restarts])
+
+    def smooth(self, weight: float) -> ScalarSeries:
+        """The points with the values, as float64, that the page draws with this smoothing.
+
+        `weight` is from 0 to below 1. If several writers logged in turn, points are sorted by step.
+        """
+        if not 0 <= weight < 1:
+            raise ValueError(f"weight must be a number from 0 to below 1, got {weight!r}")
+        starts = self.segment_starts
+        rows: Rows | slice = slice(None)
+        if len(starts) == 1 and (self.step[1:] < self.step[:-1]).any():
+            rows = np.argsort(self.step, kind="stable")
+        value = smoothed(self.value[rows], weight, starts)
+        columns = self.ordinal[rows], self.step[rows], self.wall_time[rows], value
+        return ScalarSeries(*map(_read_only, columns))
+
+    def _point(self, row: int) -> Point:
+        return Point(int(self.step[row]), float(self.wall_time[row]), float(self.value[row]))
+
+    def _extreme(self, select: Callable[..., Any], worst: float) -> Point | None:
+        is_finite = np.isfinite(self.value)
+        if not is_finite.any():
+            return None
+        finite = self.value if is_finite.all() else np.where(is_finite, self.value, worst)
+        return self._point(int(select(finite)))
+
 
 class UnsampledSeries(ScalarSeries):
     """All rows of a series.
@@ -57,7 +159,8 @@ class UnsampledSeries(ScalarSeries):
 
     _series: Series
 
-    def __init__(self, series: Series) -> None:
+    def __init__(self, kind: Kind, parts: tuple[Part, ...]) -> None:
+        series = Series(kind, parts)
         # The base class is frozen.
         object.__setattr__(self, "_series", series)
         object.__setattr__(self, "wall_time", series.column("wall_time"))
@@ -110,7 +213,7 @@ class Series:
 
     def __init__(self, kind: Kind, parts: Sequence[Part]) -> None:
         self.kind = kind
-        self._parts = tuple(parts)
+        self.parts = tuple(parts)
         """The columns with the rows, in the order written."""
         self._starts = [0]
         """The index of the first row of each part, and the number of all rows."""
@@ -125,20 +228,28 @@ class Series:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column of shape (n,), read-only; a view of the table if possible."""
-        make = _cached_column if len(self) >= _MIN_ROWS_TO_CACHE else _column
-        return make(self._parts, name, self._dtype(name))
+        dtype = self._dtype(name)
+        if name == "ordinal" and self.has_all_ordinals:
+            column = np.arange(len(self), dtype=dtype)
+        elif len(self.parts) == 1:
+            column = _part(self.parts[0], name, dtype, slice(None)).view()
+        else:
+            arrays = [_part(part, name, dtype, slice(None)) for part in self.parts]
+            column = np.concatenate(arrays) if arrays else np.empty(0, dtype)
+        column.flags.writeable = False
+        return column
 
     def column_at(self, name: str, rows: Rows) -> NDArray[Any]:
         """These rows of a column; `rows` ascend."""
         if name == "ordinal" and self.has_all_ordinals:
             return rows
         dtype = self._dtype(name)
-        if len(self._parts) == 1:
-            return _part(self._parts[0], name, dtype, rows)
+        if len(self.parts) == 1:
+            return _part(self.parts[0], name, dtype, rows)
         cuts = np.searchsorted(rows, self._starts).tolist()
         parts = [
             _part(part, name, dtype, rows[cuts[i] : cuts[i + 1]] - self._starts[i])
-            for i, part in enumerate(self._parts)
+            for i, part in enumerate(self.parts)
             if cuts[i] < cuts[i + 1]
         ]
         return np.concatenate(parts) if parts else np.empty(0, dtype)
@@ -159,7 +270,7 @@ class Series:
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         """The type of a column. Values are float64 if any needs it, in samples, too."""
-        if name == "value" and any(index in table.wide for table, index in self._parts):
+        if name == "value" and any(index in table.wide for table, index in self.parts):
             return np.dtype(np.float64)
         return _DTYPES[name]
 
@@ -199,9 +310,12 @@ def merged_columns(
     if len(all_series) > 1:
         order = np.argsort(merged[0])
         merged = [column[order] for column in merged]
-    for column in merged:
-        column.flags.writeable = False
-    return iter(merged)
+    return map(_read_only, merged)
+
+
+def _read_only(column: NDArray[Any]) -> NDArray[Any]:
+    column.flags.writeable = False
+    return column
 
 
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -211,23 +325,6 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("length", "index", "crc", "file"), np.dtype(np.uint32)),
 }
 """The type of each column; values may need float64."""
-
-
-def _column(parts: Sequence[Part], name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A column of the series with these parts."""
-    if name == "ordinal" and not any(index in table.ordinals for table, index in parts):
-        column = np.arange(sum(table.num_rows_of(index) for table, index in parts), dtype=dtype)
-    elif len(parts) == 1:
-        column = _part(parts[0], name, dtype, slice(None)).view()
-    else:
-        arrays = [_part(part, name, dtype, slice(None)) for part in parts]
-        column = np.concatenate(arrays) if arrays else np.empty(0, dtype)
-    column.flags.writeable = False
-    return column
-
-
-_cached_column = lru_cache(maxsize=4)(_column)
-"""A page requests the same long series again and again; these are the columns of one."""
 
 
 def _part(part: Part, name: str, dtype: np.dtype[Any], picked: Rows | slice) -> NDArray[Any]:

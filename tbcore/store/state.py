@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import orjson
 
 from tbcore.errors import NotFoundError
 from tbcore.kinds import Claims, Kind, matches
-from tbcore.store.series import Series
-from tbcore.store.view import ClaimsKey, RunView, Schema
+from tbcore.store.series import Part, Series, UnsampledSeries
+from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema
 
 _MAX_NAMES_COMPARED = 200
 """Maximum number of names that an unknown name is compared with. For long names, one comparison
 takes a millisecond."""
 _MAX_NAME_CHARS = 200
 """Maximum length of a name in a message."""
-_MAX_CACHED_CLAIMS = 64
-"""Maximum number of results of `tags` that are cached. Each plugin requests about one."""
+_MAX_CLOSE_NAMES = 3
+"""Maximum number of names that a message about an unknown name has."""
+_MIN_PART_CHARS = 3
+"""Minimum length of a part of a name that is close to the name."""
+_MAX_INITIALS = 5
+"""Maximum number of words in a name whose initials are close to it."""
 
 
 class KindSummary(NamedTuple):
@@ -90,7 +96,7 @@ class Listings:
         self.generation = generation
         """The first generation for which the results are valid."""
         self._schemas = schemas
-        self.tags = lru_cache(maxsize=_MAX_CACHED_CLAIMS)(self._tags)
+        self.tags = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._tags)
 
     def _tags(self, claims: ClaimsKey) -> TagsByRun:
         """The tags of each run that one of the claims matches."""
@@ -99,24 +105,21 @@ class Listings:
     @cached_property
     def kinds(self) -> frozenset[Kind]:
         """The kinds of all runs."""
-        return frozenset(kind for schema in self._schemas.values() for kind in schema.kinds())
+        return frozenset(kind for schema in self._schemas.values() for kind in schema.kinds)
 
     @cached_property
     def summaries(self) -> list[KindSummary]:
         """All kinds that occur, in order of first appearance."""
-        tags_by_kind: dict[Kind, dict[str, None]] = {}  # The keys are tags, and keep their order.
-        examples: dict[Kind, tuple[str, str]] = {}
-        num_runs: dict[Kind, int] = {}
+        # The keys of the inner dictionaries are runs and tags, in order of first appearance.
+        found: dict[Kind, tuple[dict[str, None], dict[str, None]]] = {}
         for name, schema in self._schemas.items():
             for tag, info in schema.tags.items():
                 for kind in info.kinds:
-                    tags_by_kind.setdefault(kind, {})[tag] = None
-                    examples.setdefault(kind, (name, tag))
-            for kind in schema.kinds():
-                num_runs[kind] = num_runs.get(kind, 0) + 1
+                    runs, tags = found.setdefault(kind, ({}, {}))
+                    runs[name] = tags[tag] = None
         return [
-            KindSummary(kind, num_runs[kind], len(tags), *examples[kind])
-            for kind, tags in tags_by_kind.items()
+            KindSummary(kind, len(runs), len(tags), next(iter(runs)), next(iter(tags)))
+            for kind, (runs, tags) in found.items()
         ]
 
 
@@ -132,6 +135,11 @@ class State:
     run_generations: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, RunDetails] = field(default_factory=dict)
     listings: Listings = field(default_factory=lambda: Listings(0, {}))
+    cached_series: Callable[[Kind, tuple[Part, ...]], UnsampledSeries] = field(
+        default_factory=lambda: lru_cache(maxsize=1)(UnsampledSeries)
+    )
+    """The columns of a long series, which a page requests again and again. Only those of the last
+    one are kept, at most until the next commit."""
 
     def run(self, name: str) -> RunView:
         """The view of a run. Raises NotFoundError."""
@@ -146,14 +154,13 @@ class State:
         Raises NotFoundError if there is no such run or tag, or no such series.
         """
         view = self.run(run)
-        schema = view.schema
-        if tag in schema.tags:
-            series = view.series(tag)
-            if claims is not None:
-                series = [each for each in series if matches(claims, each.kind)]
-            if series:
-                return view, series
-        candidates = schema.tags if claims is None else schema.tags_matching(tuple(claims))
+        tags = view.schema.tags
+        series = view.series(tag) if tag in tags else []
+        if claims is not None:
+            series = [each for each in series if matches(claims, each.kind)]
+        if series:
+            return view, series
+        candidates = tags if claims is None else view.schema.tags_matching(tuple(claims))
         close = _close_matches(tag, candidates)
         raise NotFoundError(f"no tag {quoted(tag)} in run {quoted(run)}{close}")
 
@@ -203,12 +210,39 @@ def quoted(name: str) -> str:
 
 def _close_matches(name: str, candidates: Iterable[str]) -> str:
     """The end of a message about an unknown name: names that are similar to it, if any."""
+    close = close_names(name, candidates)
+    return f"; close: {', '.join(map(quoted, close))}" if close else ""
+
+
+def close_names(name: str, candidates: Iterable[str]) -> list[str]:
+    """At most three names that are similar to an unknown one, the closest first.
+
+    After names that are spelled alike come those that it is a part of, or has the initials of: `lr`
+    is close to `learning_rate`, `models/vit` to `models/vit/seed1`.
+    """
+    if not 0 < len(name) <= _MAX_NAME_CHARS:
+        return []
+    candidates = list(candidates)
     likely = [c for c in candidates if abs(len(c) - len(name)) <= 3 + len(name) // 4]
-    if len(name) > _MAX_NAME_CHARS or not likely:
-        return ""
     if len(likely) > _MAX_NAMES_COMPARED:
         # Names are paths, and most mistakes are near the end. So the names that begin like the
         # unknown name are compared first.
         likely.sort(key=lambda c: c[:3] != name[:3])
-    close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=3)
-    return f"; close: {', '.join(map(quoted, close))}" if close else ""
+    close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=_MAX_CLOSE_NAMES)
+    lowered = name.lower()
+    longer = (
+        c
+        for c in candidates
+        if len(c) <= _MAX_NAME_CHARS and c not in close and _is_short_for(lowered, c.lower())
+    )
+    return [*close, *islice(longer, _MAX_CLOSE_NAMES - len(close))]
+
+
+def _is_short_for(short: str, name: str) -> bool:
+    """Whether a text is a part of a name, or has its initials; both are lower-cased."""
+    if len(short) >= _MIN_PART_CHARS and short in name:
+        return True
+    if not 2 <= len(short) <= _MAX_INITIALS or short[0] != name[:1]:
+        return False
+    words = re.split(r"[\W_]+", name)
+    return short == "".join(word[:1] for word in words)

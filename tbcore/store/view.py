@@ -6,9 +6,9 @@ tag are made when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +21,8 @@ from tbcore.store.series import LastPoints, Part, Series
 
 ClaimsKey = tuple[Claim, ...]
 
-_MAX_CACHED_CLAIMS = 64
-"""Maximum number of results that a Schema caches. Each plugin requests about one."""
-_MAX_CACHED_EXTENSIONS = 64
-"""Maximum number of extended schemas that a Schema caches."""
+MAX_CACHED_RESULTS = 64
+"""Maximum number of results of one method that are cached. Each plugin requests about one."""
 
 
 class FileRef(NamedTuple):
@@ -51,34 +49,23 @@ class Schema:
     depend on these alone are cached here.
     """
 
-    __slots__ = ("_extensions", "_kinds", "_tags_by_claims", "mixed", "tags")
-
     def __init__(self, tags: Mapping[str, TagInfo]) -> None:
         self.tags = tags
         """All tags, in order of first appearance."""
         self.mixed = frozenset(tag for tag, info in tags.items() if len(info.kinds) > 1)
         """The tags with several kinds."""
-        self._tags_by_claims: dict[ClaimsKey, list[str]] = {}
-        self._kinds: frozenset[Kind] | None = None
-        self._extensions: dict[Columns, Schema] = {}
-        """Maps the arguments of `extended` to its results."""
+        self.extended = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._extended)
+        self.tags_matching = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._tags_matching)
 
     def __reduce__(self) -> tuple[type[Schema], tuple[object, ...]]:
         """Pickles the tags alone. Cached results are computed again."""
         return Schema, (self.tags,)
 
-    def extended(self, columns: Columns) -> Schema:
+    def _extended(self, columns: Columns) -> Schema:
         """The schema of a run with the tags of this one, and then those of a table.
 
         Returns this schema itself if nothing is new.
         """
-        if columns not in self._extensions:
-            if len(self._extensions) >= _MAX_CACHED_EXTENSIONS:
-                self._extensions.clear()
-            self._extensions[columns] = self._extended(columns)
-        return self._extensions[columns]
-
-    def _extended(self, columns: Columns) -> Schema:
         new: dict[str, TagInfo] = {}
         for index in columns.order:
             tag, field_, is_scalar, metadata = columns.entries[index]
@@ -95,27 +82,20 @@ class Schema:
                 new[tag] = info
         return Schema({**self.tags, **new}) if new else self
 
-    def tags_matching(self, claims: ClaimsKey) -> list[str]:
+    def _tags_matching(self, claims: ClaimsKey) -> list[str]:
         """Tags with a kind that one of the claims matches, in order of first appearance.
 
         The list is shared, and must not be changed.
         """
-        tags = self._tags_by_claims.get(claims)
-        if tags is None:
-            claimed = {kind for kind in self.kinds() if matches(claims, kind)}
-            tags = []
-            if claimed:
-                tags = [t for t, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
-            if len(self._tags_by_claims) >= _MAX_CACHED_CLAIMS:
-                self._tags_by_claims = {}
-            self._tags_by_claims[claims] = tags
-        return tags
+        claimed = {kind for kind in self.kinds if matches(claims, kind)}
+        if not claimed:
+            return []
+        return [tag for tag, info in self.tags.items() if not claimed.isdisjoint(info.kinds)]
 
+    @cached_property
     def kinds(self) -> frozenset[Kind]:
         """The kinds of all series."""
-        if self._kinds is None:
-            self._kinds = frozenset(kind for info in self.tags.values() for kind in info.kinds)
-        return self._kinds
+        return frozenset(kind for info in self.tags.values() for kind in info.kinds)
 
 
 _NO_TAG = TagInfo((), None)
@@ -137,8 +117,12 @@ class RunView:
     last_event_time: float | None = None
     """When the last event was written, in seconds since the epoch; None if there is no event. For
     several files, this is the maximum over their last events."""
-    nonfinite_tags: tuple[str, ...] = field(default=())
-    """Tags with a scalar that is NaN or infinite, in order of first appearance."""
+
+    @property
+    def nonfinite_tags(self) -> tuple[str, ...]:
+        """The tags with a scalar that is NaN or infinite, in order of first appearance."""
+        found = {table.columns.entries[i].tag for table in self.tables for i in table.nonfinite}
+        return tuple(tag for tag in self.schema.tags if tag in found) if found else ()
 
     def series(self, tag: str) -> list[Series]:
         """The series of a tag, one for each of its kinds. Raises KeyError for an unknown tag."""
@@ -158,48 +142,52 @@ class RunView:
         # 1. Find the last column of each tag; if the tag has several kinds, that with the last row.
         # 2. Read the last rows of these columns, table by table.
         tags, mixed = self.schema.tags_matching(claims), self.schema.mixed
-        claimed = {kind for kind in self.schema.kinds() if matches(claims, kind)}
+        claimed = {kind for kind in self.schema.kinds if matches(claims, kind)}
         wanted = {
             (tag, kind.field, kind.is_scalar)
             for tag in tags
             for kind in self.schema.tags[tag].kinds
             if kind in claimed
         }
-        last: dict[str, tuple[int, int]] = {}  # 1
+        last: dict[str, tuple[int, int, int]] = {}  # 1
         for number, table in enumerate(self.tables):
-            for index, entry in enumerate(table.columns.entries[: table.columns.num_scalar]):
-                tag = entry.tag
-                if entry[:3] in wanted and not (
-                    tag in mixed
-                    and tag in last
-                    and self._last_ordinal(*last[tag]) > self._last_ordinal(number, index)
-                ):
-                    last[tag] = number, index
+            columns = table.columns.entries[: table.columns.num_scalar]
+            for index, (tag, field, is_scalar, _) in enumerate(columns):
+                if (tag, field, is_scalar) in wanted:
+                    rank = int(table.ordinals[index][-1]) if tag in mixed else number
+                    if tag not in last or last[tag][0] < rank:
+                        last[tag] = rank, number, index
         found = [tag for tag in tags if tag in last]
-        points = np.array([last[tag] for tag in found], np.int64).reshape(-1, 2)
+        points = np.array([last[tag] for tag in found], np.int64).reshape(-1, 3)
         step, wall_time, value = (np.empty(len(found), t) for t in (np.int64, float, float))
-        for number in np.unique(points[:, 0]).tolist():  # 2
-            table, picked = self.tables[number], np.flatnonzero(points[:, 0] == number)
-            rows = np.array(table.bounds)[points[picked, 1] + 1] - 1
+        for number in np.unique(points[:, 1]).tolist():  # 2
+            table, picked = self.tables[number], np.flatnonzero(points[:, 1] == number)
+            indices = points[picked, 2]
+            rows = np.array(table.bounds)[indices + 1] - 1
             wall_time[picked], value[picked] = table.wall_time[rows], table.value[rows]
-            step[picked] = [table.step[index][-1] for index in points[picked, 1].tolist()]
+            step[picked] = [table.step[index][-1] for index in indices.tolist()]
         return LastPoints(found, step, wall_time, value)
 
-    def _last_ordinal(self, number: int, index: int) -> int:
-        """The ordinal of the last row of a column, whose tag has several kinds."""
-        return int(self.tables[number].ordinals[index][-1])
+    def last_point(self, tag: str) -> tuple[int, float] | None:
+        """Step and value of the last point of all scalars of a tag; None if it has none."""
+        for table in reversed(self.tables):
+            num_scalar = table.columns.num_scalar
+            found = [i for i in table.columns.indices.get(tag, ()) if i < num_scalar]
+            if found:
+                index = found[0]
+                if len(found) > 1:
+                    index = max(found, key=lambda i: int(table.ordinals[i][-1]))
+                return int(table.step[index][-1]), float(table.value[table.bounds[index + 1] - 1])
+        return None
+
+    def highest_step(self) -> int | None:
+        """The highest step of all rows that are not graphs; None if there are none."""
+        highest = [table.highest_step for table in self.tables]
+        return max((step for step in highest if step >= -(1 << 63)), default=None)
 
 
-def nonfinite_tags(tables: Sequence[Table], schema: Schema) -> tuple[str, ...]:
-    """The tags with a scalar that is NaN or infinite, in order of first appearance."""
-    found = {table.columns.entries[i].tag for table in tables for i in table.nonfinite}
-    return tuple(tag for tag in schema.tags if tag in found) if found else ()
-
-
-@lru_cache(maxsize=1 << 12)
-def _kind(field_: str, plugin_name: str, is_scalar: bool) -> Kind:
-    """Returns the same object for equal arguments: there may be a million series."""
-    return Kind(field_, plugin_name, is_scalar)
+_kind = lru_cache(maxsize=1 << 12)(Kind)
+"""Returns the same object for equal arguments: there may be a million tags."""
 
 
 @lru_cache(maxsize=1 << 8)

@@ -13,6 +13,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
@@ -48,15 +49,19 @@ class WorkQueue:
         """Whether a run waits or is assigned."""
         return bool(self.waiting or self._assigned)
 
+    @property
+    def bytes_left(self) -> int:
+        """Approximate number of unread bytes of the waiting runs."""
+        return sum(run.reader.bytes_left for run in self.waiting)
+
     def refill(self, runs: Iterable[TrackedRun]) -> None:
         """Replaces the waiting runs by those of `runs` that have unread data and are not assigned.
 
         The most recently written runs come first.
         """
         assigned = set(self._assigned_runs())
-        waiting = [run for run in runs if run.active_reader.has_work and run not in assigned]
-        waiting.sort(key=lambda run: run.active_reader.newest_ns, reverse=True)
-        self.waiting = deque(waiting)
+        waiting = [run for run in runs if run.reader.has_work and run not in assigned]
+        self.waiting = deque(sorted(waiting, key=lambda run: run.modified, reverse=True))
 
     def exchange_with_helper(self, timeout: float) -> None:
         """Collects what the helper has read, and assigns more runs to it.
@@ -98,7 +103,7 @@ class WorkQueue:
                     continue
                 if reader is not None:
                     run.continue_with(reader, assignment.files)
-                if run.active_reader.has_work:
+                if run.reader.has_work:
                     self.waiting.append(run)
 
     def _assign_work(self, helper: HelperProcess) -> None:
@@ -108,17 +113,16 @@ class WorkQueue:
         smaller towards the end, and loader and helper finish at about the same time.
         """
         while len(self._assigned) < _MAX_ASSIGNED_BATCHES and len(self.waiting) > 1:
-            bytes_left = sum(run.active_reader.bytes_left for run in self.waiting)
-            batch_budget = min(bytes_left // 4, _MAX_BATCH_BYTES)
+            batch_budget = min(self.bytes_left // 4, _MAX_BATCH_BYTES)
             batch: list[_Assignment] = []
             for run in reversed(self.waiting):
-                size = run.active_reader.bytes_left
-                if not run.active_reader.is_unread or size > _MAX_ASSIGNED_RUN_BYTES:
+                size = run.reader.bytes_left
+                if not run.reader.is_unread or size > _MAX_ASSIGNED_RUN_BYTES:
                     continue
                 batch_budget -= size
                 if batch_budget < 0 and batch:
                     break
-                batch.append(_Assignment(run, run.active_reader, run.files))
+                batch.append(_Assignment(run, run.reader, run.files))
             if not batch:
                 return
             assigned = {assignment.run for assignment in batch}
@@ -139,7 +143,7 @@ class _Assignment(NamedTuple):
     @property
     def is_current(self) -> bool:
         """Whether the run still exists with the assigned reader, so that a result can be used."""
-        return self.run.active_reader is self.reader and not self.run.is_removed
+        return self.run.reader is self.reader and not self.run.is_removed
 
 
 class TrackedRun:
@@ -153,25 +157,16 @@ class TrackedRun:
         self.files = files
         """The files as of the last scan."""
         self.reader = new_reader(files)
-        """The reader whose data is published."""
-        self.successor: RunReader | None = None
-        """A reader that reads the run again from its start, and replaces `reader` once it has
-        caught up."""
+        self.is_read_again = False
+        """Whether `reader` replaces one whose data is published. That data stays published until
+        `reader` has caught up."""
         self.view: RunView | None = None
         """The view that was published last."""
-        self.first_event_time = math.inf
-        """Wall time of the run's first event when the run was first published, in seconds since the
-        epoch; infinite if it had no event then."""
         self.has_changed = True
         """Whether there may be something to publish."""
         self.is_removed = False
         """Whether a scan found that the run's files are gone."""
         self._new_reader = new_reader
-
-    @property
-    def active_reader(self) -> RunReader:
-        """The reader that reads in the run's time slices."""
-        return self.successor or self.reader
 
     @property
     def modified(self) -> float:
@@ -180,74 +175,56 @@ class TrackedRun:
 
     def update(self, files: RunFiles) -> None:
         """Passes the files that a scan found to the run's reader, or to a new reader if needed."""
-        if self.active_reader.is_up_to_date and files == self.files:
+        if self.reader.is_up_to_date and files == self.files:
             return
         modified, self.files = self.modified, files
         self.has_changed |= self.modified != modified
-        if not self.active_reader.update(files):
+        if not self.reader.update(files):
             self.read_from_start()
-        self.promote_successor()
 
     def read_from_start(self) -> None:
-        """Gives the run a new reader, which reads all its files.
-
-        The data of the old reader is served until the new one has caught up. If the run was never
-        published, there is no such data, and the new reader replaces the old one at once.
-        """
-        reader = self._new_reader(self.files)
-        if self.view is None:
-            self.reader = reader
-        else:
-            self.successor = reader
+        """Gives the run a new reader, which reads all its files."""
+        self.reader = self._new_reader(self.files)
+        self.is_read_again = self.view is not None
 
     def continue_with(self, reader: RunReader, files: RunFiles) -> None:
-        """Replaces `active_reader` by a reader that has read more: these files to their ends."""
-        if self.successor is None:
-            self.reader = reader
-        else:
-            self.successor = reader
-        self.copy_first_event_time()
+        """Replaces `reader` by one that has read more: these files to their ends."""
+        if reader.data.first_event_time is None:
+            reader.data.first_event_time = self.reader.data.first_event_time
+        self.reader = reader
         if self.files is not files:
             # A later scan found different ones.
             self.update(self.files)
-        self.promote_successor()
         self.has_changed = True
 
-    def promote_successor(self) -> None:
-        """Replaces the reader by its successor, if the successor has read all data."""
-        if self.successor is not None and not self.successor.has_work:
-            self.reader, self.successor = self.successor, None
-            self.has_changed = True
+    def commit(self) -> RunView:
+        """Returns a view of the run as it is now.
 
-    def find_first_event_time(self) -> None:
-        """Sets `first_event_time`, by which new runs are sorted.
-
-        If nothing was read yet, this reads the first event of a file.
+        The time of the first event is known then, by which new runs are sorted. If nothing was read
+        yet, it is read from the files.
         """
-        if (known := self.reader.data.first_event_time) is not None:
-            self.first_event_time = known
-            return
-        for file in self.files:
-            try:
-                wall_time = read_first_event_time(file.path, tuning=self.reader.tuning)
-            except OSError:
-                continue  # Logged when a time slice of the run reaches the file.
-            if wall_time is not None:
-                self.first_event_time = wall_time
-                self.copy_first_event_time()
-                return
-
-    def copy_first_event_time(self) -> None:
-        """Copies `first_event_time`, if known, to `reader`. A successor finds its own time."""
-        if self.first_event_time != math.inf:
-            self.reader.data.set_first_event_time(self.first_event_time)
+        if self.view is None:
+            self._find_first_event_time()
+        return self.reader.data.commit()
 
     def sort_key(self) -> tuple[float, str]:
         """Sorts by first event, then by name. Runs without a first event, or with NaN, are last."""
-        is_number = not math.isnan(self.first_event_time)
-        return self.first_event_time if is_number else math.inf, self.name
+        first_event_time = self.reader.data.first_event_time
+        if first_event_time is None or math.isnan(first_event_time):
+            first_event_time = math.inf
+        return first_event_time, self.name
 
     def is_below(self, directories: Iterable[str]) -> bool:
         """Whether the run is in one of these directories, or below one."""
         path = os.path.dirname(self.files[0].path)
         return any(path == d or path.startswith(f"{d}/") for d in directories)
+
+    def _find_first_event_time(self) -> None:
+        """Reads the time of the first event, if it is not known yet."""
+        data = self.reader.data
+        for file in self.files:
+            if data.first_event_time is not None:
+                return
+            # An error is logged when a time slice of the run reaches the file.
+            with suppress(OSError):
+                data.first_event_time = read_first_event_time(file.path, tuning=self.reader.tuning)

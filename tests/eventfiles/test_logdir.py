@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -526,37 +525,3 @@ def test_ten_thousand_files_take_little_time(tmp_path: Path) -> None:
         system_times.append(time.process_time() - start)
     assert found.num_files == 10_000
     assert min(times) < 5 * min(system_times)
-
-
-@pytest.mark.parametrize("num_bytes", [1, 5 << 14, 1 << 30])
-def test_a_scan_continues_where_size_exceeds_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_bytes: int
-) -> None:
-    """The next scan lists only the directories that `size_exceeds` did not reach."""
-    listed: list[str] = []
-
-    def scandir(path: str) -> Any:
-        listed.append(path)
-        return real(path)
-
-    real = os.scandir
-    for number in range(8):
-        touch(tmp_path / f"{number}" / "1.tfevents", 20)
-    logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("gone", str(tmp_path / "gone"))])
-    with monkeypatch.context() as counting:
-        counting.setattr(os, "scandir", scandir)
-        assert logdir.size_exceeds(num_bytes, 60.0) is (num_bytes <= 8 << 14)
-        found = logdir.scan()
-    assert len(set(listed)) == len(listed) == 10, "the specs and the runs"
-    assert found == scan_all(tmp_path, ("gone", tmp_path / "gone"))
-    touch(tmp_path / "8" / "1.tfevents", 20)
-    assert len(logdir.scan().runs) == 9
-
-
-def test_size_exceeds_returns_true_after_its_timeout(tmp_path: Path) -> None:
-    """The next scan finds all files."""
-    for number in range(8):
-        touch(tmp_path / f"{number}" / "1.tfevents", 20)
-    logdir = Logdir([LogdirSpec(None, str(tmp_path))])
-    assert logdir.size_exceeds(1 << 30, 0.0)
-    assert len(logdir.scan().runs) == 8

@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parent
 with atheris.instrument_imports(
     include=["tbcore", "tbcore_graphs", "tbcore_images", "tbcore_text"]
 ):
-    sys.path.insert(0, str(FOLDER))
+    sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "shared")]
     from targets import TARGETS
 
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -31,7 +30,6 @@ from tbcore.store.helper_process import (
     RunFiles,
     _receive,
     _send,
-    _shared_objects,
 )
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -158,7 +156,7 @@ def test_the_helper_reads_what_the_loader_reads(logs: Logs, results: list[list[b
     assert logs.views(logs.loader) == logs.expected()
     for run in logs.loader._runs.values():
         for table in run.reader.data.commit().tables:
-            assert table.wall_time.flags.aligned, "arrays in a message are not padded"
+            assert table.wall_time.flags.aligned
 
 
 def test_runs_that_the_helper_read_can_grow(logs: Logs, results: list[list[bool]]) -> None:
@@ -370,7 +368,7 @@ def test_files_may_change_while_the_helper_reads_them(
     assert logs.views(logs.loader) == logs.expected()
 
 
-def test_results_keep_no_descriptor_and_are_freed_with_their_last_array(
+def test_results_keep_no_descriptor_and_each_array_is_freed_by_itself(
     tmp_path: Path, helper: HelperProcess
 ) -> None:
     """There may be thousands of batches, and the runs of a batch may be deleted."""
@@ -391,7 +389,7 @@ def test_results_keep_no_descriptor_and_are_freed_with_their_last_array(
     one = kept[0]
     assert one is not None
     column = one.data.commit().series("loss")[0].column("value")
-    run_bytes = 5_000 * 12
+    column_bytes = 5_000 * 4  # The other columns of a run take twice as much.
     used = [tracemalloc.get_traced_memory()[0]]
     del kept, one
     gc.collect()
@@ -402,9 +400,9 @@ def test_results_keep_no_descriptor_and_are_freed_with_their_last_array(
     used.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert num_descriptors() == before
-    assert used[0] > 5 * run_bytes
-    assert 2 * run_bytes > used[1] > run_bytes
-    assert run_bytes > used[2]
+    assert used[0] > 5 * 3 * column_bytes
+    assert 2 * column_bytes > used[1] > column_bytes
+    assert column_bytes > used[2]
 
 
 def is_open(descriptor: int) -> bool:
@@ -483,33 +481,18 @@ def test_a_message_that_cannot_be_unpickled_raises_an_error(
             helper.receive_result()
 
 
-@pytest.mark.parametrize("max_bytes", [1, 1000, 1 << 30])
-def test_a_message_may_be_larger_than_a_system_call_can_transfer(
-    monkeypatch: pytest.MonkeyPatch, max_bytes: int
-) -> None:
-    """A call transfers at most two gigabytes, or about a thousand parts."""
-    real_writev, real_write, real_preadv = os.writev, os.write, os.preadv
-
-    def writev(descriptor: int, parts: Sequence[Any]) -> int:
-        assert len(parts) <= 1000
-        views = [memoryview(part).cast("B") for part in parts if memoryview(part).nbytes]
-        if sum(map(len, views)) <= max_bytes:
-            return real_writev(descriptor, views)
-        return real_write(descriptor, views[0][:max_bytes])
-
-    monkeypatch.setattr(os, "writev", writev)
-    monkeypatch.setattr(os, "write", lambda fd, data: real_write(fd, data[:max_bytes]))
-    monkeypatch.setattr(os, "preadv", lambda fd, b, at: real_preadv(fd, [b[0][:max_bytes]], at))
-    sent = [np.arange(number % 7, dtype=np.uint8) for number in range(700)]
+def test_messages_have_arrays_of_any_size_and_no_decoder() -> None:
+    """Small and large arrays are transferred in different ways."""
+    sent = [np.arange(size, dtype=np.uint8) for size in (*range(7), 1 << 16, 1 << 23)]
     decoder, other = Decoder(), Decoder()
     here, there = socket.socketpair()
     with here, there:
-        _send(here, [sent, decoder, decoder.tuning])
-        received, *shared = _receive(there, _shared_objects(other))
-        assert shared == [other, other.tuning], "each process uses its own"
+        _send(here, [sent, decoder])
+        received, received_decoder = _receive(there, other)
+        assert received_decoder is other, "each process uses its own"
         here.close()
-        assert _receive(there, {}) is None
-    assert [array.tolist() for array in received] == [array.tolist() for array in sent]
+        assert _receive(there, other) is None
+    assert all(map(np.array_equal, received, sent))
 
 
 def test_results_arrive_in_a_process_with_many_open_files(helper: HelperProcess) -> None:
@@ -557,35 +540,30 @@ def open_files(helper: HelperProcess) -> list[str]:
     return found
 
 
-def test_no_helper_is_started_for_little_data(logs: Logs) -> None:
-    """Starting a process takes longer than reading a few files."""
-    logs.loader.start_helper()
+@pytest.mark.parametrize("is_large", [False, True])
+def test_little_data_is_read_without_the_helper(
+    logs: Logs, results: list[list[bool]], is_large: bool
+) -> None:
+    """Sending runs to a process takes longer than reading a few files."""
+    num_bytes = sum(path.stat().st_size for path in logs.path.glob("*/*"))
+    logs.tune(min_bytes_for_helper=num_bytes // 2 if is_large else 1 << 24)
+    logs.load_with_helper()
+    assert bool(results) == is_large
     assert logs.loader._queue.helper is None
-    with (logs.path / "run00" / "big.tfevents").open("wb") as file:
-        file.truncate(1 << 25)
-    logs.loader.start_helper()
-    assert logs.loader._queue.helper is not None
-    logs.loader._queue.stop_helper()
+    assert logs.views(logs.loader) == logs.expected()
 
 
 def test_storage_that_does_not_respond_does_not_delay_the_server(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No helper is started then; the loader's thread waits for the storage."""
-    responded = threading.Event()
-
-    def size_exceeds(*arguments: Any) -> bool:
-        responded.wait(60)
-        return True
-
-    logs.tune(scan_timeout_seconds=0.01)
-    monkeypatch.setattr(Logdir, "size_exceeds", size_exceeds)
+    """The helper is started without a scan; the loader's thread waits for the storage."""
     monkeypatch.setattr(HelperProcess, "is_supported", lambda: True)
-    slow = logs.loader._logdir
+    monkeypatch.setattr(Logdir, "scan", lambda _: pytest.fail("the server waits for a scan"))
     logs.loader.start_helper()
-    responded.set()
-    assert logs.loader._queue.helper is None
-    assert logs.loader._logdir is not slow, "the other thread still uses that one"
+    helper = logs.loader._queue.helper
+    assert helper is not None
+    logs.loader._queue.stop_helper()
+    assert has_ended(helper)
 
 
 def test_a_helper_without_work_is_ended(

@@ -969,13 +969,13 @@ def test_publish_can_wait_for_the_first_publication(
 
 
 def test_a_run_that_is_read_again_gets_the_first_event_time_of_its_new_files(logs: Logs) -> None:
-    """The known time, which is that of the old files, is not copied to the new reader."""
+    """The known time, which is that of the old files, stays published until they are read."""
     logs.write("run/a.tfevents", 1, wall_time=50.0)
     logs.load()
     [run] = logs.loader._runs.values()
     run.read_from_start()
-    run.copy_first_event_time()
-    assert run.active_reader.data.commit().first_event_time is None
+    logs.loader._publisher.publish([run], loading=True)
+    assert run.reader.data.commit().first_event_time is None
     assert logs.multiplexer.first_event_time("run") == 50.0
 
 

@@ -231,6 +231,10 @@ def assert_equal(view: RunView, model: Model) -> None:
     }
     assert last.step.tolist() == [expected_last[tag].step for tag in last.tags]
     assert last.wall_time.tolist() == [expected_last[tag].step + 0.5 for tag in last.tags]
+    assert {tag: view.last_point(tag) for tag in expected} == {
+        tag: (row.step, row.position) if row else None
+        for tag, row in ((tag, expected_last.get(tag)) for tag in expected)
+    }
 
 
 # -- any events ------------------------------------------------------------------------------------
@@ -361,7 +365,7 @@ def test_the_schema_changes_with_tags_and_kinds_and_not_with_rows() -> None:
         data, [Event("summary", 4, (Value("a", "tensor", True, "scalars"),))], start=5000
     )
     assert described.schema is not new_kind.schema
-    assert described.schema.kinds() == {
+    assert described.schema.kinds == {
         Kind("simple_value", "scalars", True),
         Kind("tensor", "scalars", True),
         Kind("simple_value", "", True),
@@ -378,14 +382,14 @@ def test_the_first_metadata_of_a_table_is_the_one_written_first() -> None:
     view = add_events(new_data(), events)
     metadata = SummaryMetadata.FromString(view.schema.tags["a"].metadata or b"")
     assert metadata.plugin_data.plugin_name == "early"
-    assert {kind.plugin_name for kind in view.schema.kinds()} == {"early"}
+    assert {kind.plugin_name for kind in view.schema.kinds} == {"early"}
 
 
 def test_invalid_metadata_has_no_plugin_name() -> None:
     """The invalid bytes are kept as they are."""
     columns = Columns.of((TableColumn("a", "simple_value", True, b"\xff\xff"),), (0,))
     schema = EMPTY_SCHEMA.extended(columns)
-    assert schema.kinds() == {Kind("simple_value", "", True)}
+    assert schema.kinds == {Kind("simple_value", "", True)}
     assert schema.tags["a"].metadata == b"\xff\xff"
 
 

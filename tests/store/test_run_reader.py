@@ -92,7 +92,7 @@ def test_files_elsewhere_are_read_through_the_same_object(
         while reader.has_work:
             preload_small_files(small_files, [reader])
             reader.read_slice(1 << 20)
-        assert reader.pop_read_errors() == reader.pop_problems() == []
+        assert reader.read_errors == reader.problems == []
         multiplexer.commit({"run": reader.data.commit()})
         assert multiplexer.scalars("run", "loss").step.tolist() == list(range(num_steps))
         found = multiplexer.items("run", "image", IMAGES)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import math
 import tracemalloc
+import weakref
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,11 +17,13 @@ from tables import image_event, scalar_event, table_of
 
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Claim, Kind
-from tbcore.store import series as series_module
+from tbcore.smoothing import smoothed
+from tbcore.store import multiplexer as multiplexer_module
+from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.series import Series
-from tbcore.store.view import RunView
+from tbcore.store.series import Point, ScalarSeries, Series
+from tbcore.store.view import EMPTY_SCHEMA, RunView
 
 SCALAR = Kind("simple_value", "", True)
 ANY = (Claim(),)
@@ -156,15 +161,27 @@ def test_points_cost_little_memory(is_even: bool, max_row_bytes: int) -> None:
     assert used <= max_row_bytes * 1_000_000
 
 
-def test_columns_of_long_series_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page requests the same series again and again; a view that has grown has other columns."""
-    monkeypatch.setattr(series_module, "_MIN_ROWS_TO_CACHE", 4)
+def test_columns_of_a_long_series_are_cached_until_the_next_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page requests the same series again and again. The memory of a run that is gone is free."""
+    monkeypatch.setattr(multiplexer_module, "MIN_ROWS_TO_CACHE", 4)
+    multiplexer = Multiplexer()
     one = table_of(scalar_event("a", step) for step in (1, 2, 3))
-    for name in ("ordinal", "step"):
-        short, long, longer = series_of(one), series_of(one, one), series_of(one, one, one)
-        assert short.column(name) is not short.column(name)
-        assert long.column(name) is series_of(one, one).column(name)
-        assert len(longer.column(name)) == 9
+    schema = EMPTY_SCHEMA.extended(one.columns)
+    multiplexer.commit({"short": RunView(schema, (one,)), "long": RunView(schema, (one, one))})
+    assert multiplexer.scalars("short", "a") is not multiplexer.scalars("short", "a")
+    long = multiplexer.scalars("long", "a")
+    assert multiplexer.scalars("long", "a") is long
+    columns = [weakref.ref(column) for column in (long.step, long.wall_time, long.value)]
+    assert all(column() is not None for column in columns)
+    multiplexer.commit({"long": RunView(schema, (one, one, one))})
+    assert len(multiplexer.scalars("long", "a").step) == 9
+    columns += [weakref.ref(multiplexer.scalars("long", "a").value)]
+    multiplexer.commit({}, ["long"])
+    del long
+    gc.collect()
+    assert [column() for column in columns] == [None] * 4
 
 
 def events_of(tag: str, *fields: str) -> Table:
@@ -227,3 +244,81 @@ def test_tags_with_nonfinite_values_are_known(
     tags = dict.fromkeys(tag for tag, _ in rows)
     affected = {tag for tag, value in rows if not np.isfinite(value)}
     assert data.commit().nonfinite_tags == tuple(tag for tag in tags if tag in affected)
+
+
+def points_of(steps: Sequence[int], values: Sequence[float]) -> ScalarSeries:
+    """A series of these points, with the wall times 100, 101, 102, ..."""
+    size = len(steps)
+    return ScalarSeries(
+        np.arange(size),
+        np.array(steps, np.int64),
+        100.0 + np.arange(size),
+        np.array(values, np.float32),
+    )
+
+
+def test_first_last_lowest_and_highest_point() -> None:
+    """The lowest and highest are those of finite values, and the first of equal ones."""
+    series = points_of([0, 5, 10, 15, 20], [math.nan, 2, 1, 2, math.inf])
+
+    assert series.first is not None
+    assert (series.first.step, series.first.wall_time) == (0, 100.0)
+    assert math.isnan(series.first.value)
+    assert series.last == Point(20, 104.0, math.inf)
+    assert series.min == Point(10, 102.0, 1.0)
+    assert series.max == Point(5, 101.0, 2.0)
+    assert series.num_nonfinite == 2
+    last = "Point(step=20, wall_time=104.0, value=inf)"
+    assert repr(series) == f"ScalarSeries(num_points=5, last={last})"
+
+
+def test_without_finite_values_there_is_no_lowest_point() -> None:
+    only_nan, empty = points_of([0], [math.nan]), points_of([], [])
+
+    assert (only_nan.min, only_nan.max, only_nan.num_nonfinite) == (None, None, 1)
+    assert (empty.first, empty.last, empty.min, empty.max, empty.at(3)) == (None,) * 5
+    assert repr(empty) == "ScalarSeries(num_points=0, last=None)"
+
+
+def test_the_point_at_a_step_is_the_last_one_at_or_before_it() -> None:
+    series = points_of([10, 20, 20, 40], [1, 2, 3, 4])
+
+    assert [series.at(step) for step in (9, 10, 39, 1000)] == [
+        None,
+        Point(10, 100.0, 1.0),
+        Point(20, 102.0, 3.0),
+        Point(40, 103.0, 4.0),
+    ]
+
+
+def test_the_points_between_two_steps_include_both() -> None:
+    part = points_of([10, 20, 20, 40], [1, 2, 3, 4]).between(20, 40)
+
+    assert part.step.tolist() == [20, 20, 40]
+    assert part.ordinal.tolist() == [1, 2, 3]
+    assert part.wall_time.tolist() == [101.0, 102.0, 103.0]
+    assert part.value.tolist() == [2, 3, 4]
+    assert not part.value.flags.writeable
+    assert len(part.between(41, 50)) == 0
+
+
+def test_smoothing_starts_again_where_the_training_did() -> None:
+    series = points_of([0, 1, 2, 0, 1, 2], [0, 1, 1, 0, 1, 1])
+    smooth = series.smooth(0.5)
+
+    assert smooth.value.tolist() == [*smoothed(np.array([0.0, 1, 1]), 0.5)] * 2
+    assert smooth.step.tolist() == series.step.tolist()
+    assert not smooth.value.flags.writeable
+    assert series.smooth(0).value.tolist() == series.value.tolist()
+    for weight in (1, -0.1, math.nan):
+        with pytest.raises(ValueError, match="from 0 to below 1"):
+            series.smooth(weight)
+
+
+def test_points_of_several_writers_are_smoothed_in_the_order_of_steps() -> None:
+    """The step decreases at each second point, so these are no restarts."""
+    series = points_of([0, 10, 1, 11, 2, 12, 3, 13], [0, 10, 1, 11, 2, 12, 3, 13])
+    smooth = series.smooth(0.5)
+
+    assert smooth.step.tolist() == [0, 1, 2, 3, 10, 11, 12, 13]
+    assert smooth.value.tolist() == smoothed(np.sort(series.value), 0.5).tolist()

@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.crc32c import is_raw_zero
+from tbcore.eventfiles.crc32c import find_wrong_slices
 from tbcore.eventfiles.fast.gather import REFERENCE
 from tbcore.eventfiles.fast.layouts import (
     FIRST_BYTES_MASKS,
@@ -31,7 +31,7 @@ from tbcore.eventfiles.fast.layouts import (
     learn,
 )
 from tbcore.eventfiles.fast.row_templates import RecordSequence, step_dtype
-from tbcore.eventfiles.framing import HEADER_BYTES, checksum_fields, record_bounds
+from tbcore.eventfiles.framing import HEADER_BYTES, payload_checksums, record_bounds
 from tbcore.eventfiles.plain import file_version, last_time
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem, FileVersion, Table
@@ -54,7 +54,7 @@ class FileTemplate:
         self._version, self._arrangement = version, sequence.arrangement
         self.num_bytes = sequence.num_bytes
         self._constants, self._mask = sequence.constants.tobytes(), sequence.mask
-        self._checksum_fields = checksum_fields(sequence.starts, sequence.lengths)
+        self._checksums = payload_checksums(sequence.starts, sequence.lengths)
         values = sequence.values
         self._position = values.position
         self._file_order = np.argsort(values.position)
@@ -79,9 +79,7 @@ class FileTemplate:
         records = np.ndarray((self.num_bytes,), np.uint8, buffer, start)
         if (records & self._mask).tobytes() != self._constants:
             return False
-        raw = records.copy()
-        self._checksum_fields.make_raw(raw)
-        return is_raw_zero(raw)
+        return not find_wrong_slices(records, (0, self.num_bytes), [self._checksums])
 
     def items(self, buffer: bytearray, start: int, base: int) -> Iterator[DecodedItem]:
         """Decodes the records that begin at `start`, which must match the template.

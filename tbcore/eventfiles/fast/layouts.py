@@ -305,13 +305,12 @@ class LayoutCache:
 
     def match_one(self, payload: bytes | bytearray) -> int | None:
         """The number of the layout that one payload matches; None if it matches none."""
-        bits = int.from_bytes(payload, "little")
-        for width in range(MAX_STEP_WIDTH + 1):
-            for group in self._groups.get(16 * len(payload) + width, {}).values():
-                number = group.match_one(bits)
-                if number is not None:
-                    return number
-        return None
+        sizes = (16 * len(payload) + width for width in range(MAX_STEP_WIDTH + 1))
+        groups = [group for size in sizes for group in self._groups.get(size, {}).values()]
+        # Made only if need be: a payload may be a picture.
+        bits = int.from_bytes(payload, "little") if groups else 0
+        numbers = (group.match_one(bits) for group in groups)
+        return next((number for number in numbers if number is not None), None)
 
     def match(
         self, buffer: bytearray, begins: NDArray[np.int64], lengths: NDArray[np.int64]

@@ -49,8 +49,8 @@ class FoundReferences(NamedTuple):
 
     indices: NDArray[np.int64]
     """Index of the frame of each record, ascending."""
-    columns: list[TableColumn]
-    """Each distinct combination of tag, field and metadata."""
+    columns: list[TableColumn | None]
+    """Each distinct combination of tag, field and metadata; None if it cannot be decoded."""
     column_indices: NDArray[np.int64]
     """Index in `columns` for each record."""
     step: NDArray[np.int64]
@@ -66,34 +66,27 @@ class FoundReferences(NamedTuple):
         records.
         """
         # 1. Find the value headers, and group most headers of equal columns.
-        # 2. Number the columns by the bytes of key, tag and metadata, for one header of each group.
-        # 3. Decode the bytes of each column. Leave out records for which this is impossible.
+        # 2. Decode the column of each group, once for equal bytes of key, tag and metadata.
+        # 3. Leave out records for which this is impossible.
         headers = find_value_headers(  # 1
             buffer, frames.starts[picked] + HEADER_BYTES, frames.lengths[picked]
         )
         examples, groups = _group(buffer, headers)
         data = memoryview(buffer)
-        numbers: dict[tuple[int, bytes, bytes | None], int] = {}  # 2
-        number_of_group = [
-            numbers.setdefault(
-                (key, bytes(data[begin:end]), bytes(data[first:after]) if first else None),
-                len(numbers),
-            )
-            for key, (begin, end), (first, after) in zip(
-                headers.key[examples].tolist(),
-                headers.tag[examples].tolist(),
-                headers.metadata[examples].tolist(),
-                strict=True,
-            )
+        bounds = (each[examples].tolist() for each in (headers.key, headers.tag, headers.metadata))
+        encoded = [  # 2
+            (key, bytes(data[begin:end]), bytes(data[first:after]) if first else None)
+            for key, (begin, end), (first, after) in zip(*bounds, strict=True)
         ]
-        columns = [_decode_column(*encoded) for encoded in numbers]  # 3
-        is_valid = np.array([column is not None for column in columns], np.bool_)
-        number = np.array(number_of_group, np.int64)[groups]
-        kept = np.flatnonzero(is_valid[number])
+        decoded = {each: _decode_column(*each) for each in dict.fromkeys(encoded)}
+        numbers = {each: number for number, each in enumerate(decoded)}
+        column_indices = np.array([numbers[each] for each in encoded], np.int64)[groups]
+        is_valid = np.array([column is not None for column in decoded.values()], np.bool_)
+        kept = np.flatnonzero(is_valid[column_indices])  # 3
         return cls(
             picked[headers.indices[kept]],
-            [column for column in columns if column is not None],
-            (np.cumsum(is_valid) - 1)[number[kept]],
+            list(decoded.values()),
+            column_indices[kept],
             headers.step[kept],
             headers.wall_time[kept],
         )

@@ -75,7 +75,7 @@ class RowClasses:
 
     def of_references(self, references: FoundReferences) -> NDArray[np.int64]:
         """The class number of each reference."""
-        numbers = [self.number_of(column) for column in references.columns]
+        numbers = [-1 if each is None else self.number_of(each) for each in references.columns]
         return np.array(numbers, np.int64)[references.column_indices]
 
     def arrangement(self, class_of_row: PerRow) -> Arrangement:

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tbcore.eventfiles.crc32c import (
-    ChecksumFields,
+    PayloadChecksums,
     find_wrong_slices,
-    init_contribution,
+    for_lengths,
     masked_length_crc,
-    raw_length_crc,
+    raw_difference,
 )
 from tbcore.eventfiles.fast.layouts import (
     STEP_OFFSET,
@@ -32,18 +32,14 @@ from tbcore.eventfiles.fast.layouts import (
     constant_mask,
     decode_steps,
 )
-from tbcore.eventfiles.framing import (
-    FRAMING_BYTES,
-    HEADER_BYTES,
-    INTACT_BYTES,
-)
+from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES
 from tbcore.eventfiles.plain import Arrangement, last_time
 from tbcore.eventfiles.table import PerRow, Steps, Table, even_steps, joined_steps
 from tbcore.tuning import Tuning
 
-_ROWS_AT_ONCE = 1 << 13
-"""Number of repetitions whose steps are decoded at once. Larger arrays would be new memory each
-time, which the system has to clear."""
+_REPEATS_AT_ONCE = 1 << 13
+"""Number of repetitions whose checksums are made raw, or whose steps are decoded, at once. Larger
+arrays would be new memory each time, which the system has to clear."""
 MAX_CYCLE_RECORDS = 1 << 12
 """Maximum number of records in a cycle."""
 
@@ -161,7 +157,7 @@ class RowTemplate:
         self._value_dtype = np.float32 if is_float32 else np.float64
         self._slice_repeats = max(1, tuning.check_slice_bytes // self.cycle_bytes)
         """Number of repetitions that are compared or verified at once."""
-        self._constants = np.tile(sequence.constants, self._slice_repeats)
+        self._constants = sequence.constants.tobytes() * self._slice_repeats
         """The constant bits of so many repetitions."""
         self._mask = np.tile(sequence.mask, self._slice_repeats)
 
@@ -170,8 +166,7 @@ class RowTemplate:
 
         A repetition matches if all its constant bits are equal to those of the template. Returns 0
         if fewer than `min_repeats` match. If some are damaged, only those in the slices before the
-        damage are counted. The checksums of the counted repetitions may have been overwritten,
-        except in the last INTACT_BYTES.
+        damage are counted.
         """
         num_repeats = self._count_equal(np.frombuffer(buffer, np.uint8)[start:size])
         if num_repeats < min_repeats:
@@ -184,42 +179,29 @@ class RowTemplate:
         done, count = 0, 1
         while done < max_repeats:
             at, end = (n * self.cycle_bytes for n in (done, min(done + count, max_repeats)))
-            difference = data[at:end] ^ self._constants[: end - at]
-            difference &= self._mask[: end - at]
-            if difference.max():
-                return done + int((difference != 0).argmax()) // self.cycle_bytes
+            constants, found = self._constants[: end - at], data[at:end] & self._mask[: end - at]
+            if found.tobytes() != constants:  # the fastest way to compare all bytes
+                is_equal = found == np.frombuffer(constants, np.uint8)
+                return done + int(is_equal.argmin()) // self.cycle_bytes
             # If the first repetition matches, the next ones probably match, too.
             done, count = done + count, self._slice_repeats
         return max_repeats
 
     def _count_intact(self, buffer: bytearray, start: int, num_repeats: int) -> int:
         """Counts the repetitions in the slices before the first damaged payload."""
-        # The checksums of each record of the cycle are a strided slice of the buffer. If nothing is
-        # damaged, they need not be restored, since the block is not read again.
+        # The checksums of each record of the cycle are strided slices of the buffer.
         sequence, cycle_bytes = self._sequence, self.cycle_bytes
-        end = start + num_repeats * cycle_bytes
-        fields = [
-            ChecksumFields(
-                length_crcs=slice(start + offset + 8, end, cycle_bytes),
-                payload_crcs=slice(start + offset + HEADER_BYTES + length, end, cycle_bytes),
-                masked_length=np.uint32(masked_length_crc(length)),
-                raw_length=np.uint32(raw_length_crc(length)),
-                payload_init=np.uint32(init_contribution(length)),
-            )
-            for offset, length in zip(
-                sequence.starts.tolist(), sequence.lengths.tolist(), strict=True
-            )
+        end, part_bytes = start + num_repeats * cycle_bytes, _REPEATS_AT_ONCE * cycle_bytes
+        offsets = (start + sequence.starts + HEADER_BYTES + sequence.lengths).tolist()
+        differences = for_lengths(raw_difference, sequence.lengths)
+        checksums = [
+            PayloadChecksums(slice(first, min(first + part_bytes, end), cycle_bytes), difference)
+            for offset, difference in zip(offsets, differences, strict=True)
+            for first in range(offset, end, part_bytes)
         ]
-        last_bytes = buffer[end - INTACT_BYTES : end]
-        stored = [record_fields.make_raw(buffer) for record_fields in fields]
         bounds = [*range(start, end, self._slice_repeats * cycle_bytes), end]
-        wrong = find_wrong_slices(buffer, bounds)
-        if not wrong:
-            buffer[end - INTACT_BYTES : end] = last_bytes
-            return num_repeats
-        for record_fields, crcs in zip(fields, stored, strict=True):
-            record_fields.restore(buffer, crcs)
-        return wrong[0] * self._slice_repeats
+        wrong = find_wrong_slices(buffer, bounds, checksums)
+        return wrong[0] * self._slice_repeats if wrong else num_repeats
 
     def table(self, buffer: bytearray, start: int, num_repeats: int, base: int) -> Table:
         """Decodes the block at `start`; the buffer begins at offset `base` of the file."""
@@ -283,9 +265,9 @@ def _decode_steps(words: Sequence[NDArray[Any]], widths: Sequence[int]) -> Steps
     `words` has the words at each of these values, and `widths` the widths of the varints in them.
     """
     parts: list[Steps] = []
-    for begin in range(0, len(words[0]), _ROWS_AT_ONCE):
+    for begin in range(0, len(words[0]), _REPEATS_AT_ONCE):
         steps = [
-            decode_steps(word[begin : begin + _ROWS_AT_ONCE], width)
+            decode_steps(word[begin : begin + _REPEATS_AT_ONCE].copy(), width)
             for word, width in zip(words, widths, strict=True)
         ]
         parts.append(even_steps(np.stack(steps, axis=1).ravel() if len(steps) > 1 else steps[0]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore_scalars.smoothing import point_weight, smoothed
+from tbcore.smoothing import point_weight, smoothed
 
 
 def recurrence(values: list[float], weight: float) -> list[float]:
@@ -41,7 +41,9 @@ def test_smoothing_equals_the_recurrence(values: list[float], weight: float) -> 
 def test_blocks_and_chunks_join_exactly(count: int, weight: float) -> None:
     value = np.random.default_rng(count).normal(size=count) + 3
     np.testing.assert_allclose(
-        smoothed(value, weight), recurrence(value.tolist(), weight), rtol=1e-9
+        smoothed(value, weight),
+        recurrence(value.tolist(), point_weight(weight, count)),
+        rtol=1e-9,
     )
 
 
@@ -49,6 +51,13 @@ def test_a_constant_series_is_unchanged() -> None:
     """Bit for bit, without rounding errors of the weights."""
     value = np.full(5000, np.float32(0.1))
     assert (smoothed(value, 0.97) == value).all()
+
+
+def test_each_start_of_the_training_is_smoothed_by_itself() -> None:
+    value = np.array([0.0, 1.0, 5.0, 7.0, 2.0])
+    parts = [smoothed(part, 0.5) for part in (value[:2], value[2:4], value[4:])]
+    assert smoothed(value, 0.5, [0, 2, 4]).tolist() == np.concatenate(parts).tolist()
+    assert smoothed(np.empty(0), 0.5, []).tolist() == []
 
 
 def test_without_weight_nothing_changes() -> None:
@@ -61,7 +70,7 @@ def test_a_weight_smooths_over_the_same_share_of_any_series() -> None:
     followed = []
     for count in (1000, 100_000):
         value = np.r_[np.zeros(count // 2), np.ones(count // 2)]
-        result = smoothed(value, point_weight(0.98, count))
+        result = smoothed(value, 0.98)
         followed.append(result[count // 2 + count // 10])
     assert followed[0] == pytest.approx(followed[1], abs=0.01)
     assert 0.5 < followed[0] < 0.95
@@ -76,7 +85,7 @@ def test_a_long_series_is_smoothed_as_tensorboard_smooths_its_sample() -> None:
     value = signal + 0.3 * rng.normal(size=num_points)
     sample = np.sort(rng.choice(num_points, 1000, replace=False))
 
-    of_all = smoothed(value, point_weight(0.9, num_points))[sample]
+    of_all = smoothed(value, 0.9)[sample]
     of_sample = smoothed(value[sample], 0.9)
 
     # Both lag behind the signal equally. The sample is noisier, because it has fewer points.

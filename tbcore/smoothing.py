@@ -8,6 +8,7 @@ Non-finite values do not count, and are returned unchanged. A constant series is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,21 @@ _CHUNK_VALUES = 1 << 15
 """Number of values that are smoothed at once, so that temporary arrays fit in the L2 cache."""
 
 
-def point_weight(weight: float, num_points: int) -> float:
-    """The weight per point for a series of `num_points`.
+def smoothed(
+    value: NDArray[Any], weight: float, starts: Sequence[int] | NDArray[np.int64] = (0,)
+) -> NDArray[np.float64]:
+    """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1.
 
-    In a series of more than REFERENCE_POINTS each point counts less, so that a weight smooths over
-    the same share of the series. This matches TensorBoard, which smooths a random sample of 1,000
-    points.
-
-    Points are counted, whatever their distances in x. Smoothing by distance would smooth series of
-    fewer than 1,000 points less than TensorBoard does, would give the same series different curves
-    by step and by time, and would smooth too little or too much where the logging rate changes.
+    The values are in the order in which they are drawn. At each of the ascending indices `starts`,
+    of which the first is 0, the training starts again, and so does smoothing.
     """
-    if num_points <= REFERENCE_POINTS:
-        return weight
-    return float(weight ** (REFERENCE_POINTS / num_points))
+    weight = point_weight(weight, len(value))
+    parts = np.split(value, np.asarray(starts[1:], np.int64))
+    return np.concatenate([_smoothed(part, weight) for part in parts])
 
 
-def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
-    """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1."""
+def _smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
+    """The smoothed values from one start of the training to the next."""
     # 1. Select the finite values.
     # 2. Process them in chunks. Each chunk continues with the last average of the chunk before.
     # 3. Divide by the sum of the weights so far, which is 1 - weight ** (i + 1).
@@ -59,6 +57,22 @@ def smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
         average[start : start + len(chunk)] = chunk
     result[is_finite] = average
     return result
+
+
+def point_weight(weight: float, num_points: int) -> float:
+    """The weight per point for a series of `num_points`.
+
+    In a series of more than REFERENCE_POINTS each point counts less, so that a weight smooths over
+    the same share of the series. This matches TensorBoard, which smooths a random sample of 1,000
+    points.
+
+    Points are counted, whatever their distances in x. Smoothing by distance would smooth series of
+    fewer than 1,000 points less than TensorBoard does, would give the same series different curves
+    by step and by time, and would smooth too little or too much where the logging rate changes.
+    """
+    if num_points <= REFERENCE_POINTS:
+        return weight
+    return float(weight ** (REFERENCE_POINTS / num_points))
 
 
 def _scan(term: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
