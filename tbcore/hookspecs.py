@@ -48,19 +48,6 @@ if TYPE_CHECKING:
 
     from tbcore.store.multiplexer import Multiplexer
 
-__all__ = [
-    "PLUGIN_API",
-    "LegacyApi",
-    "Option",
-    "PluginInfo",
-    "PluginOptions",
-    "hookimpl",
-    "is_active",
-    "legacy_api",
-    "plugin_info",
-    "routes",
-]
-
 PLUGIN_API = 1
 """The version of the hooks and of everything else that plugins use. A change that could break
 plugins increases it, additions do not. See docs/stability.md."""

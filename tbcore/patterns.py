@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,24 +69,18 @@ class Matcher:
 
         Raises InvalidPatternError, or BadRequestError if the budget is used up.
         """
-        compiled = _compiled(pattern)
-        return self._matches(compiled, compiled.search, pattern, texts)
+        return self._matches("search", pattern, texts)
 
     def match(self, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each text begins with a match, as an array of shape (num_texts,).
 
         Raises InvalidPatternError, or BadRequestError if the budget is used up.
         """
-        compiled = _compiled(pattern)
-        return self._matches(compiled, compiled.match, pattern, texts)
+        return self._matches("match", pattern, texts)
 
-    def _matches(
-        self,
-        compiled: re2._Regexp,
-        find: Callable[[bytes], Any],
-        pattern: str,
-        texts: Sequence[str],
-    ) -> NDArray[np.bool_]:
+    def _matches(self, method: str, pattern: str, texts: Sequence[str]) -> NDArray[np.bool_]:
+        compiled = _compiled(pattern)
+        find = getattr(compiled, method)
         num_instructions = max(compiled.programsize, compiled.reverseprogramsize)
         is_match = np.zeros(len(texts), bool)
         for index, text in enumerate(texts):

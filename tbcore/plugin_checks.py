@@ -1,6 +1,6 @@
 """Plugin checks: whether what a plugin consists of, and what its hooks return, is valid.
 
-All functions raise PluginError with one line that names the plugin, for the first fault.
+All functions raise CheckError for the first fault. Its message does not name the plugin.
 """
 
 from __future__ import annotations
@@ -39,19 +39,23 @@ FIELDS = frozenset(
 MAX_TITLE_CHARACTERS = 100
 
 
+class CheckError(PluginError):
+    """A fault of a plugin, in one line without the plugin's name, which the caller adds."""
+
+
 def check_name(name: str) -> None:
-    """Raises PluginError if a plugin must not have this name."""
+    """Raises CheckError if a plugin must not have this name."""
     if not NAME.fullmatch(name):
-        raise PluginError(
-            f"plugin {name!r}: the name is not valid, since it is part of addresses; "
-            f"expected a-z, 0-9, '_', '-' and '.', and no '.' at the start"
+        raise CheckError(
+            "the name is not valid, since it is part of addresses; "
+            "expected a-z, 0-9, '_', '-' and '.', and no '.' at the start"
         )
     if name == RESERVED_NAME:
-        raise PluginError(f"plugin {name!r}: the name is reserved for the page about all plugins")
+        raise CheckError("the name is reserved for the page about all plugins")
 
 
-def checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> list[str]:
-    """The hooks that a plugin implements; raises PluginError for a hook that cannot be called.
+def checked_hooks(subject: object, manager: pluggy.PluginManager) -> list[str]:
+    """The hooks that a plugin implements; raises CheckError for a hook that cannot be called.
 
     pluggy checks this as well, but finds unknown hooks only after all plugins are registered, and
     its messages do not list what is allowed.
@@ -63,39 +67,36 @@ def checked_hooks(name: str, subject: object, manager: pluggy.PluginManager) -> 
             continue
         hook = marker.get("specname") or attribute
         if hook not in HOOKS:
-            raise PluginError(
-                f"plugin {name!r}: there is no hook {hook!r}; "
+            raise CheckError(
+                f"there is no hook {hook!r}; "
                 f"the hooks are {', '.join(HOOKS)}{did_you_mean(hook, HOOKS)}"
             )
-        if inspect.iscoroutinefunction(getattr(subject, attribute)):
+        function = getattr(subject, attribute)
+        if inspect.iscoroutinefunction(function):
             # The coroutine itself would be the result, so is_active would always be true.
-            raise PluginError(
-                f"plugin {name!r}: hook {hook!r} is async; hooks must be plain functions, only "
-                f"handlers of routes may be async"
+            raise CheckError(
+                f"hook {hook!r} is async; hooks must be plain functions, only handlers of routes "
+                f"may be async"
             )
         allowed = list(inspect.signature(getattr(hookspecs, hook)).parameters)
-        for parameter in inspect.signature(getattr(subject, attribute)).parameters.values():
+        for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
             is_known = parameter.name in allowed
             has_default = parameter.default is not parameter.empty
             if is_known and has_default:
-                raise PluginError(
-                    f"plugin {name!r}: argument {parameter.name!r} of hook {hook!r} must not have "
-                    f"a default, which would replace the value that tbcore passes"
+                raise CheckError(
+                    f"argument {parameter.name!r} of hook {hook!r} must not have a default, which "
+                    f"would replace the value that tbcore passes"
                 )
             if not is_known and not has_default:
-                close = did_you_mean(parameter.name, allowed)
-                raise PluginError(
-                    f"plugin {name!r}: hook {hook!r} has no argument {parameter.name!r}; its "
-                    f"arguments are {', '.join(allowed) or 'none'}{close}"
+                raise CheckError(
+                    f"hook {hook!r} has no argument {parameter.name!r}; its arguments are "
+                    f"{', '.join(allowed) or 'none'}{did_you_mean(parameter.name, allowed)}"
                 )
         implemented.append(hook)
     if "plugin_info" not in implemented:
-        raise PluginError(
-            f"plugin {name!r} does not implement the hook 'plugin_info'; "
-            f"define it and mark it with @tbcore.hookimpl"
-        )
+        raise CheckError("it has no hook 'plugin_info'; mark it with @tbcore.hookimpl")
     return implemented
 
 
@@ -118,12 +119,12 @@ def api_error(plugin: LoadedPlugin, info: object) -> PluginError | None:
 
 
 def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
-    """The result of `plugin_info`; raises PluginError for the first field that is not valid."""
-    name = plugin.name
+    """The result of `plugin_info`; raises CheckError for the first field that is not valid.
+
+    Raises PluginError, with the plugin's name, if the plugin needs another version of the API.
+    """
     if not isinstance(info, PluginInfo):
-        raise PluginError(
-            f"plugin {name!r}: plugin_info returned {type(info).__name__}, not a PluginInfo"
-        )
+        raise CheckError(f"plugin_info returned {type(info).__name__}, not a PluginInfo")
     wrong_api = api_error(plugin, info)
     if wrong_api is not None:
         # Checked before the other fields, which may differ in another version.
@@ -131,7 +132,7 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
     are_claims = isinstance(info.claims, Sequence) and all(
         isinstance(claim, Claim) for claim in info.claims
     )
-    for field_name, is_valid, expected in (
+    for name, is_valid, expected in (
         ("title", _is_title(info.title),
          f"one line of text, at most {MAX_TITLE_CHARACTERS} characters"),
         ("claims", are_claims, "a sequence of Claim"),
@@ -144,25 +145,21 @@ def checked_info(plugin: LoadedPlugin, info: object) -> PluginInfo:
          "None, or a path such as 'static/index.js': inside the package, in a folder of its own"),
     ):  # fmt: skip
         if not is_valid:
-            raise PluginError(
-                f"plugin {name!r}: PluginInfo.{field_name} must be {expected}, "
-                f"got {shortened(repr(getattr(info, field_name)), 100)}"
-            )
+            found = shortened(repr(getattr(info, name)), 100)
+            raise CheckError(f"PluginInfo.{name} must be {expected}, got {found}")
     for claim in info.claims:
         if claim.field is not None and claim.field not in FIELDS:
-            raise PluginError(
-                f"plugin {name!r}: PluginInfo.claims has the unknown field "
+            raise CheckError(
+                f"PluginInfo.claims has the unknown field "
                 f"{str(claim.field)[:100]!r}{did_you_mean(str(claim.field), FIELDS)}; "
                 f"the fields are {', '.join(sorted(FIELDS - {''}))}"
             )
     names: set[str] = set()
     for option in info.options:
         if wrong := validate(option):
-            raise PluginError(
-                f"plugin {name!r}: PluginInfo.options must be {shortened(wrong, 200)}"
-            )
+            raise CheckError(f"PluginInfo.options must be {shortened(wrong, 200)}")
         if option.name in names:
-            raise PluginError(f"plugin {name!r}: PluginInfo.options has {option.name!r} twice")
+            raise CheckError(f"PluginInfo.options has {option.name!r} twice")
         names.add(option.name)
     return info
 
@@ -196,58 +193,53 @@ def _is_module_path(module: object) -> bool:
     return len(parts) > 1 and all(parts) and not any(part.startswith(".") for part in parts)
 
 
-def checked_routes(name: str, hook: str, routes: Any) -> list[Route]:
-    """The routes that a hook returned; raises PluginError for a route that cannot be served."""
+def checked_routes(hook: str, routes: Any) -> list[Route]:
+    """The routes that a hook returned; raises CheckError for a route that cannot be served."""
     from starlette.routing import Route
 
     if isinstance(routes, str) or not isinstance(routes, Iterable):
-        raise PluginError(
-            f"plugin {name!r}: {hook} returned {type(routes).__name__}, not a sequence of Route"
-        )
+        raise CheckError(f"{hook} returned {type(routes).__name__}, not a sequence of Route")
     checked: list[Route] = []
     for route in routes:
         if not isinstance(route, Route):
-            raise PluginError(
-                f"plugin {name!r}: {hook} returned {type(route).__name__} among its routes; "
+            raise CheckError(
+                f"{hook} returned {type(route).__name__} among its routes; "
                 f"expected starlette.routing.Route only"
             )
         path = route.path
         if not path.startswith("/") or "//" in path or (path.endswith("/") and path != "/"):
-            raise PluginError(
-                f"plugin {name!r}: {hook} has the path {path!r}, which is not valid; expected "
+            raise CheckError(
+                f"{hook} has the path {path!r}, which is not valid; expected "
                 f"'/' at the start, none at the end, and no two in a row"
             )
         # `app` is a function only if the endpoint is one and no middleware is around it.
         if not inspect.isfunction(route.app):
-            raise PluginError(
-                f"plugin {name!r}: the endpoint of route {path!r} must be a function, "
-                f"and the route must have no middleware"
+            raise CheckError(
+                f"the endpoint of route {path!r} must be a function, and the route must have no "
+                f"middleware"
             )
         for earlier in checked:
-            if route.path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
-                raise PluginError(
-                    f"plugin {name!r}: {hook} has the route {path!r} twice; the second would "
-                    f"never be called"
+            if path == earlier.path and (route.methods or set()) & (earlier.methods or set()):
+                raise CheckError(
+                    f"{hook} has the route {path!r} twice; the second would never be called"
                 )
         checked.append(route)
     return checked
 
 
-def checked_legacy_api(name: str, legacy: Any) -> LegacyApi:
-    """The result of `legacy_api`; raises PluginError if it is not valid."""
+def checked_legacy_api(legacy: Any) -> LegacyApi:
+    """The result of `legacy_api`; raises CheckError if it is not valid."""
     if not isinstance(legacy, LegacyApi):
-        raise PluginError(
-            f"plugin {name!r}: legacy_api returned {type(legacy).__name__}, not a LegacyApi"
-        )
+        raise CheckError(f"legacy_api returned {type(legacy).__name__}, not a LegacyApi")
     tag_types = dict(legacy.tag_types)
     for tag_type, function in tag_types.items():
         if not isinstance(tag_type, str) or not callable(function):
-            raise PluginError(
-                f"plugin {name!r}: tag_types of legacy_api must map names to functions, "
-                f"got {tag_type!r}: {function!r}"
+            raise CheckError(
+                f"tag_types of legacy_api must map names to functions, got {tag_type!r}: "
+                f"{function!r}"
             )
     return LegacyApi(
-        routes=checked_routes(name, "legacy_api", legacy.routes),
+        routes=checked_routes("legacy_api", legacy.routes),
         tag_types=tag_types,
-        bare_routes=checked_routes(name, "legacy_api", legacy.bare_routes),
+        bare_routes=checked_routes("legacy_api", legacy.bare_routes),
     )

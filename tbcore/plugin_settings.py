@@ -76,21 +76,32 @@ def option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue
     return values
 
 
-def listed_options(mounted: MountedPlugin) -> list[dict[str, Any]]:
-    """The options of a plugin as JSON data, for lists of the installed plugins."""
-    info = mounted.plugin.info
-    return [
-        {
-            "name": option.name,
-            "type": option.type.__name__,
-            "value": mounted.options.values[option.name],
-            "default": option.default,
-            "help": option.help,
-            "wanted": option.wanted,
-        }
-        for option in (info.options if info else ())
-        if option.name in mounted.options.values
-    ]
+def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
+    """What lists of the installed plugins contain about one: its names, its source, its options.
+
+    For `whole_path` see `LoadedPlugin.source_label`.
+    """
+    plugin, values = mounted.plugin, mounted.options.values
+    distribution, version = plugin.source_label(whole_path=whole_path)
+    return {
+        "name": plugin.name,
+        "title": plugin.title,
+        "description": plugin.info.description if plugin.info else "",
+        "distribution": distribution,
+        "version": version,
+        "options": [
+            {
+                "name": option.name,
+                "type": option.type.__name__,
+                "value": values[option.name],
+                "default": option.default,
+                "help": option.help,
+                "wanted": option.wanted,
+            }
+            for option in (plugin.info.options if plugin.info else ())
+            if option.name in values
+        ],
+    }
 
 
 def _list_of(label: str, names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ class Fault:
     what: str
     """The code that failed, such as `route /tags`."""
     message: str
-    """The message of the last occurrence, in one line."""
+    """The message of the last occurrence, in one line; without `dev`, without whole paths."""
     count: int
     last: float
     """Wall time of the last occurrence, in seconds since the epoch."""
@@ -108,12 +109,8 @@ class PluginStats:
         self._deprecations: dict[str, Deprecation] = {}
         self._running: dict[int, Call] = {}
         self._log_window_seconds = log_window_seconds
-        self._window_start = -log_window_seconds
-        """Start of the time window of log lines, in seconds of the monotonic clock."""
         self._num_lines = 0
-        """Number of log lines in this window, including those left out."""
-        self._num_unreported_lines = 0
-        """Number of lines that were left out, but not yet reported by `_log_num_left_out`."""
+        """Number of log lines in the current time window, including those left out."""
 
     @contextmanager
     def measure(self, what: str) -> Iterator[Call]:
@@ -141,12 +138,13 @@ class PluginStats:
         exceptions, if their messages are equal. The latest message is kept.
         """
         key = (what, type(error).__name__ if error else message)
-        traceback = self._traceback_of(error) if error and self._traceback_of else ""
+        text = self._traceback_of(error) if error and self._traceback_of else ""
         with self._lock:
             fault = self._faults.pop(key, None) or Fault(what, message, 0, 0.0)
-            fault.message, fault.traceback = message, traceback
+            fault.message = message if self.dev else without_paths(message)
+            fault.traceback = text
             fault.count += 1
-            fault.last = time.time()
+            fault.last = round(time.time(), 3)
             if len(self._faults) >= MAX_FAULTS:
                 del self._faults[next(iter(self._faults))]
             self._faults[key] = fault
@@ -163,21 +161,14 @@ class PluginStats:
         if self.dev:
             return True
         with self._lock:
-            now = time.monotonic()
-            if now - self._window_start >= self._log_window_seconds:
-                self._window_start, self._num_lines = now, 0
+            if not self._num_lines:
+                timer = threading.Timer(self._log_window_seconds, self._end_log_window)
+                timer.daemon = True
+                timer.start()
             self._num_lines += 1
-            if self._num_lines <= MAX_LINES_PER_WINDOW:
-                return True
-            self.num_lines_left_out += 1
-            self._num_unreported_lines += 1
-            is_first = self._num_unreported_lines == 1
-            seconds_left = self._window_start + self._log_window_seconds - now
-        if is_first:
-            timer = threading.Timer(seconds_left, self._log_num_left_out)
-            timer.daemon = True
-            timer.start()
-        return False
+            is_left_out = self._num_lines > MAX_LINES_PER_WINDOW
+            self.num_lines_left_out += is_left_out
+            return not is_left_out
 
     def as_json(self) -> dict[str, Any]:
         """All statistics, for `data/plugins`.
@@ -200,30 +191,24 @@ class PluginStats:
                     {"what": call.what, "seconds": round(now - call.started, 3)}
                     for call in self._running.values()
                 ],
-                "faults": [self._fault_as_json(fault) for fault in reversed(self._faults.values())],
+                "faults": [
+                    # Only authors get tracebacks.
+                    {key: value for key, value in vars(fault).items() if value != ""}
+                    for fault in reversed(self._faults.values())
+                ],
                 "deprecated": [asdict(used) for used in self._deprecations.values()],
                 "log_lines_left_out": self.num_lines_left_out,
             }
 
-    def _fault_as_json(self, fault: Fault) -> dict[str, Any]:
-        entry = {
-            "what": fault.what,
-            "message": fault.message if self.dev else without_paths(fault.message),
-            "count": fault.count,
-            "last": round(fault.last, 3),
-        }
-        if fault.traceback:
-            entry["traceback"] = fault.traceback
-        return entry
-
-    def _log_num_left_out(self) -> None:
-        """Logs how many lines were left out. Called by a timer at the end of the time window."""
+    def _end_log_window(self) -> None:
+        """Ends the time window, and logs how many lines were left out in it, if any."""
         with self._lock:
-            count, self._num_unreported_lines = self._num_unreported_lines, 0
-        logger.warning(
-            "plugin %r: %d more of its log lines within %g s were left out",
-            self.name, count, self._log_window_seconds,
-        )  # fmt: skip
+            num_left_out, self._num_lines = self._num_lines - MAX_LINES_PER_WINDOW, 0
+        if num_left_out > 0:
+            logger.warning(
+                "plugin %r: %d more of its log lines within %g s were left out",
+                self.name, num_left_out, self._log_window_seconds,
+            )  # fmt: skip
 
 
 CURRENT_PLUGIN: ContextVar[PluginStats | None] = ContextVar("tbcore_plugin", default=None)
@@ -246,13 +231,9 @@ def warn_deprecated(name: str, instead: str) -> None:
 
 def _caller() -> str:
     """The name of the innermost module on the call stack that is not part of tbcore."""
-    frame = sys._getframe()
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] != "tbcore" or frame.f_back is None:
-            return module
-        frame = frame.f_back
-    raise AssertionError
+    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
+    modules = (str(frame.f_globals.get("__name__", "")) for frame in frames)
+    return next((name for name in modules if name.partition(".")[0] != "tbcore"), "tbcore")
 
 
 # Absolute paths, on POSIX systems and Windows. The last group of each pattern is the last part of

@@ -2,23 +2,21 @@
 
 `find` lists the sources of plugins, `load` imports each plugin and calls its `plugin_info`, and
 `mount` calls its `routes` for one server. `load` and `mount` return failed plugins, too, with the
-reason as one line in `error`. They raise a plugin's exception only if the plugin is `strict`, or if
-the exception is Ctrl-C.
+reason as one line in `error`. They raise a plugin's exception only if the plugin is `strict`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -27,6 +25,7 @@ from tbcore.config import Config, PluginOptions
 from tbcore.errors import OptionError, PluginError
 from tbcore.hookspecs import LegacyApi
 from tbcore.plugin_checks import (
+    CheckError,
     api_error,
     check_name,
     checked_hooks,
@@ -43,7 +42,7 @@ from tbcore.plugin_types import (
     describe,
     traceback_of,
 )
-from tbcore.sources import Source, in_folder, installed
+from tbcore.sources import Source, fail, in_folder, installed
 from tbcore.tuning import Tuning, default_tuning
 
 if TYPE_CHECKING:
@@ -99,7 +98,8 @@ def find(
         listed = os.environ[ONLY_VARIABLE].split(",")
         names_to_import = [name.strip() for name in listed if name.strip()]
     found: list[Source] = [
-        Source(name, "", partial(_identity, subject)) for name, subject in (extra or {}).items()
+        Source(name, "", partial(lambda subject: subject, subject))
+        for name, subject in (extra or {}).items()
     ]
     # TBCORE_PLUGINS limits only installed plugins. Plugins in `folders` are always loaded.
     from_folders = [source for folder in folders for source in in_folder(Path(folder))]
@@ -109,16 +109,16 @@ def find(
         replacements = {source.name: source for source in reversed(from_folders)}
         all_installed = installed(strict=strict)
         for source in all_installed:
-            replacement = replacements.get(source.name)
-            if replacement is not None:
+            reason = ""
+            if replacement := replacements.get(source.name):
                 reason = (
                     f"replaced by {replacement}, which has the same name and is in --plugins_dir"
                 )
-                found.append(source._replace(disabled_by=reason))
-            elif names_to_import is None or source.name in names_to_import:
-                found.append(source)
-            elif only is None:
-                found.append(source._replace(disabled_by=f"not listed in {ONLY_VARIABLE}"))
+            elif names_to_import is not None and source.name not in names_to_import:
+                if only is not None:
+                    continue
+                reason = f"not listed in {ONLY_VARIABLE}"
+            found.append(source._replace(disabled_by=reason))
         found += _not_installed(names_to_import or (), [*from_folders, *all_installed])
     return [source._replace(disabled_by="--no_plugin") if source.name in without else source
             for source in found]  # fmt: skip
@@ -171,19 +171,16 @@ def mount(plugin: LoadedPlugin, multiplexer: Multiplexer, config: Config) -> Mou
         samples=config.samples_per_plugin.get(plugin.name, plugin.info.samples),
         values=option_values(plugin, config),
     )
+    arguments: dict[str, Any] = {"multiplexer": multiplexer, "options": options}
     hook = ""
     try:
         routes: Sequence[Route] = ()
         legacy = LegacyApi()
         with _startup_watchdog(plugin):
             if plugin.implements(hook := "routes"):
-                routes = checked_routes(
-                    plugin.name, hook, plugin.call(hook, multiplexer=multiplexer, options=options)
-                )
+                routes = checked_routes(hook, plugin.call(hook, **arguments))
             if plugin.implements(hook := "legacy_api"):
-                legacy = checked_legacy_api(
-                    plugin.name, plugin.call(hook, multiplexer=multiplexer, options=options)
-                )
+                legacy = checked_legacy_api(plugin.call(hook, **arguments))
     except BaseException as error:
         line, text = _record_failure(plugin, error, f" in {hook}")
         return MountedPlugin(plugin, options, error=line, traceback=text)
@@ -204,15 +201,11 @@ def mount_all(
     option's plugin fails.
     """
     enabled = {plugin.name: plugin for plugin in reversed(plugins) if plugin.disabled_by is None}
-    kept = {m.plugin.name: m for m in keep}
+    kept = {m.plugin: m for m in keep}
     mounted = []
-    for name in sorted(enabled):
-        plugin, mounted_before = enabled[name], kept.get(name)
-        if mounted_before is not None and mounted_before.plugin is plugin:
-            mounted.append(mounted_before)
-            continue
+    for name, plugin in sorted(enabled.items()):
         try:
-            mounted.append(mount(plugin, multiplexer, config))
+            mounted.append(kept.get(plugin) or mount(plugin, multiplexer, config))
         except OptionError as error:
             if not keep:
                 raise
@@ -222,23 +215,14 @@ def mount_all(
     return mounted
 
 
-def _identity(subject: object) -> object:
-    return subject
-
-
 def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:
     """Yields, for each name in `only` that is not available, a source that fails when loaded."""
     names = sorted({source.name for source in available})
+    installed_names = ", ".join(map(repr, names)) or "none"
     for name in dict.fromkeys(only):
         if name not in names:
-
-            def fail(name: str = name) -> object:
-                raise PluginError(
-                    f"plugin {name!r} is not installed; "
-                    f"installed: {', '.join(map(repr, names)) or 'none'}"
-                )
-
-            yield Source(name, "", fail)
+            message = f"plugin {name!r} is not installed; installed: {installed_names}"
+            yield Source(name, "", partial(fail, message))
 
 
 def _try_load(plugin: LoadedPlugin, source: Source, first: Source) -> None:
@@ -260,9 +244,11 @@ def _try_load(plugin: LoadedPlugin, source: Source, first: Source) -> None:
 def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> tuple[str, str]:
     """Logs an exception of a plugin, and returns it as one line and as a traceback.
 
-    Raises it again if the plugin is strict, or if it is Ctrl-C.
+    Raises it if the plugin is strict.
     """
-    if plugin.strict or isinstance(error, Interrupted):
+    if isinstance(error, CheckError):
+        error = PluginError(f"plugin {plugin.name!r}: {error}")
+    if plugin.strict:
         raise error
     if isinstance(error, PluginError):
         # The core raised this error, and its message is complete without hook and traceback.
@@ -275,10 +261,6 @@ def _record_failure(plugin: LoadedPlugin, error: BaseException, where: str) -> t
     return line, "" if isinstance(error, PluginError) else traceback_of(error)
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, as opposed to a KeyboardInterrupt that a plugin's own code raises."""
-
-
 @contextmanager
 def _startup_watchdog(plugin: LoadedPlugin) -> Iterator[None]:
     """Logs a warning if the plugin's code inside the `with` block delays the start for long."""
@@ -287,8 +269,7 @@ def _startup_watchdog(plugin: LoadedPlugin) -> Iterator[None]:
     # The warning is left out where the system allows no more threads.
     attempt(timer.start)
     try:
-        with _ctrl_c_as_interrupted():
-            yield
+        yield
     finally:
         timer.cancel()
 
@@ -301,77 +282,41 @@ def _warn_slow(plugin: LoadedPlugin) -> None:
     )  # fmt: skip
 
 
-@contextmanager
-def _ctrl_c_as_interrupted() -> Iterator[None]:
-    """Makes Ctrl-C raise Interrupted inside the `with` block instead of KeyboardInterrupt."""
-    previous_handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(previous_handler):
-        # Only the main thread receives Ctrl-C, and only a handler turns it into an exception.
-        yield
-        return
-
-    def handle(sig: int, frame: FrameType | None) -> None:
-        try:
-            previous_handler(sig, frame)
-        except KeyboardInterrupt as error:
-            raise Interrupted from error
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous_handler)
-
-
 def _load(plugin: LoadedPlugin, source: Source) -> None:
     """Imports a plugin and fills in its fields; raises at the first error."""
-    name = plugin.name
-    check_name(name)
+    check_name(plugin.name)
     with plugin.stats.measure("import"):
         # The module or object that implements the hooks.
         subject = source.load()
     manager = pluggy.PluginManager("tbcore")
     manager.add_hookspecs(hookspecs)
     try:
-        plugin.implemented = frozenset(checked_hooks(name, subject, manager))
+        plugin.implemented = frozenset(checked_hooks(subject, manager))
     except PluginError as error:
         # An unknown hook may belong to another version of the plugin API.
         info = attempt(lambda: subject.plugin_info()).value  # type: ignore[attr-defined]
         raise api_error(plugin, info) or error from None
-    manager.register(subject, name)
+    manager.register(subject, plugin.name)
     plugin.hooks = manager.hook
     described = attempt(plugin.call, "plugin_info")
     if isinstance(described.error, TypeError) and _UNKNOWN_FIELD in str(described.error):
         raise PluginError(
-            f"plugin {name!r} failed in plugin_info: {describe(described.error)}; if the plugin "
-            f"needs a newer version than tbcore {__version__}, upgrade tbcore-server"
+            f"plugin {plugin.name!r} failed in plugin_info: {describe(described.error)}; if the "
+            f"plugin needs a newer version than tbcore {__version__}, upgrade tbcore-server"
         ) from described.error
     if described.error is not None:
         raise described.error
     plugin.info = checked_info(plugin, described.value)
-    module_name = _module_name(subject, source.module)
-    plugin.package = module_name.partition(".")[0]
-    plugin.folder = _folder(subject, module_name)
+    # An object is in the module that defines its `plugin_info`, or that its entry point names.
+    name = source.module or getattr(getattr(subject, "plugin_info", None), "__module__", "")
+    module = subject if isinstance(subject, ModuleType) else sys.modules.get(name)
+    plugin.package = getattr(module, "__name__", name).partition(".")[0]
+    # A namespace package has no file, but may have several folders.
+    file = getattr(module, "__file__", None)
+    folders = [os.path.dirname(file)] if file else list(getattr(module, "__path__", ()))
+    plugin.folder = Path(folders[0]).absolute() if folders else None
     if plugin.static_folder and not plugin.has_module_file():
         logger.warning(
             "plugin %r: the module %r does not exist, so the plugin's tab will show an error",
-            name,
-            str(plugin.module),
-        )
-
-
-def _module_name(subject: object, module_name: str) -> str:
-    """Name of the plugin's module; for an object, of the module that defines its `plugin_info`."""
-    if isinstance(subject, ModuleType):
-        return subject.__name__
-    return module_name or getattr(getattr(subject, "plugin_info", None), "__module__", "")
-
-
-def _folder(subject: object, module_name: str) -> Path | None:
-    """The folder of a plugin's package; None if the package is not on disk."""
-    module = subject if isinstance(subject, ModuleType) else sys.modules.get(module_name)
-    paths = list(getattr(module, "__path__", []))
-    file = getattr(module, "__file__", None)
-    if file:
-        return Path(file).absolute().parent
-    return Path(paths[0]).absolute() if paths else None
+            plugin.name, str(plugin.module),
+        )  # fmt: skip

@@ -182,7 +182,7 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
         values = {str(name): str(value) for name, value in points.items()}
     except (OSError, ValueError, AttributeError) as error:
         name = canonical_name(folder.name).removeprefix("tbcore-")
-        load = partial(_fail, f"plugin {name!r}: {pyproject} cannot be read: {error}")
+        load = partial(fail, f"plugin {name!r}: {pyproject} cannot be read: {error}")
         return [Source(name, str(folder), load, code=(pyproject,))]
     return [
         Source(
@@ -196,7 +196,8 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
     ]
 
 
-def _fail(message: str) -> object:
+def fail(message: str) -> object:
+    """Raises PluginError with this message; takes the place of a source that can be loaded."""
     raise PluginError(message)
 
 

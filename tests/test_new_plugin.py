@@ -90,7 +90,6 @@ def test_its_python_passes_ruff(made: Path) -> None:
         ("é", "not a valid name of a plugin"),
         ("", "not a valid name of a plugin"),
         ("a" * 200, "not a valid name of a plugin"),
-        ("class", "'class' is a keyword of Python"),
         ("plugins", "it is reserved for the page about all plugins"),
         ("server", "tbcore-server is the distribution of tbcore itself"),
     ],

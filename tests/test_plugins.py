@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -217,33 +216,6 @@ def test_a_plugin_that_cannot_be_imported_does_not_affect_others(
     assert plugins["bad"].distribution == "bad 0.9"
     tracebacks = [record for record in caplog.records if record.exc_info]
     assert [record.message for record in tracebacks] == [error]
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[Callable[[], None]]:
-    """Sends Ctrl-C, even if the tests run in the background, where it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: signal.raise_signal(signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_during_an_import_is_not_swallowed(distributions: Distributions) -> None:
-    """Ctrl-C stops the start."""
-    source = "import signal\nsignal.raise_signal(signal.SIGINT)"
-    distributions.add("bad", {"bad": "bad_plugin"}, {"bad_plugin.py": source})
-
-    with pytest.raises(KeyboardInterrupt):
-        load_plugins()
-
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_ctrl_c_in_a_hook_is_not_swallowed(ctrl_c: Callable[[], None]) -> None:
-    plugin = load_one(make_plugin(routes=ctrl_c))
-
-    with pytest.raises(KeyboardInterrupt):
-        mount(plugin, Multiplexer(), Config(logdir="logs"))
 
 
 @pytest.mark.parametrize("hook", ["plugin_info", "routes"])
@@ -601,7 +573,7 @@ def test_methods_can_be_hooks() -> None:
 @pytest.mark.parametrize(
     ("plugin", "reason"),
     [
-        (SimpleNamespace(), "does not implement the hook 'plugin_info'"),
+        (SimpleNamespace(), "it has no hook 'plugin_info'"),
         (
             SimpleNamespace(plugin_info=lambda: PluginInfo(title="x")),
             "mark it with @tbcore.hookimpl",

@@ -128,7 +128,7 @@ def test_a_file_may_have_the_name_of_a_module_of_python(tmp_path: Path) -> None:
         ({"bad.py": "def broken(:"}, r"plugin 'bad' failed: SyntaxError: .*\(bad.py, line 1\)"),
         ({"bad.py": "import nowhere"}, "plugin 'bad' failed: ModuleNotFoundError: .*'nowhere'"),
         ({"bad.py": "raise SystemExit(3)"}, "plugin 'bad' failed: SystemExit: 3"),
-        ({"bad.py": ""}, "plugin 'bad' does not implement the hook 'plugin_info'"),
+        ({"bad.py": ""}, "plugin 'bad': it has no hook 'plugin_info'"),
         ({"Bad.py": PLUGIN}, "plugin 'Bad': the name is not valid, since it is part of addresses"),
         ({"bad/pyproject.toml": "[project"}, "plugin 'bad': .*pyproject.toml cannot be read"),
         ({"bad/pyproject.toml": PROJECT},

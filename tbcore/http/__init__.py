@@ -34,22 +34,8 @@ from tbcore.http.responses import (
 )
 
 __all__ = [
-    "ItemAddress",
-    "bytes_response",
-    "columns_response",
-    "csv_response",
-    "error_response",
-    "item_address",
-    "json_body",
-    "json_response",
-    "not_modified",
-    "optional",
-    "optional_int",
-    "request_body",
-    "required",
-    "safe_content_type",
-    "series_response",
-    "streaming_response",
-    "string_in",
-    "strings_in",
-]
+    "ItemAddress", "bytes_response", "columns_response", "csv_response", "error_response",
+    "item_address", "json_body", "json_response", "not_modified", "optional", "optional_int",
+    "request_body", "required", "safe_content_type", "series_response", "streaming_response",
+    "string_in", "strings_in",
+]  # fmt: skip

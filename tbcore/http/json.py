@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
@@ -15,6 +16,9 @@ import orjson
 
 from tbcore.eventfiles.logdir import one_line
 from tbcore.store.state import TagsByRun
+
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates other than those that stand for bytes of file names which are not UTF-8."""
 
 
 def to_json(data: Any) -> bytes:
@@ -69,16 +73,15 @@ def _plain(value: Any) -> Any:
 
 def _strict(value: Any) -> Any:
     """The data with strings for non-finite numbers, and without lone surrogates."""
-    exact_type = type(value)
-    if exact_type is float:
-        return value if math.isfinite(value) else _name_of(value)
-    if exact_type is int or exact_type is bool or value is None:
-        return value
-    if exact_type is str:
+    if isinstance(value, str):
         return printable(value)
-    if isinstance(value, list) or exact_type is tuple:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else _name_of(value)
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, list) or type(value) is tuple:
         return _strict_sequence(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return {
             printable(key) if isinstance(key, str) else key: _strict(element)
             for key, element in value.items()
@@ -88,11 +91,7 @@ def _strict(value: Any) -> Any:
             value.dtype.kind == "f" and bool(np.isfinite(value).all())
         )
         return value.tolist() if is_finite else _strict(value.tolist())
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, float):
-        return _strict(float(value))
-    if isinstance(value, (int, datetime, date, time, UUID)):
+    if isinstance(value, (datetime, date, time, UUID)):
         return value
     return _strict(_plain(value))
 
@@ -130,14 +129,8 @@ def printable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "".join(
-            f"\\x{ord(c) - 0xDC00:02x}"
-            if "\udc80" <= c <= "\udcff"
-            else "\ufffd"
-            if "\ud800" <= c <= "\udfff"
-            else c
-            for c in text
-        )
+        text = _NO_BYTE.sub("\ufffd", text)
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text
 
 

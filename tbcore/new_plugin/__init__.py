@@ -7,7 +7,6 @@ The files `*.in` in this folder are templates of the distribution's files, with 
 from __future__ import annotations
 
 import importlib.util
-import keyword
 import re
 from pathlib import Path
 
@@ -84,8 +83,6 @@ def check_name(name: str) -> None:
             f"separated by '_', with a letter first, without 'tbcore', and with at most "
             f"{MAX_NAME_CHARACTERS} characters{suggestion}"
         )
-    if keyword.iskeyword(name):
-        raise TbcoreError(f"{name!r} is a keyword of Python; choose another name")
     if name in RESERVED:
         raise TbcoreError(f"a plugin cannot be named {name!r}: {RESERVED[name]}")
     for source in installed():

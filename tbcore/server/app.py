@@ -30,8 +30,9 @@ from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
-from tbcore.server.plugin_status import Activity
+from tbcore.server.plugin_status import Activity, ServedPlugin
 from tbcore.server.pool import ThreadPool
+from tbcore.server.run_attributes import RunAttributesRoute
 from tbcore.server.static import StaticFiles
 from tbcore.server.updates import Updates
 from tbcore.store.multiplexer import Multiplexer
@@ -70,6 +71,9 @@ class App:
         self._multiplexer = multiplexer
         self._pool = ThreadPool("tbcore", max_threads=4)
         self._updates = Updates(multiplexer, config.tuning)
+        self._run_attributes = RunAttributesRoute(
+            multiplexer, config.tuning.request_timeout_seconds
+        )
         self._files = StaticFiles(dev=config.dev)
         self._served = self._build_served(mounted, disabled_plugins, {})
         self.tuning = config.tuning
@@ -112,11 +116,11 @@ class App:
         self,
         mounted: Sequence[MountedPlugin],
         disabled_plugins: Sequence[LoadedPlugin],
-        previous: Mapping[str, _ServedPlugin],
+        previous: Mapping[str, ServedPlugin],
     ) -> _Served:
         """Creates the objects that serve the plugins; reuses those of plugins in `previous`."""
         multiplexer, tuning = self._multiplexer, self._config.tuning
-        plugins: dict[str, _ServedPlugin] = {}
+        plugins: dict[str, ServedPlugin] = {}
         for m in mounted:
             name = m.plugin.name
             served = previous.get(name)
@@ -125,14 +129,10 @@ class App:
                 pool = ThreadPool(f"plugin-{name}")
                 on_change = self._updates.plugins_changed
                 activity = Activity(m.plugin, multiplexer, pool, tuning, on_change)
-                served = _ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
+                served = ServedPlugin(m, pool, Guard(m, pool, tuning), activity)
             plugins[name] = served
-        activities = {name: served.activity for name, served in plugins.items()}
-        core = CoreRoutes(
-            self._config, multiplexer, mounted, activities, self._pool, disabled_plugins
-        )
-        pools = {name: served.pool for name, served in plugins.items()}
-        legacy_index = LegacyIndex(multiplexer, mounted, pools, tuning)
+        core = CoreRoutes(self._config, multiplexer, plugins.values(), disabled_plugins, self._pool)
+        legacy_index = LegacyIndex(multiplexer, plugins.values(), tuning)
         data_handlers: dict[str, DataHandler] = {
             "/data/logdir": core.logdir,
             "/data/runs": legacy_index.as_json if self._config.api == "legacy" else core.runs,
@@ -172,6 +172,8 @@ class App:
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data_handlers[path](Request(scope)))
+        if path == "/data/run_attributes":
+            return self._run_attributes
         if path == "/data/page_errors" and self._config.dev:
             return partial(log_page_error, self._config.tuning.request_timeout_seconds)
         if path.startswith("/data/plugin/"):
@@ -253,19 +255,10 @@ class App:
         self.policy = content_security_policy(page.content if page else b"")
 
 
-class _ServedPlugin(NamedTuple):
-    """A plugin and the objects that serve it."""
-
-    mounted: MountedPlugin
-    pool: ThreadPool
-    guard: Guard
-    activity: Activity
-
-
 class _Served(NamedTuple):
     """What a server serves at one time."""
 
-    plugins: Mapping[str, _ServedPlugin]
+    plugins: Mapping[str, ServedPlugin]
     """Maps the name of each plugin to the plugin, in the order of names."""
     data_handlers: Mapping[str, DataHandler]
     """Maps each of the core's data addresses to the function that returns the data."""

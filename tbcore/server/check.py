@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.plugin_types import LoadedPlugin
 from tbcore.server.report import plural, size
-from tbcore.server.unclaimed import Unclaimed, find_unclaimed
+from tbcore.server.unclaimed import OtherFiles, Unclaimed, find_other_files, find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 
@@ -23,22 +23,19 @@ record at its end is not damage."""
 _MAX_LINES_PER_FILE = 20
 """Maximum number of findings that are printed for one file; JSON has all of them."""
 
-FindingType = Literal[
-    "missing", "unreadable", "corrupt", "cut off", "being written", "empty", "changed"
-]
-
 
 class Finding(NamedTuple):
     """A fault of a file or directory, or something else to report about it."""
 
-    what: FindingType
+    what: str
+    """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty` or `changed`."""
     path: str
-    run: str | None
-    """The run of the file; None for directories."""
-    offset: int | None
-    """Byte offset of the record in the file; None if the finding is not about a record."""
     message: str
-    is_damage: bool
+    run: str | None = None
+    """The run of the file; None for directories."""
+    offset: int | None = None
+    """Byte offset of the record in the file; None if the finding is not about a record."""
+    is_damage: bool = True
     """Whether data has been lost or cannot be read."""
 
 
@@ -53,6 +50,8 @@ class CheckReport(NamedTuple):
     read, and by offset within a file."""
     unclaimed: list[Unclaimed]
     """Kinds of data that no loaded plugin shows."""
+    other_files: list[OtherFiles]
+    """Files that are not event files, and whose data nothing shows."""
 
     @property
     def num_damaged(self) -> int:
@@ -68,6 +67,7 @@ class CheckReport(NamedTuple):
             "damaged": self.num_damaged,
             "findings": [finding._asdict() for finding in self.findings],
             "unshown": [kind._asdict() for kind in self.unclaimed],
+            "other_files": [files._asdict() for files in self.other_files],
         }
 
     def lines(self) -> Iterator[str]:
@@ -82,7 +82,9 @@ class CheckReport(NamedTuple):
         if self.findings:
             yield ""
         what = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
-        state = f"{self.num_damaged} damaged" if self.num_damaged else "all can be read"
+        state = "all can be read" if self.num_files else "no event files"
+        if self.num_damaged:
+            state = f"{self.num_damaged} damaged"
         yield f"{what} ({size(self.num_bytes)}): {state}"
         for kind in self.unclaimed:
             yield (
@@ -91,20 +93,21 @@ class CheckReport(NamedTuple):
                 f"{one_line(kind.example_tag)}"
                 + (f"; `pip install {kind.install}`" if kind.install else "")
             )
+        for files in self.other_files:
+            yield (
+                f"tbcore does not show {files.kind}: {plural(files.num_files, 'file')}"
+                f" beside event files, for example {one_line(files.example)}"
+            )
 
 
 def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> CheckReport:
     """Reads every event file below the directories to its end, and verifies all checksums."""
     found = scan(specs)
-    findings = [
-        Finding("missing", path, None, None, "does not exist", is_damage=True)
-        for path in found.missing
-    ]
+    findings = [Finding("missing", path, "does not exist") for path in found.missing]
+    # The scan describes a problem in one line, with the directory and the reason. This line takes
+    # the place of the path.
     findings += [
-        # The scan describes a problem in one line, with the directory and the reason. This line
-        # takes the place of the path.
-        Finding("unreadable", problem, None, None, "its contents were skipped", is_damage=True)
-        for problem in found.problems
+        Finding("unreadable", line, "its contents were skipped") for line in found.problems
     ]
     multiplexer, decoder = Multiplexer(), Decoder()
     num_bytes = 0
@@ -121,19 +124,16 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
         num_bytes,
         findings,
         find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins}),
+        find_other_files(spec.path for spec in specs),
     )
 
 
 def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterator[Finding]:
     """Reads a file into the data of its run; yields the findings about the file."""
 
-    def finding(
-        what: FindingType, message: str, *, offset: int | None = None, is_damage: bool = True
-    ) -> Finding:
-        return Finding(what, file.path, run, offset, message, is_damage)
-
+    path = file.path
     if not file.size:
-        yield finding("empty", "the file is empty", is_damage=False)
+        yield Finding("empty", path, "the file is empty", run, is_damage=False)
         return
     reader = FileReader(file.path, data.add_file(file.path), decoder)
     try:
@@ -142,13 +142,13 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
                 data.add_item(decoded_item, reader.file_index)
     except FileReplacedError:
         line = "was replaced while it was read; run the check again"
-        yield finding("changed", line, is_damage=False)
+        yield Finding("changed", path, line, run, is_damage=False)
         return
     except OSError as error:
-        yield finding("unreadable", f"cannot be read: {error.strerror or error}")
+        yield Finding("unreadable", path, f"cannot be read: {error.strerror or error}", run)
         return
     for damage in reader.problems:
-        yield finding("corrupt", str(damage), offset=damage.offset)
+        yield Finding("corrupt", path, str(damage), run, damage.offset)
     num_bytes_left = reader.opened.size - reader.offset
     # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
     is_explained = bool(reader.problems) and reader.problems[-1].offset == reader.offset
@@ -158,6 +158,6 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
         )
         if time.time() - file.mtime_ns / 1e9 < RECENT_SECONDS:
             line += "; the rest may still be written"
-            yield finding("being written", line, offset=reader.offset, is_damage=False)
+            yield Finding("being written", path, line, run, reader.offset, is_damage=False)
         else:
-            yield finding("cut off", f"{line}; the file was cut off", offset=reader.offset)
+            yield Finding("cut off", path, f"{line}; the file was cut off", run, reader.offset)

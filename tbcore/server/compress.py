@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tbcore.server.pool import ThreadPool
@@ -16,10 +17,10 @@ MAX_INLINE_BYTES = 1 << 15
 """Maximum size of a part of a body that is compressed on the event loop. Longer parts would delay
 other requests, at about 140 MB/s, so they are compressed in a thread."""
 
-Headers = list[tuple[bytes, bytes]]
+RawHeaders = list[tuple[bytes, bytes]]
 
 
-def accepts_gzip(headers: Headers) -> bool:
+def accepts_gzip(headers: RawHeaders) -> bool:
     """Whether Accept-Encoding has gzip, x-gzip or `*`, with a weight other than 0."""
     is_accepted: dict[str, bool] = {}
     for name, value in headers:
@@ -65,11 +66,16 @@ class Compress:
         async def compress(message: Message) -> None:
             nonlocal held_start, compressor
             if message["type"] == "http.response.start":
-                headers = dict(message["headers"])
-                if is_textual(headers.get(b"content-type", b"").decode("latin-1")):
-                    message["headers"] = _vary(message["headers"])
+                # A copy of the headers, since a plugin may send the same response again.
+                headers = MutableHeaders(raw=list(message["headers"]))
+                message = {**message, "headers": headers.raw}
+                if is_textual(headers.get("content-type", "")):
+                    # Without Vary a cache could send the compressed form to a client that does not
+                    # accept it.
+                    if "accept-encoding" not in headers.get("vary", "").lower():
+                        headers.add_vary_header("Accept-Encoding")
                     if (
-                        b"content-encoding" not in headers
+                        "content-encoding" not in headers
                         and message["status"] not in (204, 206, 304)
                         and accepts_gzip(scope["headers"])
                     ):
@@ -88,8 +94,7 @@ class Compress:
                     body = await self._pool.run(_next_part, compressor, body, has_more)
             if held_start is not None:
                 if compressor is not None:
-                    length = None if has_more else len(body)
-                    held_start["headers"] = _encoded(held_start["headers"], length)
+                    _mark_compressed(held_start["headers"], None if has_more else len(body))
                 await send(held_start)
                 held_start = None
             await send({"type": "http.response.body", "body": body, "more_body": has_more})
@@ -107,27 +112,14 @@ def _next_part(compressor: zlib._Compress, body: bytes, has_more: bool) -> bytes
     return compressor.compress(body) + compressor.flush(mode)
 
 
-def _vary(headers: Headers) -> Headers:
-    """The headers with `Vary: Accept-Encoding`.
-
-    Without it a cache could send the compressed form to a client that does not accept it.
-    """
-    given = [value for name, value in headers if name == b"vary"]
-    if any(b"accept-encoding" in value.lower() for value in given):
-        return headers
-    others = [(name, value) for name, value in headers if name != b"vary"]
-    return [*others, (b"vary", b", ".join([*given, b"Accept-Encoding"]))]
-
-
-def _encoded(headers: Headers, length: int | None) -> Headers:
-    """The headers of the compressed form; `length` is in bytes, None if it is not known yet."""
-    changed = [
-        # Weak, since the bytes differ from those of the uncompressed form.
-        (name, b"W/" + value if name == b"etag" and not value.startswith(b"W/") else value)
-        for name, value in headers
-        if name not in (b"content-length", b"accept-ranges")
-    ]
-    changed.append((b"content-encoding", b"gzip"))
+def _mark_compressed(raw_headers: RawHeaders, length: int | None) -> None:
+    """Changes headers to those of the compressed form; `length` is in bytes, None if not known."""
+    headers = MutableHeaders(raw=raw_headers)
+    del headers["content-length"]
+    del headers["accept-ranges"]
+    headers["content-encoding"] = "gzip"
     if length is not None:
-        changed.append((b"content-length", b"%d" % length))
-    return changed
+        headers["content-length"] = str(length)
+    if "etag" in headers:
+        # Weak, since the bytes differ from those of the uncompressed form.
+        headers["etag"] = "W/" + headers["etag"].removeprefix("W/")

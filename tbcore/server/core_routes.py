@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +14,7 @@ from tbcore.config import Config
 from tbcore.hookspecs import PLUGIN_API
 from tbcore.plugin_types import LoadedPlugin, MountedPlugin
 from tbcore.server.nonfinite import NonfiniteSummaries
-from tbcore.server.plugin_status import Activity, status_json
+from tbcore.server.plugin_status import ServedPlugin, status_json
 from tbcore.server.pool import ThreadPool
 from tbcore.server.unclaimed import find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
@@ -28,27 +27,18 @@ class CoreRoutes:
         self,
         config: Config,
         multiplexer: Multiplexer,
-        mounted: Sequence[MountedPlugin],
-        activities: Mapping[str, Activity],
+        plugins: Iterable[ServedPlugin],
+        disabled_plugins: Sequence[LoadedPlugin],
         pool: ThreadPool,
-        disabled_plugins: Sequence[LoadedPlugin] = (),
     ) -> None:
-        """The keys of `activities` are the names of the plugins in `mounted`."""
         self._config = config
         self._multiplexer = multiplexer
-        self._mounted = sorted(mounted, key=lambda m: (m.plugin.order, m.plugin.title))
-        self._activities = activities
+        self._plugins = sorted(
+            plugins, key=lambda p: (p.mounted.plugin.order, p.mounted.plugin.title)
+        )
+        self._disabled_plugins = disabled_plugins
         self._pool = pool
         self._nonfinite = NonfiniteSummaries(multiplexer)
-        self._disabled = [MountedPlugin(plugin) for plugin in disabled_plugins]
-        infos = [m.plugin.info for m in mounted if m.plugin.info and not m.error]
-        installed = [*(m.plugin for m in mounted), *disabled_plugins]
-        self._find_unclaimed = partial(
-            find_unclaimed,
-            multiplexer,
-            [claim for info in infos for claim in info.claims],
-            {plugin.distribution_name for plugin in installed},
-        )
 
     async def logdir(self, request: Request) -> dict[str, str]:
         return {"logdir": self._config.logdir}
@@ -65,17 +55,15 @@ class CoreRoutes:
 
     async def plugins_listing(self, request: Request) -> dict[str, bool]:
         """Maps the name of each mounted plugin, even a failed one, to whether it is active."""
-        active = await asyncio.gather(*map(self._is_active, self._mounted))
-        return {m.plugin.name: active[index] for index, m in enumerate(self._mounted)}
+        active = await asyncio.gather(*(plugin.is_active() for plugin in self._plugins))
+        return {p.mounted.plugin.name: active[index] for index, p in enumerate(self._plugins)}
 
     async def plugins(self, request: Request) -> dict[str, Any]:
         """The state of every installed plugin, with its timings, faults and options."""
         active = await self.plugins_listing(request)
-        states = [
-            *(status_json(m, self._activities[m.plugin.name], active[m.plugin.name])
-              for m in self._mounted),
-            *(status_json(m, None, False) for m in self._disabled),
-        ]  # fmt: skip
+        states = [status_json(p.mounted, p.activity, active[p.mounted.plugin.name])
+                  for p in self._plugins]  # fmt: skip
+        states += [status_json(MountedPlugin(p), None, False) for p in self._disabled_plugins]
         return {
             "version": tbcore.__version__,
             "api": PLUGIN_API,
@@ -112,15 +100,19 @@ class CoreRoutes:
                     "description": plugin.info.description if plugin.info else "",
                     "how_to_log": dict(plugin.info.how_to_log) if plugin.info else {},
                 }
-                for m in self._mounted
-                for plugin, activity in [(m.plugin, self._activities[m.plugin.name])]
+                for m, _, _, activity in self._plugins
+                for plugin in [m.plugin]
             ],
-            "unshown": [kind._asdict() for kind in await self._pool.run(self._find_unclaimed)],
+            "unshown": await self._pool.run(self._unclaimed),
         }
 
-    async def _is_active(self, mounted: MountedPlugin) -> bool:
-        """Whether a plugin is active; False if it has failed."""
-        return mounted.error is None and await self._activities[mounted.plugin.name].is_active()
+    def _unclaimed(self) -> list[dict[str, Any]]:
+        """The data that no working plugin claims."""
+        working = [p.mounted.plugin.info for p in self._plugins if not p.mounted.error]
+        claims = [claim for info in working if info for claim in info.claims]
+        installed = [*(p.mounted.plugin for p in self._plugins), *self._disabled_plugins]
+        names = {plugin.distribution_name for plugin in installed}
+        return [kind._asdict() for kind in find_unclaimed(self._multiplexer, claims, names)]
 
     def _run_details(self) -> dict[str, Any]:
         details = self._multiplexer.run_details()

@@ -15,11 +15,14 @@ import socket
 from collections.abc import Iterable
 from urllib.parse import unquote_plus
 
+from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.config import Config
 from tbcore.http import error_response
+from tbcore.http.parameters import query_of
 
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 """A whole Host header, in lower case."""
@@ -58,7 +61,7 @@ class Gate:
             return error_response(
                 400, "the target of the request must be a path that starts with '/'"
             )
-        hosts = _header_values(scope, b"host")
+        hosts = Headers(scope=scope).getlist("host")
         if len(hosts) != 1:
             return error_response(400, f"a request needs exactly one Host header, not {len(hosts)}")
         host = hosts[0].lower()
@@ -85,7 +88,7 @@ class Gate:
 
     def _check_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
         """Refuses a request without the token, and redirects one with the token in its URL."""
-        given = _query_token(scope["query_string"])
+        given = query_of(Request(scope)).get("token")
         if given is not None and _equals(given, token):
             if scope["method"] not in SAFE_METHODS:
                 return None
@@ -93,7 +96,7 @@ class Gate:
             return self._redirect_with_cookie(scope, target, token)
         credentials = [
             value[len("bearer ") :].strip()
-            for value in _header_values(scope, b"authorization")
+            for value in Headers(scope=scope).getlist("authorization")
             if value.lower().startswith("bearer ")
         ]
         credentials += _cookies(scope, self._cookie)
@@ -126,13 +129,13 @@ class Gate:
     def _check_origin(self, scope: Scope, host: str) -> Response | None:
         """Refuses requests from pages of other sites, except for links that a user follows."""
         is_safe = scope["method"] in SAFE_METHODS
-        for site in _header_values(scope, b"sec-fetch-site"):
+        for site in Headers(scope=scope).getlist("sec-fetch-site"):
             if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
                 # The page could not read the response, but its requests could keep the server busy.
                 return error_response(403, "pages of other sites may not send such requests")
         if is_safe:
             return None
-        for origin in _header_values(scope, b"origin"):
+        for origin in Headers(scope=scope).getlist("origin"):
             scheme, separator, origin_host = origin.lower().partition("://")
             if separator and scheme in ("http", "https"):
                 match = HOST_HEADER.fullmatch(origin_host)
@@ -153,15 +156,10 @@ def is_host(text: str) -> bool:
 
 def _is_link(scope: Scope) -> bool:
     """Whether the browser will show the response as a page in a tab, not in a frame."""
-    mode = _header_values(scope, b"sec-fetch-mode")
-    destination = _header_values(scope, b"sec-fetch-dest")
+    mode = Headers(scope=scope).getlist("sec-fetch-mode")
+    destination = Headers(scope=scope).getlist("sec-fetch-dest")
     # Some older browsers send no Sec-Fetch-Dest.
     return mode == ["navigate"] and destination in (["document"], [])
-
-
-def _header_values(scope: Scope, name: bytes) -> list[str]:
-    """The values of all headers with this name, which is in lower case."""
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
 def _local_address(scope: Scope) -> str | None:
@@ -176,11 +174,8 @@ def _local_address(scope: Scope) -> str | None:
         address = ipaddress.ip_address(str(server[0]).partition("%")[0])
     except ValueError:
         return None
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is None:
-            return f"[{address}]"
-        address = address.ipv4_mapped
-    return str(address)
+    address = getattr(address, "ipv4_mapped", None) or address
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _names_of_this_machine() -> set[str]:
@@ -194,14 +189,6 @@ def _equals(given: str, token: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
-def _query_token(query: bytes) -> str | None:
-    """The first parameter `token` of a query; None if it has none."""
-    for part in query.split(b"&"):
-        if _decoded_name(part) == "token":
-            return unquote_plus(part.partition(b"=")[2].decode("latin-1"))
-    return None
-
-
 def _decoded_name(part: bytes) -> str:
     """The name in one `name=value` part of a query."""
     return unquote_plus(part.partition(b"=")[0].decode("latin-1"))
@@ -209,7 +196,7 @@ def _decoded_name(part: bytes) -> str:
 
 def _cookies(scope: Scope, name: str) -> Iterable[str]:
     """The values of all cookies with this name: browsers may send one for each of several paths."""
-    for header in _header_values(scope, b"cookie"):
+    for header in Headers(scope=scope).getlist("cookie"):
         for pair in header.split(";"):
             key, separator, value = pair.strip().partition("=")
             if separator and key == name:

@@ -17,12 +17,12 @@ from functools import partial
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.http import error_response
-from tbcore.http.json import printable
+from tbcore.http.json import printable, printable_line
 from tbcore.http.parameters import BODY_KEY
 from tbcore.plugin_stats import CURRENT_PLUGIN
 from tbcore.plugin_types import MountedPlugin, Outcome, attempt, describe, traceback_of
@@ -43,18 +43,13 @@ class Guard:
     """Sends a response to every request for one plugin, even if the plugin fails."""
 
     def __init__(self, mounted: MountedPlugin, pool: ThreadPool, tuning: Tuning) -> None:
-        self.name = mounted.plugin.name
+        self._plugin = mounted.plugin
         self._stats = mounted.plugin.stats
         self._slowest: dict[str, float] = {}
         """Maps `Call.what` to the seconds of the slowest logged call with this `what`. A later call
         is logged only if it takes more than twice as long."""
-        self._logged_running: set[str] = set()
-        """The `what` of calls that were logged because they ran for `queue_timeout_seconds`."""
         self._error = mounted.plugin.redact_paths(mounted.error)
         """Why the plugin could not be loaded or mounted; None if it works."""
-        self._raises_faults = mounted.plugin.strict
-        """Whether faults are raised after their error response was sent, for tests of a plugin."""
-        self._shows_tracebacks = mounted.plugin.dev
         self._pool = pool
         self._tuning = tuning
 
@@ -105,7 +100,7 @@ class Guard:
         request = Request(scope, replay(scope[BODY_KEY]))
         outcome = await self._in_thread(what, self._timed, what, route.endpoint, request)
         if outcome is None:
-            busy = f"plugin {self.name!r} is busy: {BUSY}"
+            busy = f"plugin {self._plugin.name!r} is busy: {BUSY}"
             await error_response(503, busy, headers={"retry-after": "5"})(scope, receive, send)
             return
         await self._send(route, outcome, scope, receive, send)
@@ -114,12 +109,9 @@ class Guard:
         """Calls a handler and logs it if it is slow. Runs in one of the plugin's threads."""
         with self._stats.measure(what) as call:
             outcome = attempt(_result_of, handler, request)
-        threshold = self._tuning.slow_call_seconds
-        if what in self._slowest:
-            threshold = 2 * self._slowest[what]
-        if call.seconds > threshold:
+        if call.seconds > max(self._tuning.slow_call_seconds, 2 * self._slowest.get(what, 0.0)):
             self._slowest[what] = call.seconds
-            logger.warning("plugin %r: %s took %.1f s", self.name, what, call.seconds)
+            logger.warning("plugin %r: %s took %.1f s", self._plugin.name, what, call.seconds)
         return outcome
 
     async def _in_thread(
@@ -137,9 +129,9 @@ class Guard:
         if future.cancel():
             self._stats.record_failure(what, f"it was not started: {BUSY}")
             return None
-        if what not in self._logged_running:
-            self._logged_running.add(what)
-            logger.warning("plugin %r: %s has been running for %.0f s", self.name, what, timeout)
+        if self._slowest.get(what, 0.0) < timeout:
+            name, self._slowest[what] = self._plugin.name, timeout
+            logger.warning("plugin %r: %s has been running for %.0f s", name, what, timeout)
         await wait_for(future)
         return future.result()
 
@@ -169,7 +161,7 @@ class Guard:
             # Part of the response has been sent. Returning without the rest makes the server close
             # the connection, so the client sees that the response is incomplete.
             self._log_failure(route, error)
-            if self._raises_faults:
+            if self._plugin.strict:
                 raise
 
     async def _parts(self, what: str, parts: Iterator[Any]) -> AsyncGenerator[Any]:
@@ -196,22 +188,24 @@ class Guard:
         """Logs the failure of a route and sends the error response."""
         CURRENT_PLUGIN.set(self._stats)
         self._log_failure(route, error)
-        summary = f"plugin {self.name!r} failed in its route {route.path!r}"
-        if self._shows_tracebacks:
-            response = _traceback_response(summary, error)
+        line = f"plugin {self._plugin.name!r} failed in its route {route.path!r}"
+        if self._plugin.dev:
+            line = printable_line(f"{line}: {describe(error)}")
+            text = f"{line}\n\n{printable(traceback_of(error))}"
+            response: Response = PlainTextResponse(text, status_code=500)
         else:
-            response = error_response(500, f"{summary}; the log has the details")
+            response = error_response(500, f"{line}; the log has the details")
         await response(scope, receive, send)
-        if self._raises_faults:
+        if self._plugin.strict:
             raise error
 
     def _log_failure(self, route: Route, error: BaseException) -> None:
         """Records a failure. Logs it, too, except in tests: there the caller raises the error."""
         self._stats.record_failure(f"route {route.path}", describe(error), error)
-        if self._raises_faults:
-            error.add_note(f"raised by plugin {self.name!r} in its route {route.path!r}")
+        if self._plugin.strict:
+            error.add_note(f"raised by plugin {self._plugin.name!r} in its route {route.path!r}")
             return
-        logger.error("plugin %r: route %r failed", self.name, route.path, exc_info=error)
+        logger.error("plugin %r: route %r failed", self._plugin.name, route.path, exc_info=error)
 
 
 def _result_of(handler: Handler, request: Request) -> Any:
@@ -244,10 +238,3 @@ def method_not_allowed(scope: Scope, allowed: set[str]) -> Response:
     methods = ", ".join(sorted(allowed))
     message = f"method {scope['method']} is not allowed here; allowed: {methods}"
     return error_response(405, message, headers={"allow": methods})
-
-
-def _traceback_response(summary: str, error: BaseException) -> Response:
-    """The error response for the author of a plugin: the reason in one line, and the traceback."""
-    line = error_response(500, f"{summary}: {describe(error)}")
-    text = f"{bytes(line.body).decode()}\n\n{printable(traceback_of(error))}"
-    return Response(text, status_code=500, headers={"content-type": "text/plain; charset=utf-8"})

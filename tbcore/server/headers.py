@@ -76,20 +76,20 @@ class SafeHeaders:
                 message["body"] = b""
             await send(message)
 
-        status, line, raised = 500, "tbcore failed to respond; the log has the details", None
+        failure = raised = None
         try:
             await self._app(scope, receive, send_safely)
         except NoThreadError as error:
             logger.warning("request for %r got no response: %s", scope["path"], error)
-            status, line = 503, str(error)
+            failure = error_response(503, str(error), headers={"retry-after": "5"})
         except Exception as error:
             logger.error("request for %r failed", scope["path"], exc_info=error)
             raised = error
         # Without an exception, a plugin's response failed before its first byte, and the guard has
         # logged the failure.
         if not is_started:
-            headers = {"retry-after": "5"} if status == 503 else None
-            await error_response(status, line, headers=headers)(scope, receive, send_safely)
+            line = "tbcore failed to respond; the log has the details"
+            await (failure or error_response(500, line))(scope, receive, send_safely)
         if raised is not None and self._dev:
             raise raised
 

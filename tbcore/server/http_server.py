@@ -17,12 +17,7 @@ import uvicorn
 from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import BACKLOG
-from tbcore.server.protocol import (
-    ACCEPT_BATCH_DIVISOR,
-    MAX_HEADER_BYTES,
-    Connections,
-    TimeoutProtocol,
-)
+from tbcore.server.protocol import ACCEPT_BATCH_DIVISOR, Connections, TimeoutProtocol
 
 KEEP_ALIVE_SECONDS = 30
 """An idle connection is closed after this long. A page that sends a request every few seconds needs
@@ -52,7 +47,6 @@ class HttpServer(uvicorn.Server):
                 # X-Forwarded headers are ignored: any client may send them.
                 proxy_headers=False,
                 server_header=False,
-                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,  # type: ignore[arg-type]
             )

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from starlette.requests import Request
 
-from tbcore.errors import NotFoundError
+from tbcore.plugin_stats import PluginStats
 from tbcore.plugin_types import MountedPlugin, attempt, describe
-from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
+from tbcore.server.plugin_status import ServedPlugin
+from tbcore.server.pool import wait_for
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning
 
@@ -45,103 +46,79 @@ TagsByType = dict[str, dict[str, Any]]
 """Maps the name of a run to a map from tag type to the run's tags of this type. For some tag types
 the value is only whether the run has such data."""
 
-TagsFunction = Callable[[str], Any]
-"""A plugin's function for one tag type. It gets the name of a run, and returns the run's tags of
-the type, or whether the run has such data."""
-
 
 class LegacyIndex:
     """Merges the tags that the plugins list for each run."""
 
     def __init__(
-        self,
-        multiplexer: Multiplexer,
-        mounted: Sequence[MountedPlugin],
-        pools: Mapping[str, ThreadPool],
-        tuning: Tuning,
+        self, multiplexer: Multiplexer, plugins: Iterable[ServedPlugin], tuning: Tuning
     ) -> None:
         self._multiplexer = multiplexer
         self._tuning = tuning
-        self._pools = pools
-        self._functions: dict[str, dict[str, TagsFunction]] = {}
-        """Maps the name of a plugin to a map from tag type to function. If two plugins have a
-        function for the same type, only that of the first plugin is in here."""
-        self._stats = {m.plugin.name: m.plugin.stats for m in mounted}
+        self._plugins = [plugin for plugin in plugins if plugin.mounted.legacy.tag_types]
         self._logged: set[str] = set()
         self._blocked: dict[str, list[Future[TagsByType]]] = {}
         """Maps the name of a plugin to the calls that have timed out; several requests may have
         called it at once. The plugin is not called again while one of these calls runs."""
-        taken_types: set[str] = set()
-        for m in mounted:
-            functions = {t: f for t, f in m.legacy.tag_types.items() if t not in taken_types}
-            if functions:
-                self._functions[m.plugin.name] = functions
-                taken_types |= functions.keys()
 
     async def as_json(self, request: Request) -> TagsByType:
         """The index of all runs. Each run has all tag types, and the time of its first event."""
-        runs = self._multiplexer.runs()
-        index: TagsByType = {run: dict(TAG_TYPES) for run in runs}
-        names = list(self._functions)
-        for part in await asyncio.gather(*(self._tags_of(name, runs) for name in names)):
-            for run, tag_types in part.items():
-                index[run].update(tag_types)
+        runs = self._multiplexer.run_details()
+        names = [run.name for run in runs]
+        parts = await asyncio.gather(*(self._tags_of(plugin, names) for plugin in self._plugins))
+        index: TagsByType = {}
         for run in runs:
-            index[run]["firstEventTimestamp"] = self._first_event_time(run)
+            index[run.name] = dict(TAG_TYPES)
+            # If several plugins have a function for the same type, the first plugin counts.
+            for part in reversed(parts):
+                index[run.name].update(part.get(run.name, {}))
+            index[run.name]["firstEventTimestamp"] = run.first_event_time
         return index
 
-    async def _tags_of(self, name: str, runs: Sequence[str]) -> TagsByType:
+    async def _tags_of(self, plugin: ServedPlugin, runs: Sequence[str]) -> TagsByType:
         """One plugin's part of the index; empty if the plugin does not return in time."""
-        self._blocked[name] = [call for call in self._blocked.get(name, ()) if not call.done()]
-        if self._blocked[name]:
+        stats, timeout = plugin.mounted.plugin.stats, self._tuning.plugin_timeout_seconds
+        blocked = [call for call in self._blocked.get(stats.name, ()) if not call.done()]
+        self._blocked[stats.name] = blocked
+        if blocked:
             return {}
-        try:
-            future = self._pools[name].submit(self._call, name, runs)
-        except NoThreadError:
-            return {}
-        timeout = self._tuning.plugin_timeout_seconds
+        future = plugin.pool.submit(self._call, plugin.mounted, runs)
         if await wait_for(future, timeout):
             return future.result()
-        self._blocked[name].append(future)
-        what = f"plugin {name!r} is left out of the index"
-        self._log_omission(name, what, f"no result within {timeout:.1f} s")
+        self._blocked[stats.name].append(future)
+        what = f"plugin {stats.name!r} is left out of the index"
+        self._log_omission(stats, what, f"no result within {timeout:.1f} s")
         return {}
 
-    def _call(self, name: str, runs: Sequence[str]) -> TagsByType:
+    def _call(self, mounted: MountedPlugin, runs: Sequence[str]) -> TagsByType:
         """One plugin's part of the index. A function that raises is skipped for later runs.
 
         Runs in one of the plugin's threads.
         """
+        stats = mounted.plugin.stats
         index: TagsByType = {run: {} for run in runs}
-        with self._stats[name].measure(STATS_NAME):
-            for tag_type, function in self._functions[name].items():
+        with stats.measure(STATS_NAME):
+            for tag_type, function in mounted.legacy.tag_types.items():
                 for run in runs:
                     tags, error = attempt(_tags, function, run)
                     if error is not None:
-                        what = f"plugin {name!r}: tags of type {tag_type!r} are left out"
-                        self._log_omission(name, what, describe(error), error)
+                        what = f"plugin {stats.name!r}: tags of type {tag_type!r} are left out"
+                        self._log_omission(stats, what, describe(error), error)
                         break
                     index[run][tag_type] = tags
         return index
 
-    def _first_event_time(self, run: str) -> float | None:
-        try:
-            return self._multiplexer.first_event_time(run)
-        except NotFoundError:
-            # The run was deleted after the index was begun.
-            return None
-
     def _log_omission(
-        self, name: str, what: str, reason: str, error: BaseException | None = None
+        self, stats: PluginStats, what: str, reason: str, error: BaseException | None = None
     ) -> None:
         """Records, and logs once, that a part of the index is left out."""
-        self._stats[name].record_failure(STATS_NAME, reason, error)
+        stats.record_failure(STATS_NAME, reason, error)
         if what not in self._logged:
             self._logged.add(what)
             logger.error("%s: %s", what, reason, exc_info=error)
 
 
-def _tags(function: TagsFunction, run: str) -> list[str] | bool:
+def _tags(function: Callable[[str], Any], run: str) -> list[str] | bool:
     """A function's result for a run; raises TypeError if it is neither a bool nor strings."""
     value = function(run)
     if isinstance(value, bool):

@@ -48,8 +48,20 @@ def listen(
     Raises TbcoreError if it cannot listen, with one line that says what to do.
     """
     host = host or LOCALHOST
-    addresses = _all_addresses() if bind_all else _addresses(host)
-    sockets = _bind_first(addresses, port, default_ports)
+    addresses = [] if bind_all else _addresses(host)
+    sockets: list[socket.socket] = []
+    for candidate in default_ports if port is None else [port]:
+        try:
+            sockets = _bind_all(candidate) if bind_all else _bind(addresses, candidate)
+            break
+        except _PortTakenError:
+            if port is not None:
+                raise
+    if not sockets:
+        raise TbcoreError(
+            f"ports {default_ports[0]} to {default_ports[-1]} are all in use; "
+            f"choose a free one with --port"
+        )
     bound = [ipaddress.ip_address(s.getsockname()[0].partition("%")[0]) for s in sockets]
     if any(address.is_unspecified for address in bound):
         # Browsers cannot connect to 0.0.0.0 or ::, which mean all addresses.
@@ -71,8 +83,6 @@ class _Address(NamedTuple):
     host: str
     is_required: bool = True
     """Whether the server fails if it cannot listen on this address."""
-    is_fallback: bool = False
-    """Whether the server listens on this address only if it listens on no other."""
 
 
 def _addresses(host: str) -> list[_Address]:
@@ -90,29 +100,13 @@ def _addresses(host: str) -> list[_Address]:
     return list(dict.fromkeys(_Address(family, str(address[0])) for family, *_, address in found))
 
 
-def _all_addresses() -> list[_Address]:
-    """All addresses of the machine, IPv6 and IPv4, or only IPv4 if there is no IPv6."""
-    # The socket for `::` accepts IPv4 connections, too. IPv6 may be supported, but disabled.
-    all_ipv6 = _Address(socket.AF_INET6, "::", is_required=False)
-    all_ipv4 = _Address(socket.AF_INET, "0.0.0.0", is_fallback=True)
-    return [all_ipv6, all_ipv4] if socket.has_dualstack_ipv6() else [all_ipv4]
-
-
-def _bind_first(
-    addresses: Sequence[_Address], port: int | None, default_ports: range
-) -> list[socket.socket]:
-    """Listens on the given port, or on the first of the default ports that is free."""
-    if port is not None:
-        return _bind(addresses, port)
-    for candidate in default_ports:
-        try:
-            return _bind(addresses, candidate)
-        except _PortTakenError:
-            continue
-    raise TbcoreError(
-        f"ports {default_ports[0]} to {default_ports[-1]} are all in use; "
-        f"choose a free one with --port"
-    )
+def _bind_all(port: int) -> list[socket.socket]:
+    """Listens on all addresses of the machine, or on all IPv4 addresses if there is no IPv6."""
+    sockets = []
+    if socket.has_dualstack_ipv6():
+        # This socket accepts IPv4 connections, too. IPv6 may be supported, but disabled.
+        sockets = _bind([_Address(socket.AF_INET6, "::", is_required=False)], port)
+    return sockets or _bind([_Address(socket.AF_INET, "0.0.0.0")], port)
 
 
 class _PortTakenError(TbcoreError):
@@ -120,46 +114,38 @@ class _PortTakenError(TbcoreError):
 
 
 def _bind(addresses: Sequence[_Address], port: int) -> list[socket.socket]:
-    """One listening socket for each address, all with the same port."""
+    """One listening socket for each address, all with the same port.
+
+    An optional address is left out if the system refuses it.
+    """
     sockets: list[socket.socket] = []
-    try:
-        for address in addresses:
-            if address.is_fallback and sockets:
-                continue
-            # With port 0 the system chooses the first socket's port, and the others get it, too.
-            chosen_port = port or (sockets[0].getsockname()[1] if sockets else 0)
-            try:
-                sockets.append(
-                    socket.create_server(
-                        (address.host, chosen_port),
-                        family=address.family,
-                        backlog=BACKLOG,
-                        dualstack_ipv6=address.host == "::",
-                    )
+    for family, host, is_required in addresses:
+        # With port 0 the system chooses the first socket's port, and the others get it, too.
+        chosen_port = port or (sockets[0].getsockname()[1] if sockets else 0)
+        try:
+            sockets.append(
+                socket.create_server(
+                    (host, chosen_port), family=family, backlog=BACKLOG, dualstack_ipv6=host == "::"
                 )
-            except OSError as error:
-                if error.errno == errno.EADDRINUSE:
-                    raise _PortTakenError(
-                        f"port {chosen_port} is in use by another program; "
-                        f"choose another with --port, or omit --port to use a free one"
-                    ) from error
-                # An optional address is left out if the system refuses it.
-                if address.is_required:
-                    raise _cannot_listen(address, chosen_port, error) from error
-    except TbcoreError:
-        for listener in sockets:
-            listener.close()
-        raise
-    if not sockets:
-        raise TbcoreError(f"cannot listen on {', '.join(a.host for a in addresses)}")
+            )
+        except OSError as error:
+            if is_required or error.errno == errno.EADDRINUSE:
+                for listener in sockets:
+                    listener.close()
+                raise _cannot_listen(host, chosen_port, error) from error
     return sockets
 
 
-def _cannot_listen(address: _Address, port: int, error: OSError) -> TbcoreError:
+def _cannot_listen(host: str, port: int, error: OSError) -> TbcoreError:
     """The error for the user: one line, which says what to do if that is known."""
+    if error.errno == errno.EADDRINUSE:
+        return _PortTakenError(
+            f"port {port} is in use by another program; "
+            f"choose another with --port, or omit --port to use a free one"
+        )
     if error.errno == errno.EADDRNOTAVAIL:
-        return TbcoreError(f"{address.host} is not an address of this machine; see --host")
+        return TbcoreError(f"{host} is not an address of this machine; see --host")
     if error.errno == errno.EACCES:
         return TbcoreError(f"no permission to use port {port}; ports from 1024 on need none")
     reason = error.strerror or str(error)
-    return TbcoreError(f"cannot listen on {address.host} port {port}: {reason}")
+    return TbcoreError(f"cannot listen on {host} port {port}: {reason}")

@@ -35,15 +35,12 @@ class NonfiniteSummaries:
         In a summary, `num_tags` counts all tags with nonfinite values, `tags` has the first few of
         these tags, and `first_steps` has the step of the first such value of each tag in `tags`.
         """
-        old_cache = self._cache
-        cache = {}
+        previous, cache = self._cache, {}
         for run in details:
-            if not run.nonfinite_tags:
-                continue
-            cached_for, summary = old_cache.get(run.name, (None, {}))
-            if cached_for is not run:
-                summary = self._summary_of(run)
-            cache[run.name] = (run, summary)
+            if run.nonfinite_tags:
+                cached_for, summary = previous.get(run.name, (None, {}))
+                is_current = cached_for is run
+                cache[run.name] = (run, summary if is_current else self._summary_of(run))
         self._cache = cache
         return {name: summary for name, (_, summary) in cache.items()}
 

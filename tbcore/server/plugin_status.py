@@ -9,16 +9,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from tbcore.plugin_settings import listed_options
-from tbcore.plugin_types import (
-    LoadedPlugin,
-    MountedPlugin,
-    Outcome,
-    attempt,
-    describe,
-    traceback_of,
-)
-from tbcore.server.pool import NoThreadError, ThreadPool, wait_for
+from tbcore.plugin_settings import plugin_json
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin, attempt, describe, traceback_of
+from tbcore.server.guard import Guard
+from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.tuning import Tuning
 
@@ -27,16 +21,6 @@ logger = logging.getLogger(__name__)
 STRICT_TIMEOUT_SECONDS = 60.0
 """Replaces `Tuning.plugin_timeout_seconds` for plugins that are loaded with `strict`: tests of
 plugins must not depend on how busy the machine is."""
-
-
-class _RunningCall(NamedTuple):
-    """A call of the hook whose result is not stored yet."""
-
-    future: Future[Outcome]
-    generation: int
-    """The generation of the data when the call was submitted."""
-    since: float
-    """When the call was submitted, in seconds of the monotonic clock."""
 
 
 class Activity:
@@ -71,7 +55,10 @@ class Activity:
         """The traceback of `error`; empty without one."""
         self.is_timed_out = False
         """Whether the running call has exceeded its timeout, so that the last result is used."""
-        self._running: _RunningCall | None = None
+        self._running: Future[None] | None = None
+        """The call whose result is not stored yet."""
+        self._deadline = 0.0
+        """When the running call times out, in seconds of the monotonic clock."""
         self._logged: set[str | type[BaseException]] = set()
         """What `_is_first` was called for."""
 
@@ -96,35 +83,49 @@ class Activity:
                 if self._result_generation >= generation:
                     return self._result
                 if self._running is None:
-                    now, generation_now = time.monotonic(), self._multiplexer.generation
-                    try:
-                        future = self._pool.submit(self._timed_call)
-                    except NoThreadError:
-                        return self._result
-                    self._running = _RunningCall(future, generation_now, now)
-                running = self._running
-                seconds_left = running.since + self._timeout_seconds - time.monotonic()
+                    self._running = self._pool.submit(self._run, self._multiplexer.generation)
+                    self._deadline = time.monotonic() + self._timeout_seconds
+                running, seconds_left = self._running, self._deadline - time.monotonic()
             # A timeout does not cancel the call: other requests may be waiting for it, and its
             # result will be used when it returns.
-            if not await wait_for(running.future, max(seconds_left, 0)):
-                self._handle_timeout(running.future)
+            if not await wait_for(running, max(seconds_left, 0)):
+                self._handle_timeout(running)
                 return self._result
-            with self._lock:
-                if self._running is running:
-                    self._running = None
-                    self._store_result(running.future.result(), running.generation)
+            running.result()
 
-    def _timed_call(self) -> Outcome:
-        """Calls the hook, and logs the first call that is slow. Runs in a thread of the pool."""
+    def _run(self, generation: int) -> None:
+        """Calls the hook and stores its result for a generation. Runs in a thread of the pool.
+
+        Logs the first slow call, and the first exception of each type. Raises the exception if the
+        plugin was loaded with `strict`.
+        """
         started = time.monotonic()
         outcome = attempt(self._call)
-        seconds = time.monotonic() - started
+        seconds, error = time.monotonic() - started, outcome.error
+        reason = describe(error) if error else None
+        with self._lock:
+            previous_result, self._result = self._result, bool(outcome.value)
+            was_timed_out, self.is_timed_out = self.is_timed_out, False
+            self._result_generation = generation
+            self._running = None
+            self.error, self.traceback = reason, traceback_of(error) if error else ""
+        if was_timed_out and self._result != previous_result:
+            self._on_change()
         if seconds > self._tuning.slow_is_active_seconds and self._is_first("slow"):
             logger.warning(
                 "plugin %r: is_active took %.2f s; further slow calls are not logged",
                 self._plugin.name, seconds,
             )  # fmt: skip
-        return outcome
+        if error is None:
+            return
+        self._plugin.stats.record_failure("is_active", describe(error), error)
+        if self._plugin.strict:
+            raise error
+        if self._is_first(type(error)):
+            logger.error(
+                "plugin %r: is_active failed, so the plugin counts as inactive: %s",
+                self._plugin.name, reason, exc_info=error,
+            )  # fmt: skip
 
     def _call(self) -> bool:
         """The hook's result. Without it: True if data matches a claim, or without claims."""
@@ -135,43 +136,12 @@ class Activity:
         claims = plugin.info.claims if plugin.info else ()
         return multiplexer.has(claims) if claims else True
 
-    def _store_result(self, outcome: Outcome, generation: int) -> None:
-        """Stores the outcome of a call for a generation. The caller holds the lock.
-
-        Logs an exception once for each type. Raises it if the plugin was loaded with `strict`.
-        """
-        self._result_generation = generation
-        self._result = _result_of(outcome)
-        self.is_timed_out = False
-        error = outcome.error
-        self.error = describe(error) if error else None
-        self.traceback = traceback_of(error) if error else ""
-        if error is None:
-            return
-        self._plugin.stats.record_failure("is_active", describe(error), error)
-        if self._plugin.strict:
-            raise error
-        if self._is_first(type(error)):
-            logger.error(
-                "plugin %r: is_active failed, so the plugin counts as inactive: %s",
-                self._plugin.name, describe(error), exc_info=error,
-            )  # fmt: skip
-
-    def _handle_timeout(self, running: Future[Outcome]) -> None:
-        """Records that a call has timed out, and logs the first such call.
-
-        If the call then returns a result other than the one in use, `on_change` is called.
-        """
-        if self.is_timed_out:
-            return
-        self.is_timed_out = True
-        used_result = self._result
-
-        def notify_if_changed(finished: Future[Outcome]) -> None:
-            if _result_of(finished.result()) != used_result:
-                self._on_change()
-
-        running.add_done_callback(notify_if_changed)
+    def _handle_timeout(self, call: Future[None]) -> None:
+        """Records that a call has timed out, and logs the first such call."""
+        with self._lock:
+            if self._running is not call or self.is_timed_out:
+                return
+            self.is_timed_out = True
         self._plugin.stats.record_failure(
             "is_active",
             f"no result within {self._timeout_seconds:.1f} s; the call is still running",
@@ -180,13 +150,21 @@ class Activity:
             logger.warning(
                 "plugin %r: is_active has not returned within %.1f s, so the plugin counts as %s "
                 "until it does; further timeouts are not logged",
-                self._plugin.name, self._timeout_seconds, "active" if used_result else "inactive",
+                self._plugin.name, self._timeout_seconds, "active" if self._result else "inactive",
             )  # fmt: skip
 
 
-def _result_of(outcome: Outcome) -> bool:
-    """The truth of what the hook returned; False if it raised."""
-    return outcome.error is None and bool(outcome.value)
+class ServedPlugin(NamedTuple):
+    """A plugin and the objects that serve it."""
+
+    mounted: MountedPlugin
+    pool: ThreadPool
+    guard: Guard
+    activity: Activity
+
+    async def is_active(self) -> bool:
+        """Whether the plugin is active; False if it has failed."""
+        return self.mounted.error is None and await self.activity.is_active()
 
 
 def status_json(
@@ -197,18 +175,12 @@ def status_json(
     Whole paths and tracebacks are included only with `--dev`.
     """
     plugin = mounted.plugin
-    distribution, version = plugin.source_label(whole_path=plugin.dev)
     state, reason = _state(mounted, activity, is_active)
     return {
-        "name": plugin.name,
-        "title": plugin.title,
-        "description": plugin.info.description if plugin.info else "",
-        "distribution": distribution,
-        "version": version,
+        **plugin_json(mounted, whole_path=plugin.dev),
         "api": plugin.info.api if plugin.info else None,
         "state": state,
         "reason": plugin.redact_paths(reason),
-        "options": listed_options(mounted),
         **plugin.stats.as_json(),
     }
 

@@ -18,6 +18,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tbcore.http import error_response
 from tbcore.tuning import Tuning
 
 MAX_UNSENT_BYTES = 1 << 17
@@ -160,8 +161,8 @@ class TimeoutProtocol(H11Protocol):
             if self._request_timer is None and not self.transport.is_closing():
                 seconds = self._shared.tuning.request_timeout_seconds
                 self._request_timer = self.loop.call_later(seconds, self.transport.close)
-        elif self._request_timer is not None:
-            self._request_timer.cancel()
+        else:
+            _cancel(self._request_timer)
             self._request_timer = None
 
     def pause_writing(self) -> None:
@@ -200,17 +201,13 @@ class TimeoutProtocol(H11Protocol):
         if is_in_application and self.cycle.response_started:
             self.transport.close()
             return
-        body = msg.encode("ascii", "replace")
-        headers = [
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-cache"),
-            (b"connection", b"close"),
-            *self._shared.error_headers(),
-        ]
+        response = error_response(
+            400, msg, headers={"cache-control": "no-cache", "connection": "close"}
+        )
+        headers = [*response.raw_headers, *self._shared.error_headers()]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=body),
+            h11.Data(data=bytes(response.body)),
             h11.EndOfMessage(),
         ):
             self.transport.write(self.conn.send(event))

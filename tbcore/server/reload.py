@@ -132,11 +132,7 @@ def _changed_plugins(before: Stamps, after: Stamps) -> tuple[set[str], set[str]]
     names_to_import: set[str] = set()
     names_to_refresh: set[str] = set()
     for key in before.keys() | after.keys():
-        old, new = before.get(key), after.get(key)
-        if old is None or new is None:
-            names_to_import.add(key[0])
-            continue
-        edited = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path)]
+        edited = [path for path, _ in before.get(key, {}).items() ^ after.get(key, {}).items()]
         if any(path.endswith((".py", "pyproject.toml")) for path in edited):
             names_to_import.add(key[0])
         elif edited:

@@ -103,7 +103,7 @@ class Reporter:
         self._ended = threading.Event()
         self._has_progress = False
         """Whether the current line of the terminal is the progress line."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="tbcore-report", daemon=True).start()
@@ -115,19 +115,15 @@ class Reporter:
     def print_line(self, line: str) -> None:
         """Prints a line, in place of the progress line if there is one."""
         with self._lock:
-            self._clear()
+            self.clear()
             self._print(f"{line}\n")
 
     def clear(self) -> None:
         """Clears the progress line, so that something else can be printed."""
         with self._lock:
-            self._clear()
-
-    def _clear(self) -> None:
-        """Clears the progress line. The caller holds the lock."""
-        if self._has_progress:
-            self._has_progress = False
-            self._print(CLEAR_LINE)
+            if self._has_progress:
+                self._has_progress = False
+                self._print(CLEAR_LINE)
 
     def _print(self, text: str) -> None:
         """Prints text. Ignores a full disk or a closed pipe, which must not end the server."""
@@ -139,12 +135,13 @@ class Reporter:
     def _run(self) -> None:
         """Reports the first scan and the first pass. Runs in its own thread."""
         started = time.monotonic()
-        while not self._has_scanned():
+        while True:
+            status = self._multiplexer.status
+            if status.passes or status.num_directories or status.missing:
+                break
             if self._ended.wait(0.02):
                 return
-        self.print_line(
-            f"{scan_summary(self._multiplexer.status, self._logdir)}; {self._plugins_line}"
-        )
+        self.print_line(f"{scan_summary(status, self._logdir)}; {self._plugins_line}")
         while not self._multiplexer.status.passes:
             self._show_progress(self._multiplexer.status)
             if self._ended.wait(PROGRESS_INTERVAL_SECONDS):
@@ -153,10 +150,6 @@ class Reporter:
         seconds = time.monotonic() - started
         if seconds > MIN_SECONDS_TO_REPORT:
             self.print_line(f"read {size(self._multiplexer.status.bytes_read)} in {seconds:.0f} s")
-
-    def _has_scanned(self) -> bool:
-        status = self._multiplexer.status
-        return bool(status.passes or status.num_directories or status.missing)
 
     def _show_progress(self, status: LoadStatus) -> None:
         if not self._is_on_terminal or not status.bytes_total:
@@ -171,25 +164,13 @@ class Reporter:
             self._print(f"{CLEAR_LINE}{line[:width]}")
 
 
-class LineFormatter(logging.Formatter):
-    """Formats log lines as `tbcore: warning: ...`, like messages of the command line.
-
-    Messages contain names from event files, so control characters are replaced by escapes: they
-    must not reach the terminal.
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        plugin = getattr(record, "tbcore_plugin", None)
-        where = f"plugin {plugin!r}: " if plugin else ""
-        return f"tbcore: {record.levelname.lower()}: {where}{record.message}"
-
-
 class LogHandler(logging.StreamHandler[TextIO]):
-    """Writes log lines to stderr after clearing the progress line; limits each plugin's lines."""
+    """Writes log lines to stderr after clearing the progress line; limits each plugin's lines.
+
+    A line begins with `tbcore: warning: `, like messages of the command line. Messages contain
+    names from event files, so control characters are replaced by escapes: they must not reach the
+    terminal.
+    """
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
@@ -197,7 +178,13 @@ class LogHandler(logging.StreamHandler[TextIO]):
         self.stats_by_package: Mapping[str, PluginStats] = {}
         """Maps the package of a plugin to the plugin's stats. In threads that a plugin started
         itself, `CURRENT_PLUGIN` is not set, so the logger's name determines the plugin."""
-        self.setFormatter(LineFormatter())
+        self.setFormatter(logging.Formatter())
+
+    def format(self, record: logging.LogRecord) -> str:
+        plugin = getattr(record, "tbcore_plugin", None)
+        where = f"plugin {plugin!r}: " if plugin else ""
+        text = f"tbcore: {record.levelname.lower()}: {where}{super().format(record)}"
+        return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
     def emit(self, record: logging.LogRecord) -> None:
         stats = CURRENT_PLUGIN.get() or self.stats_by_package.get(record.name.partition(".")[0])

@@ -30,7 +30,6 @@ from tbcore.store.multiplexer import Multiplexer
 
 if TYPE_CHECKING:
     from tbcore.plugin_types import Plugins
-    from tbcore.server.app import App
 
 logger = logging.getLogger(__name__)
 
@@ -114,17 +113,21 @@ def _run_server(
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
     # the same reason, this module and the loader import at their top only what the loader needs.
-    from tbcore.plugin_types import attempt
+    from tbcore.plugins import load_plugins
+    from tbcore.server.app import create_app
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
-    # Code of plugins runs here, and may raise even SystemExit.
-    built = attempt(_build, config, multiplexer)
-    if built.error is not None:
-        raise built.error
-    plugins, app = built.value
+    # No code of plugins runs before this, and none after it until the first request.
+    plugins = load_plugins(
+        without=config.without_plugins,
+        folders=config.plugins_dirs,
+        dev=config.dev,
+        tuning=config.tuning,
+    )
+    app = create_app(config, multiplexer=multiplexer, plugins=plugins)
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
@@ -147,23 +150,6 @@ def _run_server(
         reloader.stop()
     reporter.stop()
     return 0 if server.exit_signal is None else 128 + server.exit_signal
-
-
-def _build(config: Config, multiplexer: Multiplexer) -> tuple[Plugins, App]:
-    """Loads the plugins and creates the application.
-
-    No code of plugins runs before this, and none after it until the first request.
-    """
-    from tbcore.plugins import load_plugins
-    from tbcore.server.app import create_app
-
-    plugins = load_plugins(
-        without=config.without_plugins,
-        folders=config.plugins_dirs,
-        dev=config.dev,
-        tuning=config.tuning,
-    )
-    return plugins, create_app(config, multiplexer=multiplexer, plugins=plugins)
 
 
 def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:

@@ -1,15 +1,19 @@
 """Unclaimed data: kinds of data that no loaded plugin reads, and which distribution to install.
 
+Some tools write files beside the event files; `find_other_files` finds those that are known.
+
 Writers log most content in one of two forms: in a field of the summary value, or as a tensor whose
 metadata has the name of a TensorBoard plugin. This module uses that plugin's name for both forms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+import re
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from tbcore.kinds import Claims, Kind, matches
+from tbcore.kinds import Claims, matches
 from tbcore.store.multiplexer import Multiplexer
 
 NAME_OF_FIELD = {
@@ -28,11 +32,30 @@ KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
 
 
+OTHER_FILES = {
+    "profile": re.compile(r"(^|/)plugins/profile/.*[^/]$|\.pt\.trace\.json(\.gz)?$"),
+    "projector": re.compile(r"(^|/)projector_config\.pbtxt$"),
+    "debugger": re.compile(r"(^|/)tfdbg_events\.[^/]*$"),
+}
+"""Maps a kind of data to the paths of its files, which are not event files: traces of a profiler,
+the configuration of embeddings, and dumps of TensorFlow's debugger."""
+
+
+class OtherFiles(NamedTuple):
+    """Files of one kind in the logdir that tbcore does not read."""
+
+    kind: str
+    """A key of OTHER_FILES."""
+    num_files: int
+    example: str
+    """The path of the first file."""
+
+
 class Unclaimed(NamedTuple):
     """One kind of data that no plugin reads."""
 
     kind: str
-    """A readable name; see `content_name`."""
+    """A readable name: the plugin name in the metadata, else that of the field, else `field`."""
     field: str
     """The field that has the data; see `Kind.field`."""
     num_tags: int
@@ -51,35 +74,43 @@ def find_unclaimed(
 
     `installed` has the names of the installed distributions, even those of disabled plugins.
     """
-    return [
-        Unclaimed(
-            content_name(summary.kind),
-            summary.kind.field,
-            summary.num_tags,
-            summary.num_runs,
-            summary.example_run,
-            summary.example_tag,
-            distribution_for(summary.kind, installed=installed),
-        )
-        for summary in multiplexer.kinds()
-        if not matches(claims, summary.kind)
-    ]
+    unclaimed = []
+    for summary in multiplexer.kinds():
+        kind = summary.kind
+        if matches(claims, kind):
+            continue
+        name = kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
+        # A kind may be unclaimed although its distribution is installed: the plugin may be
+        # disabled, or unable to read a tensor whose metadata names it. Anybody can write a log, so
+        # only KNOWN_NAMES become names of distributions.
+        distribution = f"tbcore-{name}"
+        is_missing = name in KNOWN_NAMES and distribution not in installed
+        unclaimed.append(
+            Unclaimed(
+                name, kind.field, summary.num_tags, summary.num_runs, summary.example_run,
+                summary.example_tag, distribution if is_missing else None,
+            )
+        )  # fmt: skip
+    return unclaimed
 
 
-def content_name(kind: Kind) -> str:
-    """A readable name of a kind: its plugin name, else that in NAME_OF_FIELD, else its field."""
-    return kind.plugin_name or NAME_OF_FIELD.get(kind.field, kind.field)
+def find_other_files(directories: Iterable[str]) -> list[OtherFiles]:
+    """The files of OTHER_FILES below the directories, one element for each kind, sorted by kind.
 
-
-def distribution_for(kind: Kind, *, installed: Collection[str]) -> str | None:
-    """The distribution to install for an unclaimed kind; None if there is none to recommend.
-
-    A kind may be unclaimed although its distribution is installed: the plugin may be disabled, or
-    unable to read a tensor whose metadata names it. So an installed distribution is not
-    recommended. Anybody can write a log, so only KNOWN_NAMES become names of distributions.
+    Links to directories are followed, each directory once. Those that cannot be listed are skipped.
     """
-    name = content_name(kind)
-    distribution = f"tbcore-{name}"
-    if name in KNOWN_NAMES and distribution not in installed:
-        return distribution
-    return None
+    found: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for top in directories:
+        for directory, subdirectories, names in os.walk(top, followlinks=True):
+            real = os.path.realpath(directory)
+            if real in seen:
+                subdirectories.clear()
+                continue
+            seen.add(real)
+            for name in names:
+                path = os.path.join(directory, name)
+                for kind, pattern in OTHER_FILES.items():
+                    if pattern.search(path):
+                        found.setdefault(kind, []).append(path)
+    return [OtherFiles(kind, len(paths), min(paths)) for kind, paths in sorted(found.items())]

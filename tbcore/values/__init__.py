@@ -37,28 +37,8 @@ from tbcore.values.hyperparameters import (
 )
 
 __all__ = [
-    "EXPERIMENT_TAG",
-    "SESSION_END_TAG",
-    "SESSION_START_TAG",
-    "AudioClip",
-    "AudioValue",
-    "DeclaredHParam",
-    "DeclaredMetric",
-    "ExperimentValue",
-    "HistogramValue",
-    "ImageValue",
-    "Metadata",
-    "SessionEndValue",
-    "SessionStartValue",
-    "Value",
-    "audio",
-    "bucket_table",
-    "experiment",
-    "histogram",
-    "image",
-    "scalar",
-    "session_end",
-    "session_start",
-    "tensor",
-    "text",
-]
+    "EXPERIMENT_TAG", "SESSION_END_TAG", "SESSION_START_TAG", "AudioClip", "AudioValue",
+    "DeclaredHParam", "DeclaredMetric", "ExperimentValue", "HistogramValue", "ImageValue",
+    "Metadata", "SessionEndValue", "SessionStartValue", "Value", "audio", "bucket_table",
+    "experiment", "histogram", "image", "scalar", "session_end", "session_start", "tensor", "text",
+]  # fmt: skip

@@ -81,7 +81,7 @@ def scalar(value: Value) -> float:
         return value.simple_value
     array = _tensor(value, "a scalar")
     if array.size != 1 or array.dtype.kind not in "fiu":
-        raise DecodeError(f"{_name(value)} is not a scalar: {_describe(array)}")
+        raise _not(value, "a scalar", _describe(array))
     number: float = array.item()
     return number
 
@@ -143,9 +143,7 @@ def bucket_table(value: Value) -> NDArray[np.float64]:
         return np.stack([edges[:-1], edges[1:], counts[first : last + 1]], axis=1)
     array = _tensor(value, "a histogram")
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "fiu":
-        raise DecodeError(
-            f"{_name(value)} is not a histogram: {_describe(array)}, not numbers of shape (k, 3)"
-        )
+        raise _not(value, "a histogram", f"{_describe(array)}, not numbers of shape (k, 3)")
     return array.astype(np.float64)
 
 
@@ -160,15 +158,11 @@ def image(value: Value) -> ImageValue:
         return ImageValue(logged.width, logged.height, [logged.encoded_image_string])
     strings = _strings(value, "an image")
     if strings.ndim != 1 or len(strings) < 2:
-        raise DecodeError(
-            f"{_name(value)} is not an image: {_describe(strings)}, not width, height and images"
-        )
+        raise _not(value, "an image", f"{_describe(strings)}, not width, height and images")
     width, height, *encoded = strings.tolist()
     # At most nine digits, which fit in an int32, the type of the sizes in an `image`.
     if not all(re.fullmatch(rb"\s*[+-]?\d{1,9}\s*", size) for size in (width, height)):
-        raise DecodeError(
-            f"{_name(value)} is not an image: its size is {width[:20]!r} x {height[:20]!r}"
-        )
+        raise _not(value, "an image", f"its size is {width[:20]!r} x {height[:20]!r}")
     return ImageValue(int(width), int(height), encoded)
 
 
@@ -189,9 +183,7 @@ def audio(value: Value, metadata: Metadata | None = None) -> AudioValue:
     elif strings.ndim == 1:
         rows = [(clip, b"") for clip in strings.tolist()]
     else:
-        raise DecodeError(
-            f"{_name(value)} is not audio: {_describe(strings)}, not rows of clip and label"
-        )
+        raise _not(value, "audio", f"{_describe(strings)}, not rows of clip and label")
     content = (metadata or value.metadata).plugin_data.content
     return AudioValue(
         "audio/wav" if _encoding(content) == _WAV else "application/octet-stream",
@@ -264,14 +256,14 @@ def _tensor(value: Summary.Value, expected: str) -> NDArray[Any]:
     field = value.WhichOneof("value")
     if field != "tensor":
         found = f"its field is {field}" if field else "it has no value"
-        raise DecodeError(f"{_name(value)} is not {expected}: {found}")
+        raise _not(value, expected, found)
     array = tensor_to_numpy(value.tensor)
     # One stored element may stand for a huge array. The bound keeps the memory for decoding in
     # proportion to the bytes in the file.
     if array.size > max(_MAX_EXPANDED_SIZE, value.tensor.ByteSize()):
         raise DecodeError(
-            f"{_name(value)} is too large: one stored element stands for an array of shape "
-            f"{array.shape}"
+            f"value of tag {value.tag!r} is too large: one stored element stands for an array of "
+            f"shape {array.shape}"
         )
     return array
 
@@ -280,7 +272,7 @@ def _strings(value: Summary.Value, expected: str) -> NDArray[np.object_]:
     """The array of `bytes` in a tensor of strings; raises DecodeError for any other value."""
     array = _tensor(value, expected)
     if array.dtype.kind != "O":
-        raise DecodeError(f"{_name(value)} is not {expected}: {_describe(array)}, not strings")
+        raise _not(value, expected, f"{_describe(array)}, not strings")
     return array
 
 
@@ -288,14 +280,12 @@ def _check_lengths(value: Summary.Value) -> None:
     """Raises DecodeError if a `histo` does not have exactly one count for each bucket limit."""
     num_limits, num_counts = len(value.histo.bucket_limit), len(value.histo.bucket)
     if num_limits != num_counts:
-        raise DecodeError(
-            f"{_name(value)} is not a histogram: {num_limits} bucket limits, {num_counts} counts"
-        )
+        raise _not(value, "a histogram", f"{num_limits} bucket limits, {num_counts} counts")
 
 
-def _name(value: Summary.Value) -> str:
-    """How a message refers to a value."""
-    return f"value of tag {value.tag!r}"
+def _not(value: Summary.Value, expected: str, found: str) -> DecodeError:
+    """The error for a value that is not what was expected; `found` says what it is instead."""
+    return DecodeError(f"value of tag {value.tag!r} is not {expected}: {found}")
 
 
 def _describe(array: NDArray[Any]) -> str:

@@ -170,7 +170,7 @@ def test_frontends_list_tabs_and_unclaimed_data(
     }
     assert (first["module"], first["active"]) == (None, True)
     assert (bad["title"], bad["module"], bad["active"]) == ("bad", None, False)
-    assert bad["error"].startswith("plugin 'bad' does not implement the hook 'plugin_info'")
+    assert bad["error"].startswith("plugin 'bad': it has no hook 'plugin_info'")
     unshown = {entry["kind"]: entry for entry in frontends["unshown"]}
     assert unshown["histograms"] == {
         "kind": "histograms",

@@ -46,6 +46,7 @@ def test_an_undamaged_logdir(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
     assert status == 0
     unshown = report.pop("unshown")
+    assert report.pop("other_files") == []
     assert report == {"runs": 1, "files": 1, "bytes": size, "damaged": 0, "findings": []}
     assert [kind["kind"] for kind in unshown] in ([], ["scalars"])  # whatever is installed
     assert main(["check", str(tmp_path)]) == 0
@@ -196,6 +197,40 @@ def test_unclaimed_data_is_reported(
         "1 tag in 1 run, for example train: picture; `pip install tbcore-images`"
     )
     assert last[2].startswith("no loaded plugin shows some_plugin: ")
+
+
+def test_data_that_is_not_in_event_files_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Profiles, embeddings and debugger dumps, as they are written; other files are not named."""
+    files = (
+        "run/plugins/profile/2024_01_02/host.xplane.pb",
+        "run/plugins/profile/2024_01_02/host.trace.json.gz",
+        "torch/host_12.17000000.pt.trace.json",
+        "run/projector_config.pbtxt",
+        "debug/tfdbg_events.1700000000.host.metadata",
+        "run/model.pt",
+        "run/profile.txt",
+        "run/trace.json",
+    )
+    for name in files:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    (tmp_path / "run" / "again").symlink_to(tmp_path)  # each directory counts once
+    status, report = run_check(capsys, tmp_path)
+    assert status == 0
+    assert {found["kind"]: found["num_files"] for found in report["other_files"]} == {
+        "debugger": 1,
+        "profile": 3,
+        "projector": 1,
+    }
+    assert report["other_files"][2]["example"] == str(tmp_path / "run" / "projector_config.pbtxt")
+    assert main(["check", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "0 runs, 0 files (0 B): no event files"
+    assert lines[2].startswith("tbcore does not show profile: 3 files beside event files, for ")
+    assert len(lines) == 4
 
 
 def test_a_disabled_plugin_is_not_recommended_for_installation(

@@ -606,8 +606,8 @@ def test_requests_get_503_when_the_system_has_no_more_threads(
         refused = client.get("data/plugin/made/x")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
         assert refused.text == "no thread for plugin-made: can't start new thread"
-    assert client.get("data/plugins_listing").json() == {"made": False}
-    assert client.get("legacy/data/runs").json() == {}
+    assert client.get("data/plugins_listing").status_code == 503
+    assert client.get("legacy/data/runs").status_code == 503
     page = client.get("")
     assert (page.status_code, page.text) == (503, "no thread for tbcore: can't start new thread")
 

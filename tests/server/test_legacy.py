@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -201,7 +202,8 @@ def test_a_plugin_that_blocks_two_requests_is_not_called_while_one_is_blocked(
     api = LegacyApi(tag_types={"images": block})
     pool = ThreadPool("test", max_threads=2)
     mounted = MountedPlugin(LoadedPlugin("bad", ""), legacy=api)
-    index = LegacyIndex(multiplexer, [mounted], {"bad": pool}, tuning)
+    plugin: Any = SimpleNamespace(mounted=mounted, pool=pool)
+    index = LegacyIndex(multiplexer, [plugin], tuning)
 
     async def ask() -> Any:
         return (await index.as_json(Request({"type": "http"})))["train"]["images"]

@@ -1,0 +1,203 @@
+"""Measures queries for runs: in Python, in node, and the columns that the page requests for them.
+
+    python benchmarks/queries.py [LOGS] [--runs 2000 50000]
+
+Each run has 5 hyperparameters and 10 points of each of 5 tags. In Python, a query is read and
+evaluated, with columns made from what is loaded. In node, the page's modules do this with columns
+that they have. Both are measured in CPU time. Requests are sent to a server over one connection;
+the first one of a kind reads what is cached afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "shared")]
+
+from hparams import send
+from machine import node_command
+from responses import free_port, serving
+
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.queries.attributes import RunAttributes, RunColumns
+from tbcore.queries.syntax import parse
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import EventFileWriter, summaries
+
+TAGS = ["loss", "val/loss", "acc", "val/acc", "epoch_time"]
+NUM_ROUNDS = 5
+QUERIES = {
+    "two words": "resnet seed3",
+    "a glob": "sweep/*seed?",
+    "an expression": "re:seed[1-3]$",
+    "a hyperparameter": "lr>1e-3",
+    "a last value": "val/loss:last<0.5",
+    "a hyperparameter and a last value": "lr>1e-3 val/loss:last<0.5",
+    "everything": "(lr>1e-3 | model=vit*) -has:nan -live (loss:last<0.5 | step>5) re:[0-4]$",
+}
+"""Queries without `min`, `max` and `at`, which read whole series."""
+REQUESTS: dict[str, dict[str, Any]] = {
+    "hparams, 2 x last": {
+        "hparams": ["lr", "model"],
+        "values": [{"tag": tag, "stat": "last"} for tag in ("loss", "val/loss")],
+    },
+    "min": {"values": [{"tag": "loss", "stat": "min"}]},
+    "names": {"names": True},
+}
+
+EVALUATE = """
+import { isFound } from "ROOT/tbcore/web/lib/queries/evaluation.js";
+import { parseQuery } from "ROOT/tbcore/web/lib/queries/syntax.js";
+let input = "";
+for await (const chunk of process.stdin) input += chunk;
+const { runs, columns, queries, rounds } = JSON.parse(input);
+const results = queries.map((query) => {
+  const times = [];
+  let found = [];
+  for (let i = 0; i < rounds; i++) {
+    const start = process.cpuUsage();
+    const node = parseQuery(query, "runs");
+    found = runs.filter((run, i) => isFound(node, run, (key) => columns[key][i]));
+    const { user, system } = process.cpuUsage(start);
+    times.push((user + system) / 1000);
+  }
+  return { found: found.length, milliseconds: times.sort((a, b) => a - b)[rounds >> 1] };
+});
+console.log(JSON.stringify(results));
+"""
+
+
+def write_runs(logdir: Path, num_runs: int) -> None:
+    """Writes the runs of a sweep; in one of a thousand, the loss is NaN at the end."""
+    rng = np.random.default_rng(0)
+    for number in range(num_runs):
+        model = ("resnet18", "resnet50", "vit-b", "mlp")[number % 4]
+        hparams = {
+            "lr": 10.0 ** -(1 + number % 5),
+            "model": model,
+            "seed": number % 5,
+            "batch_size": 2 ** (5 + number % 4),
+            "augment": number % 3 == 0,
+        }
+        name = f"sweep/{model},lr={hparams['lr']:g},trial={number:05}/seed{number % 5}"
+        with EventFileWriter(logdir / name / "events.out.tfevents.1", wall_time=1.6e9) as writer:
+            writer.add_summary(0, summaries.session_start(hparams))
+            values = rng.random((10, len(TAGS)))
+            values[-1, 0] = np.nan if number % 1000 == 7 else values[-1, 0]
+            for step, row in enumerate(values.tolist()):
+                writer.add_summary(step, *map(summaries.scalar, TAGS, row))
+
+
+def median_milliseconds(
+    call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    times = []
+    for _ in range(NUM_ROUNDS):
+        started = clock()
+        call()
+        times.append((clock() - started) * 1000)
+    return statistics.median(times)
+
+
+def in_node(columns: RunColumns) -> list[dict[str, float]]:
+    """The number of runs that each query finds in node, and the milliseconds it takes."""
+    question = {
+        "runs": columns.runs,
+        "queries": list(QUERIES.values()),
+        "rounds": NUM_ROUNDS,
+        "columns": {
+            "lr": columns.hparams("lr"),
+            "model": columns.hparams("model"),
+            **{
+                f"{tag}:last": [
+                    None if point is None or point[1] != point[1] else point[1]
+                    for point in columns.points(tag, "last", None)
+                ]
+                for tag in ("loss", "val/loss")
+            },
+            "step": columns.last_steps(),
+            "has:nan": columns.is_nonfinite,
+            "is:live": [False] * len(columns.runs),
+        },
+    }
+    command = [node_command(Path(sys.executable)), "--input-type=module", "-e"]
+    answer = subprocess.run(
+        [*command, EVALUATE.replace("ROOT", str(ROOT))],
+        input=json.dumps(question),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[dict[str, float]] = json.loads(answer.stdout)
+    return found
+
+
+def measure_queries(logdir: Path, num_runs: int) -> None:
+    multiplexer = Multiplexer()
+    Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
+    attributes = RunAttributes(multiplexer)
+    started = time.thread_time()
+    columns = attributes.columns()
+    first = (time.thread_time() - started) * 1000
+    print(f"{num_runs:6} runs: hyperparameters are decoded in {first:.0f} ms", flush=True)
+    for (title, query), node in zip(QUERIES.items(), in_node(columns), strict=True):
+        tree = parse(query)
+        num_found = len(columns.runs_found(tree))
+        assert num_found == node["found"], (query, num_found, node)
+        took = median_milliseconds(
+            lambda tree=tree: attributes.columns().runs_found(tree), time.thread_time
+        )
+        print(f"{title:36}{num_found:8}{took:12.1f}{node['milliseconds']:12.1f}", flush=True)
+
+
+def measure_requests(logdir: Path, num_runs: int) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir), f"--port={port}"]
+    path = "/data/run_attributes"
+    with serving(command, port, num_runs) as connection:
+        for title, request in REQUESTS.items():
+            first, content = send(connection, "POST", path, json.dumps(request))
+            took = median_milliseconds(
+                lambda request=request: send(connection, "POST", path, json.dumps(request))
+            )
+            since = {**request, "since": json.loads(content)["generation"]}
+            same = median_milliseconds(
+                lambda since=since: send(connection, "POST", path, json.dumps(since))
+            )
+            megabytes = len(content) / 1e6
+            print(f"{title:36}{megabytes:8.1f}{first:12.1f}{took:12.1f}{same:12.1f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("logs", type=Path, nargs="?")
+    parser.add_argument("--runs", type=int, nargs="+", default=[2000, 50_000])
+    arguments = parser.parse_args()
+    logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
+    for num_runs in arguments.runs:
+        logdir = logs / f"queries-{num_runs}"
+        if not logdir.exists():
+            write_runs(logdir, num_runs)
+        print(f"\n{'query':36}{'found':>8}{'Python ms':>12}{'node ms':>12}")
+        measure_queries(logdir, num_runs)
+        print(f"\n{'request':36}{'MB':>8}{'first ms':>12}{'again ms':>12}{'no change':>12}")
+        measure_requests(logdir, num_runs)
+
+
+if __name__ == "__main__":
+    main()

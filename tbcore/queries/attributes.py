@@ -1,0 +1,242 @@
+"""Attributes of runs: columns of hyperparameters, values of tags, steps and times.
+
+    attributes = RunAttributes(multiplexer)
+    columns = attributes.columns()
+    columns.hparams("lr")                      # [0.1, None, 0.01], one for each of columns.runs
+    columns.points("val/loss", "last", None)   # [(100, 0.25), None, (90, 0.5)]
+    columns.runs_found(parse("lr>0.05"))       # ["a"]
+
+The last point of a tag is looked up. `min`, `max` and `at` are computed from all points of a run,
+and cached until the run changes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, compress
+from typing import TypeVar
+
+from tbcore.queries.evaluation import HParam, Point, matching_runs
+from tbcore.queries.inheritance import InheritedHParams
+from tbcore.queries.syntax import MAX_QUERY_CHARACTERS, Glob, Node
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.series import ScalarSeries, merged_columns
+from tbcore.store.state import State, close_names
+from tbcore.store.view import RunView, Schema
+
+MAX_NAMES = 1000
+"""Maximum number of names of hyperparameters, and of tags, that are listed."""
+_MAX_CACHED_COLUMNS = 16
+"""Maximum number of columns of `min`, `max` and `at` that are cached."""
+_MAX_CACHED_POINTS = 300_000
+"""Maximum number of points in these columns, of 170 bytes each; one column may have more."""
+_NO_HPARAMS: Mapping[str, HParam] = {}
+
+T = TypeVar("T")
+_ColumnKey = tuple[str, str, int | None]
+"""Tag, statistic and step."""
+_CachedColumn = dict[str, tuple[int, Point | None]]
+"""Maps runs to the generation of the run and the point."""
+
+
+class Names:
+    """Names of hyperparameters, or of tags, and how many runs have each."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """`names` has a name once for each run."""
+        self._num_runs = Counter(names)
+
+    @cached_property
+    def _by_lowered(self) -> Mapping[str, list[str]]:
+        by_lowered: dict[str, list[str]] = {}
+        for name in self._num_runs:
+            by_lowered.setdefault(name.lower(), []).append(name)
+        return by_lowered
+
+    def candidates(self, name: str) -> list[str]:
+        """The names that equal this one but for case."""
+        return self._by_lowered.get(name.lower(), [])
+
+    def matching(self, name: str | Glob) -> frozenset[str]:
+        """The names that, lower-cased, are this or match it."""
+        if isinstance(name, str):
+            return frozenset(self.candidates(name))
+        return frozenset(n for n in self._num_runs if name.pattern.fullmatch(n.lower()))
+
+    def close(self, name: str) -> list[str]:
+        """At most three names that are similar to an unknown one."""
+        return [
+            self._by_lowered[lowered][0] for lowered in close_names(name.lower(), self._by_lowered)
+        ]
+
+    def most_common(self) -> list[str]:
+        """At most MAX_NAMES names, those of most runs first, without any too long for a query."""
+        names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
+        return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
+
+
+class Index:
+    """What depends only on the tags of all runs, and on their hyperparameters."""
+
+    def __init__(self, hparams: InheritedHParams, schemas: Sequence[Schema]) -> None:
+        self.hparams = hparams
+        self.hparam_names = Names(name for _, own in hparams.own.values() for name in own)
+        self.tags = Names(chain.from_iterable(schema.tags for schema in schemas))
+        self._schemas = schemas
+
+    @cached_property
+    def scalar_tags(self) -> Names:
+        """The tags with scalars."""
+        return Names(
+            tag
+            for schema in self._schemas
+            for tag, (kinds, _) in schema.tags.items()
+            if kinds[0].is_scalar or any(kind.is_scalar for kind in kinds)
+        )
+
+
+class RunAttributes:
+    """Makes columns of attributes; caches what is slow to compute. May be used in any thread."""
+
+    def __init__(self, multiplexer: Multiplexer) -> None:
+        self._multiplexer = multiplexer
+        self._lock = threading.Lock()
+        self._index = Index(InheritedHParams(-1), ())
+        self._cache: dict[_ColumnKey, _CachedColumn] = {}
+        """Columns of `min`, `max` and `at`; the last one was used last."""
+
+    def columns(self) -> RunColumns:
+        """Columns for all runs as they are now."""
+        with self._lock:
+            state = self._multiplexer.state  # In the lock, so that generations ascend.
+            if self._index.hparams.listings_generation != state.listings.generation:
+                hparams = self._index.hparams.updated(state)
+                self._index = Index(hparams, [view.schema for view in state.runs.values()])
+            return RunColumns(state, self._index, self._cached_column, list(state.runs))
+
+    def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
+        """The points of this column that are known; more may be added. Removed runs are dropped."""
+        with self._lock:
+            column = self._cache.pop(key, {})
+            if len(column) > len(state.runs):
+                # Copied first: another thread may add to it.
+                column = {run: known for run, known in dict(column).items() if run in state.runs}
+            self._cache[key] = column
+            while len(self._cache) > 1 and (
+                len(self._cache) > _MAX_CACHED_COLUMNS
+                or sum(map(len, self._cache.values())) > _MAX_CACHED_POINTS
+            ):
+                del self._cache[next(iter(self._cache))]
+            return column
+
+
+class RunColumns:
+    """Columns for some runs as they were at one commit; see RunFacts.
+
+    Names of hyperparameters and tags are exact, or differ in case alone.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        index: Index,
+        cached_column: Callable[[_ColumnKey, State], _CachedColumn],
+        runs: Sequence[str],
+    ) -> None:
+        self._state = state
+        self._cached_column = cached_column
+        self.runs = runs
+        self.generation = state.generation
+        self.now = time.time()
+        self.index = index
+        details = [state.details[run] for run in runs]
+        self.first_event_times: Sequence[float | None] = [run.first_event_time for run in details]
+        self.last_event_times: Sequence[float | None] = [run.last_event_time for run in details]
+        self.modified_times: Sequence[float | None] = [run.modified for run in details]
+        self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
+
+    def changed_since(self, generation: int) -> RunColumns:
+        """Columns for those runs of which anything has changed after a generation."""
+        generations, hparams = self._state.run_generations, self.index.hparams.generations
+        runs = [
+            run
+            for run in self.runs
+            if generations[run] > generation or hparams.get(run, 0) > generation
+        ]
+        return RunColumns(self._state, self.index, self._cached_column, runs)
+
+    def runs_found(self, query: Node) -> list[str]:
+        """The runs that a query finds. Raises QueryError if an expression takes too long."""
+        return list(compress(self.runs, matching_runs(query, self).tolist()))
+
+    def hparams(self, name: str) -> list[HParam | None]:
+        """The values of a hyperparameter."""
+        by_run = self.index.hparams.by_run
+        find = _finder(name, self.index.hparam_names.candidates(name))
+        columns = (by_run.get(run, _NO_HPARAMS) for run in self.runs)
+        return [None if (found := find(known)) is None else known[found] for known in columns]
+
+    def points(self, tag: str, stat: str, step: int | None) -> list[Point | None]:
+        """Step and value of a tag's last point, its lowest or highest finite value, or its last
+        point at or before a step, in the order written.
+
+        `stat` is `last`, `min`, `max`, or `at` with a step.
+        """
+        find = _finder(tag, self.index.tags.candidates(tag))
+        views = [self._state.runs[run] for run in self.runs]
+        found = [find(view.schema.tags) for view in views]
+        if stat == "last":
+            return [
+                None if name is None else view.last_point(name)
+                for view, name in zip(views, found, strict=True)
+            ]
+        cached = self._cached_column((tag, stat, step), self._state)
+        column: list[Point | None] = []
+        for run, view, name in zip(self.runs, views, found, strict=True):
+            generation, point = cached.get(run, (None, None))
+            if generation != self._state.run_generations[run]:
+                point = None if name is None else _point_of(view, name, stat, step)
+                cached[run] = self._state.run_generations[run], point
+            column.append(point)
+        return column
+
+    def has(self, tag: str | Glob) -> list[bool]:
+        """Whether each run has a tag with a name that, lower-cased, is this or matches this."""
+        names = self.index.tags.matching(tag)
+        runs = self._state.runs
+        return [not runs[run].schema.tags.keys().isdisjoint(names) for run in self.runs]
+
+    def last_steps(self) -> list[int | None]:
+        """The highest step of each run."""
+        return [self._state.runs[run].highest_step() for run in self.runs]
+
+
+def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]], str | None]:
+    """A function that finds a name among the keys of a mapping, in case alone if it must."""
+    others = frozenset(candidates) - {name}
+
+    def find(mapping: Mapping[str, T]) -> str | None:
+        if name in mapping:
+            return name
+        if mapping.keys().isdisjoint(others):  # Looks at few names: a run may have many tags.
+            return None
+        return next(key for key in mapping if key in others)
+
+    return find
+
+
+def _point_of(view: RunView, tag: str, stat: str, step: int | None) -> Point | None:
+    """The point of one run; see `RunColumns.points`."""
+    series = [each for each in view.series(tag) if each.kind.is_scalar]
+    if not series:
+        return None
+    merged = ScalarSeries(*merged_columns(series, 0, ("step", "wall_time", "value")))
+    if step is not None:
+        point = merged.at(step)
+    else:
+        point = merged.min if stat == "min" else merged.max
+    return None if point is None else (point.step, point.value)

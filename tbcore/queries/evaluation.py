@@ -1,0 +1,230 @@
+"""Query evaluation: which runs, or names of tags, a query finds."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.errors import BadRequestError
+from tbcore.queries.syntax import (
+    And,
+    Attribute,
+    Comparison,
+    Expression,
+    Glob,
+    Has,
+    Live,
+    Node,
+    Not,
+    Or,
+    QueryError,
+    Word,
+    ignoring_case,
+    read_number,
+)
+
+LIVE_SECONDS = 300
+"""A run is live if it was written to within this time; tbcore/web/shell/runs/tree.js has the same
+rule."""
+
+HParam = float | str | bool
+"""The value of a hyperparameter; lists and dicts are JSON."""
+Point = tuple[int, float]
+"""Step and value."""
+Mask = NDArray[np.bool_]
+"""Whether each run is found."""
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class RunFacts(Protocol):
+    """What is known of runs. Each sequence has one element for each run; None if it lacks that."""
+
+    now: float
+    """The clock, and all times: seconds since the epoch."""
+    runs: Sequence[str]
+    first_event_times: Sequence[float | None]
+    last_event_times: Sequence[float | None]
+    modified_times: Sequence[float | None]
+    """When the newest event file was written to."""
+    is_nonfinite: Sequence[bool]
+    """Whether the run has a scalar that is NaN or infinite."""
+
+    def last_steps(self) -> Sequence[int | None]: ...
+
+    def hparams(self, name: str) -> Sequence[HParam | None]: ...
+
+    def points(self, tag: str, stat: str, step: int | None) -> Sequence[Point | None]: ...
+
+    def has(self, tag: str | Glob) -> Sequence[bool]:
+        """Whether each run has a tag with a name that, lower-cased, is this or matches this."""
+        ...
+
+
+def matching_runs(query: Node, facts: RunFacts) -> Mask:
+    """Whether the query finds each run, as an array of shape (num_runs,).
+
+    Raises QueryError if a regular expression takes too long.
+    """
+    return _Evaluation(facts.runs, facts).of(query)
+
+
+def matching_names(query: Node, names: Sequence[str]) -> Mask:
+    """Whether a query for tags finds each name, as an array of shape (num_names,).
+
+    Raises QueryError like `matching_runs`.
+    """
+    return _Evaluation(names, None).of(query)
+
+
+class _Evaluation:
+    def __init__(self, names: Sequence[str], facts: RunFacts | None) -> None:
+        self._names = names
+        self._lowered = [name.lower() for name in names]
+        self._facts = facts
+        self._matcher: Any = None
+        """Shared by all expressions, and so is its time."""
+
+    def of(self, node: Node) -> Mask:
+        match node:
+            case Not(part):
+                return ~self.of(part)
+            case And(parts):
+                return reduce(operator.and_, map(self.of, parts), self._all(True))
+            case Or(parts):
+                return reduce(operator.or_, map(self.of, parts), self._all(False))
+            case Word(text):
+                return _array([text in name for name in self._lowered])
+            case Glob(pattern):
+                return _array([pattern.fullmatch(name) is not None for name in self._lowered])
+            case Expression():
+                return self._matches(node)
+        assert self._facts is not None, "a query for tags has no other nodes"
+        match node:
+            case Has(tag):
+                return _array(self._facts.is_nonfinite if tag is None else self._facts.has(tag))
+            case Live():
+                return _is_live(self._facts)
+            case Comparison(Attribute("hparam", name)):
+                return _compare_hparams(self._facts.hparams(name), node)
+            case Comparison():
+                return _compare_numbers(self._facts, node)
+
+    def _all(self, value: bool) -> Mask:
+        return np.full(len(self._names), value)
+
+    def _matches(self, node: Expression) -> Mask:
+        from tbcore.patterns import Matcher
+
+        self._matcher = self._matcher or Matcher()
+        try:
+            found: Mask = self._matcher.search(ignoring_case(node.pattern), self._names)
+        except BadRequestError:
+            raise QueryError("the expression takes too long", node.at) from None
+        return found
+
+
+def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
+    kind, name, stat, step = node.attribute
+    column: Sequence[float | None]
+    if kind == "value":
+        assert stat is not None
+        points = facts.points(name, stat, step)
+        column = [None if point is None else point[1] for point in points]
+    elif name == "step":
+        column = facts.last_steps()
+    else:
+        starts = facts.first_event_times if name == "took" else facts.last_event_times
+        ends = facts.last_event_times if name == "took" else [facts.now] * len(starts)
+        column = [
+            None if start is None or end is None else end - start
+            for start, end in zip(starts, ends, strict=True)
+        ]
+    is_known = _array([value is not None for value in column])
+    # Logged values are float32, mostly, so that 0.1 equals what was logged as 0.1.
+    dtype = np.float32 if kind == "value" else np.float64
+    with np.errstate(over="ignore"):
+        values = np.array([0 if value is None else value for value in column], float).astype(dtype)
+        number = np.array(node.number, float).astype(dtype)
+    is_true: Mask
+    if node.operator in _COMPARE:
+        is_true = _COMPARE[node.operator](values, number)
+    else:
+        is_equal = (values == number) | (np.isnan(values) & np.isnan(number))
+        is_true = is_equal == (node.operator == "=")
+    return is_true & is_known
+
+
+def _compare_hparams(column: Sequence[HParam | None], node: Comparison) -> Mask:
+    # The runs of a sweep have few different values, each of which is compared once.
+    answers: dict[tuple[type, HParam | None], bool] = {(type(None), None): False}
+    found = []
+    for value in column:
+        key = type(value), value
+        answer = answers.get(key)
+        if answer is None:
+            assert value is not None
+            answer = answers[key] = _compare_hparam(value, node)
+        found.append(answer)
+    return _array(found)
+
+
+def _compare_hparam(value: HParam, node: Comparison) -> bool:
+    number = read_number(value) if isinstance(value, str) else value
+    if node.operator in _COMPARE:
+        is_comparable = not isinstance(number, bool | None) and node.number is not None
+        return is_comparable and bool(_COMPARE[node.operator](number, node.number))
+    if isinstance(number, bool | None) or node.number is None:
+        text = text_of(value).lower()
+        match node.text:
+            case Glob(pattern):
+                is_equal = pattern.fullmatch(text) is not None
+            case _:
+                is_equal = text == node.text
+    else:
+        is_equal = number == node.number or (number != number and node.number != node.number)
+    return is_equal == (node.operator == "=")
+
+
+def text_of(value: HParam) -> str:
+    """The value as a text; numbers are written as JavaScript does."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == int(value) and abs(value) < 1e21:
+        return str(int(value))
+    if 1e-6 <= abs(value) < 1e21:
+        return np.format_float_positional(value, trim="-")
+    return re.sub(r"e([+-])0*", r"e\1", repr(float(value)))
+
+
+def _is_live(facts: RunFacts) -> Mask:
+    times = zip(facts.last_event_times, facts.modified_times, strict=True)
+    return _array([is_live(last, modified, facts.now) for last, modified in times])
+
+
+def is_live(last_event: float | None, modified: float | None, now: float) -> bool:
+    """Whether a run was written to recently, shortly after its last event."""
+    if last_event is None:
+        return False
+    written = last_event if modified is None else modified
+    return abs(now - written) < LIVE_SECONDS and written - last_event < LIVE_SECONDS
+
+
+def _array(values: Sequence[bool]) -> Mask:
+    return np.array(values, np.bool_)

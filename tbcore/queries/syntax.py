@@ -1,0 +1,411 @@
+"""Query syntax: the texts of queries and of attributes as trees.
+
+    vit lr>1e-3 | -(has:nan | live)     ->     Or(And(Word, Comparison), Not(Or(Has, Live)))
+
+A term that is a chunk has no blank, `|`, `(` or `)` outside of double quotes, except in `:at( )`. A
+chunk's mask is the chunk with `"` in place of all that is quoted or in `at( )`, so that signs which
+have a meaning are found in the mask.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, NoReturn
+
+from tbcore.errors import BadRequestError
+
+MAX_QUERY_CHARACTERS = 500
+"""Maximum number of characters of a query."""
+MAX_DEPTH = 50
+"""Maximum number of parentheses that are open at one place."""
+MAX_STEP = 2**53 - 1
+"""Highest step in `at( )`. The page's numbers are exact up to there."""
+FACTS = ("step", "age", "took")
+"""Names on the left of a comparison that are no hyperparameters, unless they are quoted."""
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+"""Seconds of each unit of a duration."""
+
+_BLANK = " \t\n\r\f\v\xa0"
+_QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
+_CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:[Aa][Tt]\([^)]*\)|[^{_BLANK}|()"])*+')
+_MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:)[Aa][Tt]\([^)]*\)")
+_OPERATOR = re.compile(r"[<>]=?|!=|==?")
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Operators, and those with which the operands change places."""
+_OPERAND = rf'[^{_BLANK}|()"=<>!]+'
+"""A name or value beside an operator with blanks."""
+_EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*+")
+"""The characters of an expression up to a blank or a parenthesis."""
+_DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
+_NUMBER = re.compile(rf"{_DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
+_DURATION = re.compile(rf"({_DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
+_GLOB_TOKEN = re.compile(rf'{_MASKED.pattern}|\*+|\?|[^*?"]+|"')
+_NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
+
+
+class QueryError(BadRequestError):
+    """A text is not a query. `message` names the mistake, `at` its place, in characters from 0."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(f"{message}, at character {at + 1}")
+        self.message = message
+        self.at = at
+
+
+class Attribute(NamedTuple):
+    """What the left side of a comparison names."""
+
+    kind: Literal["hparam", "value", "fact"]
+    name: str
+    """The name of a hyperparameter, a tag, or one of FACTS."""
+    stat: str | None = None
+    """Of a value: `last`, `min`, `max` or `at`."""
+    step: int | None = None
+    """Of `at`."""
+
+
+class Word(NamedTuple):
+    """A part of the name, anywhere."""
+
+    text: str
+    """Lower-cased."""
+
+
+class Glob(NamedTuple):
+    """The whole of a text."""
+
+    pattern: re.Pattern[str]
+    """For `fullmatch` with the lower-cased text, in linear time."""
+
+
+class Expression(NamedTuple):
+    """A regular expression for the name."""
+
+    pattern: str
+    at: int
+    """Its place in the query."""
+
+
+class Comparison(NamedTuple):
+    """An attribute compared with a value."""
+
+    attribute: Attribute
+    operator: str
+    """One of `=`, `!=`, `<`, `<=`, `>`, `>=`."""
+    number: float | None
+    """The value; for durations in seconds. None if it is a text, only with hyperparameters."""
+    text: str | Glob
+    """The value as a text, lower-cased."""
+
+
+class Has(NamedTuple):
+    """The run has a tag with this name, which is lower-cased; None for nonfinite scalars."""
+
+    tag: str | Glob | None
+
+
+class Live(NamedTuple):
+    """The run is being written."""
+
+
+class Not(NamedTuple):
+    part: Node
+
+
+class And(NamedTuple):
+    parts: tuple[Node, ...]
+    """If there are none, everything is found."""
+
+
+class Or(NamedTuple):
+    parts: tuple[Node, ...]
+
+
+Node = Word | Glob | Expression | Comparison | Has | Live | Not | And | Or
+
+
+def parse(text: str, *, for_tags: bool = False) -> Node:
+    """The tree of a query. Raises QueryError.
+
+    With `for_tags`, it is a query for names of tags, in which comparisons, `has:`, `live` and
+    `quiet` are ordinary words.
+    """
+    if len(text) > MAX_QUERY_CHARACTERS:
+        raise QueryError(f"longer than {MAX_QUERY_CHARACTERS} characters", MAX_QUERY_CHARACTERS)
+    if not text.strip(_BLANK):
+        return And(())
+    parser = _Parser(text, for_tags)
+    query = parser.alternatives()
+    if parser.at < len(text):
+        raise QueryError("unmatched )", parser.at)
+    return query
+
+
+def parse_attribute(text: str) -> Attribute:
+    """The attribute that a text names as the left side of a comparison. Raises QueryError."""
+    chunk = _Parser(text, for_tags=False).chunk()
+    end = _OPERATOR.search(_mask(chunk))
+    length = end.start() if end else len(chunk)
+    if length < len(text) or not chunk or chunk.startswith(":"):
+        at = 0 if chunk.startswith(":") else length
+        raise QueryError("expected a name such as lr or val/loss:last", at)
+    return _attribute(chunk, 0)
+
+
+def format_attribute(attribute: Attribute) -> str:
+    """The text of an attribute, with quotes where it needs them."""
+    kind, name, stat, step = attribute
+    is_like_fact = kind == "hparam" and name.lower() in FACTS
+    if is_like_fact or _NEEDS_QUOTES.search(name) or (name.lower() == "re" and stat):
+        name = '"' + name.replace('"', '""') + '"'
+    return name + (f":{stat}" if stat else "") + (f"({step})" if stat == "at" else "")
+
+
+def name_or_glob(text: str) -> str | Glob:
+    """A text in which `*` and `?` outside of double quotes match anything; lower-cased."""
+    parts, is_glob = [""], False
+    for token in _GLOB_TOKEN.finditer(text.lower()):
+        is_wild = token[0][0] in "*?"
+        is_glob |= is_wild
+        if token[0][0] == "*":
+            parts.append("")
+        else:
+            parts[-1] += "." if is_wild else re.escape(_unquoted(token[0]))
+    if not is_glob:
+        return _unquoted(text).lower()
+    # Each part between two `*` is looked for once, at its first place: the groups are atomic.
+    first, *middle, last = parts if len(parts) > 1 else ["", *parts]
+    inner = "".join(f"(?>.*?{part})" for part in middle)
+    pattern = f"{first}{inner}.*{last}" if len(parts) > 1 else last
+    return Glob(re.compile(pattern, re.DOTALL))
+
+
+def read_number(text: str) -> float | None:
+    """The number that a text is, as `1`, `.9`, `1e-3`, `inf` or `nan`; None if it is none."""
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+class _Parser:
+    """Reads a query from left to right. The first mistake is raised."""
+
+    def __init__(self, text: str, for_tags: bool) -> None:
+        self._text = text
+        self._for_tags = for_tags
+        self._open: list[int] = []
+        """The places of the parentheses that are open."""
+        self.at = 0
+
+    def alternatives(self) -> Node:
+        """Terms with `|` between, up to a `)` or the end."""
+        alternatives: list[Node] = []
+        bar: int | None = None
+        while True:
+            terms: list[Node] = []
+            while self._next_char() not in ("", "|", ")"):
+                terms.append(self._term())
+            if not terms:
+                self._raise_nothing(bar)
+            alternatives.append(terms[0] if len(terms) == 1 else And(tuple(terms)))
+            if self._next_char() != "|":
+                return alternatives[0] if bar is None else Or(tuple(alternatives))
+            bar = self.at
+            self.at += 1
+
+    def _raise_nothing(self, bar: int | None) -> NoReturn:
+        """Raises the mistake that there is no term here; `bar` is the place of the last `|`."""
+        char = self._text[self.at : self.at + 1]
+        if bar is not None:
+            raise QueryError("nothing after |", bar)
+        if char == "|":
+            raise QueryError("nothing before |", self.at)
+        if not self._open:
+            raise QueryError("unmatched )", self.at)
+        raise QueryError("nothing in ( )" if char else "unclosed (", self._open[-1])
+
+    def _term(self) -> Node:
+        is_negated = False
+        while self._text.startswith("-", self.at):
+            following = self._text[self.at + 1 : self.at + 2]
+            if following in ("", "|", ")", *_BLANK):
+                raise QueryError("nothing after -", self.at)
+            is_negated = not is_negated
+            self.at += 1
+        node = self._group() if self._text[self.at] == "(" else self._atom()
+        return Not(node) if is_negated else node
+
+    def _group(self) -> Node:
+        if len(self._open) == MAX_DEPTH:
+            raise QueryError("nested too deeply", self.at)
+        self._open.append(self.at)
+        self.at += 1
+        inside = self.alternatives()
+        start = self._open.pop()
+        if not self._text.startswith(")", self.at):
+            raise QueryError("unclosed (", start)
+        self.at += 1
+        return inside
+
+    def _atom(self) -> Node:
+        start = self.at
+        if self._text[start : start + 3].lower() == "re:":
+            return self._expression()
+        chunk = self.chunk()
+        if not self._for_tags:
+            mask = _mask(chunk)
+            if operator := _OPERATOR.search(mask):
+                return _comparison(chunk, operator, start, self._text)
+            if mask[:4].lower() == "has:":
+                return _has(chunk[4:], start)
+            if mask.lower() in ("live", "quiet"):
+                return Live() if mask.lower() == "live" else Not(Live())
+        name = name_or_glob(chunk)
+        return Word(name) if isinstance(name, str) else name
+
+    def chunk(self) -> str:
+        """The chunk that starts here, with its quotes."""
+        start = self.at
+        found = _CHUNK.match(self._text, start)
+        assert found is not None  # It may be empty.
+        self.at = found.end()
+        chunk, char = found[0], self._text[self.at : self.at + 1]
+        if char == '"':
+            raise QueryError("unclosed quote", self.at)
+        if char == "(" and _mask(chunk)[-3:].lower() == ":at":
+            raise QueryError("unclosed (", self.at)
+        return chunk
+
+    def _expression(self) -> Expression:
+        # 1. Find the end: of the quotes, else a blank or a `)` that the expression did not open.
+        # 2. Check the expression.
+        self.at += 3  # 1
+        start = self.at
+        if self._text.startswith('"', start):
+            quoted = _QUOTED.match(self._text, start)
+            if quoted is None:
+                raise QueryError("unclosed quote", start)
+            pattern, self.at, start = _unquoted(quoted[0]), quoted.end(), start + 1
+        else:
+            depth = 0
+            while depth >= 0:
+                self.at = _EXPRESSION.match(self._text, self.at).end()  # type: ignore[union-attr]
+                char = self._text[self.at : self.at + 1]
+                if char not in ("(", ")"):
+                    break
+                depth += 1 if char == "(" else -1
+                self.at += depth >= 0
+            pattern = self._text[start : self.at]
+        try:  # 2
+            from tbcore.patterns import InvalidPatternError, Matcher
+
+            Matcher().search(ignoring_case(pattern), [])
+        except ModuleNotFoundError as error:
+            raise QueryError(str(error), start) from None
+        except InvalidPatternError as error:
+            raise QueryError(error.reason, start) from None
+        return Expression(pattern, start)
+
+    def _next_char(self) -> str:
+        """The first character from here on that is not blank, to which it moves; "" at the end."""
+        rest = self._text[self.at :]
+        self.at += len(rest) - len(rest.lstrip(_BLANK))
+        return self._text[self.at : self.at + 1]
+
+
+def ignoring_case(pattern: str) -> str:
+    """The expression for `tbcore.patterns`, as the page matches it."""
+    return pattern if pattern.startswith("(?i)") else f"(?i){pattern}"
+
+
+def _comparison(chunk: str, found: re.Match[str], start: int, query: str) -> Comparison:
+    operator, name, value = found[0], chunk[: found.start()], chunk[found.end() :]
+    at = start + found.start()
+    if not name or not (value or name.startswith(":")):
+        joined = _without_blanks(operator, query[:at], query[at + len(operator) :])
+        if joined is not None:
+            raise QueryError(f"write it without blanks: {joined}", at)
+    if not name or name.startswith(":"):
+        raise QueryError(f"nothing before {operator}", start)
+    if not value:
+        raise QueryError(f"nothing after {operator}", at)
+    if operator[0] == "=" and value[0] in "<>":
+        raise QueryError(f"write {value[0]}= instead of {operator}{value[0]}", at)
+    turned = None if query[:start].endswith("-") else _name_first(name, operator, value)
+    if turned is not None:
+        raise QueryError(f"write {turned}", start)
+    attribute = _attribute(name, start)
+    at = start + found.end()
+    number = read_number(value)
+    if attribute.kind == "fact" and attribute.name != "step":
+        duration = _DURATION.fullmatch(value)
+        if duration is None:
+            raise QueryError(f"expected a duration such as 2h after {operator}", at)
+        number = float(duration[1]) * SECONDS[duration[2].lower()]
+    elif number is None and (attribute.kind != "hparam" or operator[0] in "<>"):
+        raise QueryError(f"expected a number after {operator}", at)
+    normal = "=" if operator == "==" else operator
+    return Comparison(attribute, normal, number, name_or_glob(value))
+
+
+def _without_blanks(operator: str, before: str, after: str) -> str | None:
+    """The comparison that is meant by an operator with a blank beside it; None if there is none."""
+    name = re.search(rf"({_OPERAND})[{_BLANK}]*\Z", before)
+    value = re.match(rf"[{_BLANK}]*({_OPERAND})", after)
+    return name[1] + operator + value[1] if name and value else None
+
+
+def _name_first(first: str, operator: str, rest: str) -> str | None:
+    """`3<lr<4` or `3<lr` with the name first: `lr>3 lr<4`.
+
+    None if the first operand is no number, or the next one is no name.
+    """
+    is_number = read_number(first) is not None or _DURATION.fullmatch(first)
+    if operator not in _TURNED or not is_number:
+        return None
+    second = _OPERATOR.search(_mask(rest))
+    name = rest[: second.start()] if second else rest
+    if not name or read_number(name) is not None:
+        return None
+    if second is None:
+        return f"{name}{_TURNED[operator]}{first}"
+    last = rest[second.end() :]
+    if second[0] not in _TURNED or not last or _OPERATOR.search(_mask(last)):
+        return None
+    return f"{name}{_TURNED[operator]}{first} {name}{second[0]}{last}"
+
+
+def _has(text: str, start: int) -> Has:
+    """The atom with this text after `has:`."""
+    if not text:
+        raise QueryError("nothing after has:", start)
+    return Has(None if text.lower() == "nan" else name_or_glob(text))
+
+
+def _attribute(text: str, start: int) -> Attribute:
+    """The attribute that a chunk names; `start` is its place."""
+    name, colon, stat = text, "", ""
+    if ":" in _mask(text):
+        cut = _mask(text).rindex(":")
+        name, colon, stat = text[:cut], ":", text[cut + 1 :]
+    if not colon:
+        is_fact = name.lower() in FACTS
+        return Attribute("fact", name.lower()) if is_fact else Attribute("hparam", _unquoted(name))
+    at = start + len(name) + 1
+    if stat.lower() in ("last", "min", "max"):
+        return Attribute("value", _unquoted(name), stat.lower())
+    found = re.fullmatch(r"at\(([^)]*)\)", stat.lower())
+    if found is None:
+        raise QueryError(f"unknown statistic '{stat}'; expected last, min, max or at(STEP)", at)
+    step = read_number(found[1].strip(_BLANK))
+    if step is None or not abs(step) <= MAX_STEP or step != int(step):
+        raise QueryError("expected a step in at( )", at)
+    return Attribute("value", _unquoted(name), "at", int(step))
+
+
+def _mask(chunk: str) -> str:
+    """See the docstring of the module."""
+    return _MASKED.sub(lambda found: '"' * len(found[0]), chunk)
+
+
+def _unquoted(chunk: str) -> str:
+    """A chunk without its quotes."""
+    return _QUOTED.sub(lambda found: found[1].replace('""', '"'), chunk)
