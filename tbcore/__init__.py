@@ -1,5 +1,7 @@
 """tbcore: a viewer for the logs of training runs, in which every dashboard is a plugin.
 
+`tbcore.open(logdir)` reads logs without a server: see `tbcore.logs`.
+
 Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbcore.media`,
 `tbcore.patterns`, `tbcore.values` and `tbcore.testing`. Everything else is private.
 """
@@ -10,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tbcore.config import PluginOptions
     from tbcore.errors import (
         BadRequestError,
         DataError,
@@ -19,9 +22,11 @@ if TYPE_CHECKING:
         PluginError,
         TbcoreError,
     )
-    from tbcore.hookspecs import LegacyApi, PluginInfo, PluginOptions, hookimpl
+    from tbcore.hookspecs import LegacyApi, PluginInfo, hookimpl
     from tbcore.kinds import Claim, Claims, Kind
+    from tbcore.logs import open
     from tbcore.options import Option
+    from tbcore.smoothing import smoothed
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
@@ -29,50 +34,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BadRequestError",
-    "Claim",
-    "Claims",
-    "DataError",
-    "DataLossError",
-    "DecodeError",
-    "Item",
-    "ItemSeries",
-    "Kind",
-    "LastPoints",
-    "LegacyApi",
-    "Multiplexer",
-    "NotFoundError",
-    "Option",
-    "PluginError",
-    "PluginInfo",
-    "PluginOptions",
-    "ScalarSeries",
-    "TbcoreError",
-    "hookimpl",
-]
+    "BadRequestError", "Claim", "Claims", "DataError", "DataLossError", "DecodeError", "Item",
+    "ItemSeries", "Kind", "LastPoints", "LegacyApi", "Multiplexer", "NotFoundError", "Option",
+    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "TbcoreError", "hookimpl",
+    "open", "smoothed",
+]  # fmt: skip
 
-_NAMES_BY_MODULE = {
-    "errors": (
-        "BadRequestError",
-        "DataError",
-        "DataLossError",
-        "DecodeError",
-        "NotFoundError",
-        "PluginError",
-        "TbcoreError",
-    ),
-    "hookspecs": ("LegacyApi", "PluginInfo", "PluginOptions", "hookimpl"),
-    "kinds": ("Claim", "Claims", "Kind"),
-    "options": ("Option",),
-    "store.items": ("Item",),
-    "store.multiplexer": ("Multiplexer",),
-    "store.series": ("ItemSeries", "LastPoints", "ScalarSeries"),
-}
-_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+_MODULES = (
+    "errors", "kinds", "options", "config", "hookspecs",
+    "smoothing", "store.items", "store.series", "store.multiplexer", "logs",
+)  # fmt: skip
+"""The modules that define the names, those that are imported fastest first."""
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used, to keep `tbcore --help` fast."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    if name in __all__:
+        for module in map(import_module, (f"{__name__}.{module}" for module in _MODULES)):
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

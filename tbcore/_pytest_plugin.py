@@ -31,20 +31,13 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
         return
     group = parser.getgroup("tbcore", "tbcore's conformance suite")
     group.addoption(
-        "--plugin",
-        dest="tbcore_plugin",
-        metavar="NAME",
-        action="append",
-        default=[],
+        "--plugin", dest="tbcore_plugin", metavar="NAME", action="append", default=[],
         help="name of an installed tbcore plugin, or path of a folder with one; repeatable",
-    )
+    )  # fmt: skip
     group.addoption(
-        "--plugin-logs",
-        dest="tbcore_plugin_logs",
-        metavar="DIR",
-        default=None,
+        "--plugin-logs", dest="tbcore_plugin_logs", metavar="DIR", default=None,
         help="event files with data of the plugin's own, added to data of all usual kinds",
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture

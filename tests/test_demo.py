@@ -15,14 +15,8 @@ import tbcore_hparams
 import tbcore_scalars
 from tbcore import Claim, values
 from tbcore.testing import TbcoreClient
-from tbcore.testing.demo import (
-    EVALUATION_INTERVAL,
-    NUM_SEEDS,
-    NUM_SETTINGS,
-    NUM_STEPS,
-    main,
-    write_demo,
-)
+from tbcore.testing.demo import EVALUATION_INTERVAL, NUM_STEPS, main, write_demo
+from tbcore.testing.demo_sweep import MODELS, NUM_SEEDS, NUM_SETTINGS
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -53,7 +47,7 @@ def test_the_demo_has_training_and_evaluation_runs(
         .json()
     )
 
-    assert len(tags) == 8 + NUM_SETTINGS * NUM_SEEDS
+    assert len(tags) == 8 + NUM_SETTINGS + len(MODELS) * NUM_SEEDS
     assert tags["small/eval"] == ["loss/total", "accuracy"]
     assert "loss/regularization" in tags["small/train"]
 
@@ -140,7 +134,7 @@ def test_the_weights_of_the_demo_split(tmp_path: Path, tbcore_client: MakeClient
 
 
 def test_the_demo_has_a_sweep(tmp_path: Path, tbcore_client: MakeClient) -> None:
-    """The settings have several seeds, and the accuracy depends on them."""
+    """The accuracy depends on the settings, and each model is one group of its seeds."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo", plugins=[tbcore_hparams])
     question = {
@@ -152,10 +146,46 @@ def test_the_demo_has_a_sweep(tmp_path: Path, tbcore_client: MakeClient) -> None
     groups = client.post("data/plugin/hparams/session_groups", json=question).json()
 
     found = groups["sessionGroups"]
-    assert [len(group["sessions"]) for group in found] == [NUM_SEEDS] * NUM_SETTINGS
+    sizes = [len(group["sessions"]) for group in found]
+    assert sorted(sizes) == [1] * NUM_SETTINGS + [NUM_SEEDS - 1] + [NUM_SEEDS] * (len(MODELS) - 1)
     accuracies = [group["metricValues"][0]["value"] for group in found]
     assert accuracies == sorted(accuracies, reverse=True)
     assert accuracies[0] - accuracies[-1] > 0.1
+
+
+def test_the_seeds_of_the_demo_end_at_different_steps(
+    tmp_path: Path, tbcore_client: MakeClient
+) -> None:
+    """One of them diverges: its loss is large, and then NaN."""
+    write_demo(tmp_path / "demo")
+    client = tbcore_client(tmp_path / "demo")
+    question = {
+        "hparams": ["model", "learning_rate"],
+        "values": [{"tag": "val/loss", "stat": "last"}, {"tag": "val/loss", "stat": "max"}],
+        "last_steps": True,
+    }
+
+    answer = client.post("data/run_attributes", json=question).json()
+
+    rows = {
+        run: (model, rate, last, most, step)
+        for run, model, rate, last, most, step in zip(
+            answer["runs"],
+            answer["hparams"]["model"],
+            answer["hparams"]["learning_rate"],
+            *answer["values"],
+            answer["last_steps"],
+            strict=True,
+        )
+        if run.startswith("models/")
+    }
+    assert len(rows) == len(MODELS) * NUM_SEEDS
+    for model in MODELS:
+        of_model = [row for row in rows.values() if row[0] == model.name]
+        assert [row[1] for row in of_model] == [model.learning_rate] * NUM_SEEDS
+        assert len({row[4] for row in of_model}) > 2
+    assert [run for run, row in rows.items() if row[2] == "NaN"] == ["models/vit_tiny/seed3"]
+    assert rows["models/vit_tiny/seed3"][3] > 1000
 
 
 def test_the_demo_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

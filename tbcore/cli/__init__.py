@@ -65,15 +65,39 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
     click.echo(f"tbcore: {line}", err=True)
 
 
+_LOG_COMMANDS = ("diff", "export", "ls", "show", "tail")
+"""Names of the commands in `tbcore.cli.logs.commands`, which the server does not import."""
+
+
 class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*self.commands, *_LOG_COMMANDS])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _LOG_COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        from tbcore.cli.logs import commands
+
+        command: click.Command = getattr(commands, cmd_name)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
             args = [*args[1:2], "--help"]
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help", "--version"):
+        known = self.list_commands(ctx)
+        if args and args[0] in known:
             first = args[0]
-            close = difflib.get_close_matches(first, self.commands, n=1)
+            has_only_options = all(argument.startswith("-") for argument in args[1:])
+            if first in _LOG_COMMANDS and has_only_options and os.path.isdir(first):
+                click.echo(
+                    f"tbcore: {first!r} is a command; to serve the directory: tbcore ./{first}",
+                    err=True,
+                )
+        elif args and args[0] not in ("-h", "--help", "--version"):
+            first = args[0]
+            close = difflib.get_close_matches(first, known, n=1)
             if close and not os.path.lexists(first):
                 raise click.UsageError(
                     f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",
@@ -100,6 +124,8 @@ def cli(context: click.Context) -> int:
     \b
     tbcore runs/             serve the event files below runs/
     tbcore serve --help      list all options
+    tbcore ls runs/          list the runs in the terminal
+    tbcore tail -f runs/     print each step of the newest run as it is logged
     tbcore plugins           list the installed plugins and their errors
     tbcore plugin new NAME   create a plugin of your own
     """

@@ -169,28 +169,19 @@ def _print_json(data: Any) -> None:
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     """The object that `tbcore plugins --json` prints for one plugin."""
-    from tbcore.plugin_settings import listed_options
+    from tbcore.plugin_settings import plugin_json
 
     plugin = mounted.plugin
-    distribution, version = plugin.source_label(whole_path=True)
     bases_and_routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
     bases_and_routes += [("data", route) for route in mounted.legacy.routes]
     bases_and_routes += [("", route) for route in mounted.legacy.bare_routes]
     return {
-        "name": plugin.name,
-        "title": plugin.title,
-        "description": plugin.info.description if plugin.info else "",
-        "distribution": distribution,
-        "version": version,
+        **plugin_json(mounted, whole_path=True),
         "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
         "reason": plugin.disabled_by or mounted.error,
-        "options": listed_options(mounted),
         "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
-            {
-                "path": f"{base}{route.path}".lstrip("/"),
-                "methods": sorted(route.methods or ()),
-            }
+            {"path": f"{base}{route.path}".lstrip("/"), "methods": sorted(route.methods or ())}
             for base, route in bases_and_routes
         ],
     }

@@ -82,13 +82,9 @@ def _plugins_dir(folder: str) -> str:
 
 
 plugins_dir_option = click.option(
-    "--plugins_dir",
-    "plugins_dirs",
-    metavar="DIR",
-    multiple=True,
-    type=_plugins_dir,
+    "--plugins_dir", "plugins_dirs", metavar="DIR", multiple=True, type=_plugins_dir,
     help="Also load plugins from this folder, where they need not be installed. Repeatable.",
-)
+)  # fmt: skip
 
 
 def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:

@@ -19,6 +19,7 @@ from tbcore.cli.parsing import (
     underscored,
     warn,
 )
+from tbcore.options import truth
 
 IGNORED_OPTIONS = {
     "--db": r"[^-].*",
@@ -40,7 +41,8 @@ IGNORED_OPTIONS = {
 no value. The next argument on the command line is the value only if it matches."""
 
 UNSUPPORTED_OPTIONS = {
-    "--inspect": "use `tbcore check LOGDIR` to find damage, and the page to look at the data",
+    "--inspect": "use `tbcore ls LOGDIR` or `tbcore show LOGDIR RUN` to look at the data, and "
+    "`tbcore check LOGDIR` to find damage",
 }
 """Maps each option of TensorBoard that is rejected here to what the user can do instead."""
 
@@ -83,21 +85,28 @@ def _port(text: str) -> int | None:
     return int(text)
 
 
-def _number(text: str, convert: Callable[[str], float], expected: str) -> float:
-    """Converts a text to a number; raises BadParameter if it is negative or not a number."""
-    with contextlib.suppress(ValueError):
-        if (number := convert(text)) >= 0:
-            return number
-    raise click.BadParameter(f"{text!r} is not valid; expected {expected}, 0 or more")
+def _converter(convert: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
+    """The type of an option whose value is not valid if `convert` raises ValueError for it."""
+
+    def converted(text: str) -> Any:
+        try:
+            return convert(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not valid; expected {expected}") from None
+
+    return converted
 
 
-def _true_or_false(text: str) -> bool:
-    from tbcore.options import truth
+def _not_negative(number: float) -> float:
+    """The number; raises ValueError if it is negative or NaN."""
+    if number >= 0:
+        return number
+    raise ValueError(number)
 
-    try:
-        return truth(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not valid; expected true or false") from None
+
+_seconds = _converter(lambda text: _not_negative(float(text)), "a number of seconds, 0 or more")
+_count = _converter(lambda text: _not_negative(int(text)), "an int, 0 or more")
+_true_or_false = _converter(truth, "true or false")
 
 
 def _path_prefix(text: str) -> str:
@@ -167,93 +176,60 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.argument("directories", nargs=-1, metavar="[LOGDIR]")
 @click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
 @click.option(
-    "--logdir_spec",
-    metavar="SPEC",
+    "--logdir_spec", metavar="SPEC",
     help="Several directories, as name:path,name:path. The names are put before those of the runs.",
-)
+)  # fmt: skip
 @click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
 @click.option("--bind_all", is_flag=True, help="Listen on all addresses; requires a token.")
 @click.option(
-    "--port",
-    metavar="PORT",
-    type=_port,
+    "--port", metavar="PORT", type=_port,
     help="Port to listen on; 0 for any free port.  [default: 6006, or the next free port]",
-)
+)  # fmt: skip
 @click.option(
-    "--path_prefix",
-    metavar="PATH",
-    default="",
-    type=_path_prefix,
+    "--path_prefix", metavar="PATH", default="", type=_path_prefix,
     help="Path at which the server is reached, such as /runs.",
-)
+)  # fmt: skip
 @click.option(
-    "--allowed_host",
-    "allowed_hosts",
-    metavar="NAME",
-    multiple=True,
-    type=_allowed_host,
+    "--allowed_host", "allowed_hosts", metavar="NAME", multiple=True, type=_allowed_host,
     help="Additional host name of the server, such as that of a proxy. Repeatable.",
-)
+)  # fmt: skip
 @click.option(
-    "--token",
-    metavar="TOKEN",
-    envvar="TBCORE_TOKEN",
-    type=_token,
+    "--token", metavar="TOKEN", envvar="TBCORE_TOKEN", type=_token,
     help="Secret that every request must have, instead of a random one.",
-)
+)  # fmt: skip
 @click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
 @click.option(
-    "--reload_interval",
-    metavar="SECONDS",
-    default="5",
-    type=lambda text: _number(text, float, "a number of seconds"),
+    "--reload_interval", metavar="SECONDS", default="5", type=_seconds,
     help="Pause between two scans for new data; 0 to scan only once.  [default: 5]",
-)
+)  # fmt: skip
 @click.option(
-    "--samples_per_plugin",
-    metavar="NAME=N,...",
-    default="",
-    type=_samples_per_plugin,
+    "--samples_per_plugin", metavar="NAME=N,...", default="", type=_samples_per_plugin,
     help="Maximum items of a tag in a response, by plugin; 0 for all.",
-)
+)  # fmt: skip
 @click.option(
-    "--set",
-    "plugin_values",
-    metavar="NAME.KEY=VALUE",
-    multiple=True,
+    "--set", "plugin_values", metavar="NAME.KEY=VALUE", multiple=True,
     callback=lambda context, parameter, texts: _plugin_values(texts),
     help="Set an option of a plugin; `tbcore plugins NAME` lists its options. Repeatable.",
-)
+)  # fmt: skip
 @click.option(
-    "--no_plugin",
-    "without_plugins",
-    metavar="NAME",
-    multiple=True,
+    "--no_plugin", "without_plugins", metavar="NAME", multiple=True,
     help="Do not load this plugin. Repeatable.",
-)
+)  # fmt: skip
 @click.option(
-    "--max_points",
-    metavar="N",
-    default="0",
-    type=lambda text: _number(text, int, "an int"),
+    "--max_points", metavar="N", default="0", type=_count,
     help="Maximum points of a scalar tag in memory; 0 for all.",
-)
+)  # fmt: skip
 @click.option(
-    "--purge_orphaned_data",
-    default="true",
-    metavar="BOOL",
-    type=_true_or_false,
+    "--purge_orphaned_data", metavar="BOOL", default="true", type=_true_or_false,
     help="When a job restarts from a checkpoint, drop the old data of the steps that it repeats."
     "  [default: true]",
-)
+)  # fmt: skip
 @click.option("--window_title", metavar="TEXT", default="", help="Title of the browser window.")
 @click.option(
-    "--api",
-    type=click.Choice(["plugin", "legacy"]),
-    default="plugin",
+    "--api", type=click.Choice(["plugin", "legacy"]), default="plugin",
     help="Content of data/runs: a list of names, or the index for clients of TensorFlow 1.2 and "
     "older.  [default: plugin]",
-)
+)  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @plugins_dir_option
 @click.option(

@@ -10,7 +10,8 @@ The data is synthetic, but has features of real runs:
 - As the loss falls, pictures, clips and sentences become clearer, weights split into two groups,
   and a PR curve improves.
 - Training runs have settings as text, the graph of the model, and the time of each operation.
-- A sweep has short runs with different hyperparameters, each with two seeds.
+- A sweep has short runs with different hyperparameters. Four models have runs with five seeds each,
+  of different lengths; one of these diverges.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.testing import graphs, summaries
+from tbcore.testing.demo_model import model, node_stats
+from tbcore.testing.demo_sweep import NUM_STEPS, open_writer, write_models, write_sweep
 from tbcore.testing.writer import EventFileWriter
 
 START_TIME = 1_700_000_000.0
 """Wall time of the first event, in seconds since the epoch."""
 
-NUM_STEPS = 1000
 EVALUATION_INTERVAL = 50
-"""Number of steps between two evaluations, and between two points in the sweep."""
+"""Number of steps between two evaluations."""
 CLIP_INTERVAL = 200
 """Number of steps between two logs of audio clips."""
 HISTOGRAM_INTERVAL = 25
@@ -65,10 +67,6 @@ CHARTS = {
     "Evaluation": {"accuracy": ["Multiline", ["accuracy$"]]},
 }
 """Layout of the custom charts of each run, see `summaries.chart_layout`."""
-NUM_SETTINGS = 16
-"""Number of settings (combinations of hyperparameters) in the sweep."""
-NUM_SEEDS = 2
-"""Number of runs for each setting."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,8 @@ def write_demo(logdir: str | os.PathLike[str]) -> None:
         demo = Path(scratch) / "demo"
         for run in RUNS:
             _write_run(demo, run)
-        _write_sweep(demo / "sweep")
+        write_sweep(demo / "sweep", START_TIME + 12_000.0)
+        write_models(demo / "models", START_TIME + 18_000.0)
         if logdir.is_dir():
             logdir.rmdir()
         demo.rename(logdir)
@@ -142,12 +141,15 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
     wall_time = START_TIME + run.start
     load = 0.0
     for first, end in step_ranges:
-        with _open(train, wall_time) as writer, _open(evaluation, wall_time) as eval_writer:
+        with (
+            open_writer(train, wall_time) as writer,
+            open_writer(evaluation, wall_time) as eval_writer,
+        ):
             # This event makes readers drop the steps from `first` on that were logged before it.
             writer.add_session_log("START", first, wall_time=wall_time)
             eval_writer.add_session_log("START", first, wall_time=wall_time)
             if first == 0:
-                writer.add_graph(graphs.graph_def(_model(run)), wall_time=wall_time)
+                writer.add_graph(graphs.graph_def(model(run.num_layers)), wall_time=wall_time)
                 _write_settings(writer, run, wall_time)
                 writer.add_summary(0, summaries.chart_layout(CHARTS), wall_time=wall_time)
             for step in range(first, end):
@@ -170,49 +172,6 @@ def _write_run(logdir: Path, run: DemoRun) -> None:
                     _write_clips(eval_writer, run, step, loss, wall_time)
         # The job was not restarted at once.
         wall_time += 600.0
-
-
-def _write_sweep(folder: Path) -> None:
-    """Writes the runs `00-a`, `00-b`, `01-a` and so on: one for each setting and seed."""
-    rng = random.Random(6)
-    start = START_TIME + 12_000.0
-    for setting in range(NUM_SETTINGS):
-        learning_rate = float(f"{10 ** rng.uniform(-4.5, -1.5):.2g}")
-        optimizer = rng.choice(["adam", "sgd"])
-        width = rng.choice([64, 128, 256, 512])
-        augment = rng.random() < 0.5
-        hparams: dict[str, float | str | bool] = {
-            "learning_rate": learning_rate,
-            "optimizer": optimizer,
-            "width": width,
-            "augment": augment,
-        }
-        # The learning rate matters most, with the best one at 1e-3.
-        distance = math.log10(learning_rate) + 3.0
-        best = 0.93 - 0.13 * distance**2 + 0.01 * math.log2(width / 128)
-        best += 0.01 * augment + 0.015 * (optimizer == "adam")
-        for seed in "ab"[:NUM_SEEDS]:
-            start += 300.0
-            final = max(best + rng.gauss(0.0, 0.008), 0.1)
-            with _open(folder / f"{setting:02}-{seed}", start) as writer:
-                group = f"setting {setting:02}"
-                writer.add_summary(0, summaries.session_start(hparams, group=group, start=start))
-                for step in range(0, NUM_STEPS + 1, EVALUATION_INTERVAL):
-                    accuracy = final * (1 - math.exp(-step / 180)) + rng.gauss(0.0, 0.004)
-                    loss = 2.3 * (1 - accuracy) + 0.1
-                    writer.add_summary(
-                        step,
-                        summaries.scalar("accuracy", max(accuracy, 0.0)),
-                        summaries.scalar("loss/total", loss),
-                        wall_time=start + 0.25 * step,
-                    )
-                writer.add_summary(NUM_STEPS, summaries.session_end(1, start + 0.25 * NUM_STEPS))
-
-
-def _open(directory: Path, wall_time: float) -> EventFileWriter:
-    """A writer of a new event file, which has the time in its name, like real event files."""
-    path = directory / f"events.out.tfevents.{int(wall_time)}.demo"
-    return EventFileWriter(path, wall_time=wall_time)
 
 
 def _loss(run: DemoRun, step: int) -> float:
@@ -250,72 +209,10 @@ def _write_training(
         writer.add_scalar(tag, value, step, wall_time=wall_time)
 
 
-def _model(run: DemoRun) -> list[graphs.Node]:
-    """The operations of a small transformer, in the order of their execution."""
-    nodes: list[graphs.Node] = []
-    width = 64 * run.num_layers
-    tokens = (-1, 128, width)
-
-    def add(name: str, op: str, *inputs: str, shape: tuple[int, ...] = tokens) -> str:
-        nodes.append(graphs.Node(name, op, inputs, shape, "/device:CPU:0"))
-        return name
-
-    def dense(
-        scope: str, x: str, size_in: int, size_out: int, rows: tuple[int, ...] = (-1, 128)
-    ) -> str:
-        shape = (*rows, size_out)
-        kernel = add(f"{scope}/kernel", "VariableV2", shape=(size_in, size_out))
-        bias = add(f"{scope}/bias", "VariableV2", shape=(size_out,))
-        product = add(f"{scope}/MatMul", "BatchMatMulV2", x, kernel, shape=shape)
-        return add(f"{scope}/BiasAdd", "BiasAdd", product, bias, shape=shape)
-
-    def norm(scope: str, x: str) -> str:
-        mean = add(f"{scope}/Mean", "Mean", x, shape=(-1, 128, 1))
-        centred = add(f"{scope}/Sub", "Sub", x, mean)
-        scale = add(f"{scope}/scale", "VariableV2", shape=(width,))
-        return add(f"{scope}/Mul", "Mul", centred, scale)
-
-    words = add("input/words", "Placeholder", shape=(-1, 128))
-    labels = add("input/labels", "Placeholder", shape=(-1,))
-    table = add("embedding/table", "VariableV2", shape=(8000, width))
-    x = add("embedding/lookup", "GatherV2", table, words)
-    for layer in range(1, run.num_layers + 1):
-        block = f"encoder/layer_{layer}"
-        query, key, value = (
-            dense(f"{block}/attention/{part}", x, width, width)
-            for part in ("query", "key", "value")
-        )
-        scores = add(f"{block}/attention/scores", "BatchMatMulV2", query, key, shape=(-1, 128, 128))
-        weights = add(f"{block}/attention/Softmax", "Softmax", scores, shape=(-1, 128, 128))
-        seen = add(f"{block}/attention/context", "BatchMatMulV2", weights, value)
-        seen = dense(f"{block}/attention/output", seen, width, width)
-        x = norm(f"{block}/norm_1", add(f"{block}/add_1", "AddV2", x, seen))
-        inner = dense(f"{block}/feed_forward/up", x, width, 4 * width)
-        inner = add(f"{block}/feed_forward/Gelu", "Gelu", inner, shape=(-1, 128, 4 * width))
-        outer = dense(f"{block}/feed_forward/down", inner, 4 * width, width)
-        x = norm(f"{block}/norm_2", add(f"{block}/add_2", "AddV2", x, outer))
-    pooled = add("head/Mean", "Mean", x, shape=(-1, width))
-    logits = dense("head/dense", pooled, width, 10, rows=(-1,))
-    losses = add(
-        "loss/CrossEntropy", "SparseSoftmaxCrossEntropyWithLogits", logits, labels, shape=(-1,)
-    )
-    loss = add("loss/Mean", "Mean", losses, shape=())
-    variables = [node.name for node in nodes if node.op == "VariableV2"]
-    add("train/ApplyAdam", "ApplyAdam", loss, *variables, shape=())
-    return nodes
-
-
 def _write_profile(writer: EventFileWriter, run: DemoRun, step: int, wall_time: float) -> None:
-    """Writes the time and memory of each operation; most time is spent in matrix products."""
+    """Writes the time and memory of each operation in one step."""
     rng = random.Random(f"{run.name} {step}")
-    start = int(wall_time * 1e6)
-    stats = []
-    for node in _model(run):
-        size = math.prod(abs(dim) for dim in node.shape or ())
-        weight = 30 if "MatMul" in node.op else 0.1 if node.op == "VariableV2" else 2
-        duration = int(5 + weight * size / 1000 * rng.uniform(0.8, 1.2))
-        stats.append(graphs.NodeStats(node.name, start, duration, 4 * 32 * size))
-        start += duration
+    stats = node_stats(model(run.num_layers), start_us=int(wall_time * 1e6), rng=rng)
     metadata = graphs.run_metadata(stats)
     writer.add_run_metadata(f"step {step}", metadata, step=step, wall_time=wall_time)
 

@@ -11,7 +11,7 @@ import pytest
 from tbcore.plugins import load_plugins
 from tbcore.testing.chromium import find_chromium, launch
 from tbcore.testing.conformance import blank
-from tbcore.testing.conformance.logs import ExtraData, Logs, write_logs
+from tbcore.testing.conformance.logs import ExtraData, SampleLogs, write_logs
 from tbcore.testing.conformance.page import Visits
 from tbcore.testing.conformance.probing import ProbedRoutes, Prober
 from tbcore.testing.conformance.servers import PREFIX, RaisedErrors, RunningServer
@@ -57,15 +57,15 @@ def logs(
     request: pytest.FixtureRequest,
     all_subjects: dict[str, Subject],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str], Logs]:
+) -> Callable[[str], SampleLogs]:
     """A function that returns the log directory of the given name; the first call writes it."""
     own_logs = request.config.getoption("tbcore_plugin_logs")
     claims = [claim for one in all_subjects.values() for claim in one.claims]
     extra = ExtraData(claims, Path(own_logs).resolve() if own_logs else None)
     folder = tmp_path_factory.mktemp("conformance")
-    made: dict[str, Logs] = {}
+    made: dict[str, SampleLogs] = {}
 
-    def find(name: str) -> Logs:
+    def find(name: str) -> SampleLogs:
         if name not in made:
             made[name] = write_logs(name, folder, extra)
         return made[name]
@@ -75,7 +75,7 @@ def logs(
 
 @pytest.fixture(scope="session")
 def server(
-    logs: Callable[[str], Logs], all_subjects: dict[str, Subject]
+    logs: Callable[[str], SampleLogs], all_subjects: dict[str, Subject]
 ) -> Iterator[Callable[..., RunningServer]]:
     """A function that returns a running server for a log directory's name and a path prefix."""
     plugins = {one.name: one.plugin for one in all_subjects.values() if one.plugin}
@@ -162,7 +162,7 @@ def visits(plugin: Subject, server: Callable[[str], RunningServer], request: Any
 
 @pytest.fixture(scope="session")
 def routes(
-    plugin: Subject, prober: Callable[..., Prober], logs: Callable[[str], Logs]
+    plugin: Subject, prober: Callable[..., Prober], logs: Callable[[str], SampleLogs]
 ) -> ProbedRoutes:
     """The plugin's routes, probed on plain data."""
     return ProbedRoutes(plugin.name, prober("plain"), logs("plain").pairs(plugin.claims, MAX_PAIRS))

@@ -89,7 +89,7 @@ ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0
 
 
 @dataclass
-class Logs:
+class SampleLogs:
     """A log directory with the index of its data."""
 
     name: str
@@ -164,12 +164,12 @@ class ExtraData:
         return list(found.values())
 
 
-def write_logs(name: str, folder: Path, extra: ExtraData) -> Logs:
+def write_logs(name: str, folder: Path, extra: ExtraData) -> SampleLogs:
     """Writes the log directory with this name into a folder, and reads it."""
     logdir = folder / name
     logdir.mkdir()
     WRITERS[name](logdir, extra)
-    logs = Logs(name, logdir, extra.guessed_tags)
+    logs = SampleLogs(name, logdir, extra.guessed_tags)
     if name == "gone":
         shutil.rmtree(logdir)
     return logs

@@ -56,8 +56,8 @@ class TabErrors:
     console: list[str] = field(default_factory=list)
     """Errors in the console, and uncaught exceptions."""
     failed_requests: list[str] = field(default_factory=list)
-    """Requests with a status of 4xx or 5xx. A 404 for a guessed value (see `Logs.guessed_tags`) is
-    not included."""
+    """Requests with a status of 4xx or 5xx. A 404 for a guessed value (see
+    `SampleLogs.guessed_tags`) is not included."""
     blocked: list[str] = field(default_factory=list)
     """Violations of the page's content policy, and requests to other hosts."""
     outside_prefix: list[str] = field(default_factory=list)

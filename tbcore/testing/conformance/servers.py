@@ -19,7 +19,7 @@ from tbcore.server.app import App
 from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import listen
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing.conformance.logs import Logs
+from tbcore.testing.conformance.logs import SampleLogs
 
 PREFIX = "/below/a prefix"
 """Path prefix of the servers, as behind a proxy. The space must be encoded in addresses."""
@@ -66,7 +66,7 @@ class RunningServer:
     """A server in a thread of this process, on a free port."""
 
     def __init__(
-        self, logs: Logs, plugins: Sequence[LoadedPlugin], *, prefix: str = PREFIX
+        self, logs: SampleLogs, plugins: Sequence[LoadedPlugin], *, prefix: str = PREFIX
     ) -> None:
         self.logs = logs
         self.prefix = prefix

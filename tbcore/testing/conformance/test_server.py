@@ -12,7 +12,7 @@ from tbcore.plugin_types import attempt, describe
 from tbcore.server.plugin_response import NOT_SUPPORTED
 from tbcore.store.items import Item
 from tbcore.testing.conformance.conftest import MAX_PAIRS
-from tbcore.testing.conformance.logs import Logs
+from tbcore.testing.conformance.logs import SampleLogs
 from tbcore.testing.conformance.probing import (
     MAX_ATTEMPTS,
     SLOW_RESPONSE_SECONDS,
@@ -29,7 +29,7 @@ IS_ACTIVE_SECONDS = 0.1
 """Maximum time of `is_active`. If it takes longer, the core logs a warning."""
 
 FindProber = Callable[..., Prober]
-FindLogs = Callable[[str], Logs]
+FindLogs = Callable[[str], SampleLogs]
 
 
 def failures(results: Iterable[ProbeResult]) -> list[ProbeResult]:

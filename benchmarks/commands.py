@@ -1,0 +1,112 @@
+"""Measures the commands that print logs, each from the start of its process to its end.
+
+    python benchmarks/commands.py [LOGS] [--rounds 5]
+
+`tbcore ls` lists 2,000 runs with 5 tags of 10 points. `tbcore export` writes 5 million points of
+one tag, and of 50 runs. `tbcore tail -f` is measured from the time at which a point was flushed
+until a reader of the pipe has its line. Prints the median and the worst of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "shared")]
+
+import workloads
+from queries import write_runs
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+COMMAND = [sys.executable, "-m", "tbcore"]
+NUM_POINTS = 20
+"""Number of points whose delay is measured for `tail -f`."""
+
+
+def run(arguments: list[str | Path]) -> tuple[float, float]:
+    """Seconds from the start to the end of a command, and its peak of memory in MB."""
+    started = time.perf_counter()
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    return seconds, usage.ru_maxrss / 1000
+
+
+def tail_delays(folder: Path) -> list[float]:
+    """Seconds from the flush of each point until `tail -f` has printed it."""
+    path = write_run(folder, "run", scalars={"loss": [0.0]}, filename="tfevents")
+    process = subprocess.Popen([*COMMAND, "tail", "-f", folder], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = iter(process.stdout)
+    try:
+        for _ in range(2):  # the header, and the first point
+            next(lines)
+        delays = []
+        for step in range(1, NUM_POINTS + 1):
+            time.sleep(0.3)
+            with EventFileWriter(path) as writer:
+                writer.add_summary(step, summaries.scalar("loss", float(step)))
+            flushed = time.perf_counter()
+            assert next(lines).split("\t")[1] == str(step)
+            delays.append(time.perf_counter() - flushed)
+        return delays
+    finally:
+        process.kill()
+        process.wait()
+
+
+def report(title: str, seconds: list[float], megabytes: list[float] | None = None) -> None:
+    memory = f"{max(megabytes):8.0f}" if megabytes else ""
+    print(f"{title:44}{statistics.median(seconds):10.2f}{max(seconds):8.2f}{memory}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("logs", type=Path, nargs="?")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
+    sweep, single, many = logs / "queries-2000", logs / "S1", logs / "S2"
+    if not sweep.exists():
+        write_runs(sweep, 2000)
+    for path in (single, many):
+        if not path.exists():
+            workloads.generate(logs, path.name, 1.0)
+    print(f"{'command':44}{'median s':>10}{'worst s':>8}{'MB':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        measured: dict[str, list[str | Path]] = {
+            "--help": ["--help"],
+            "ls, 2,000 runs": ["ls", sweep],
+            "ls, 2,000 runs, --where and --sort": [
+                "ls", sweep, "--where", "lr>1e-3 -has:nan", "--sort", "loss:min", "--columns", "lr",
+            ],
+            "show, 5 million points": ["show", single, "run"],
+        }  # fmt: skip
+        for ending in ("csv", "jsonl", "parquet"):
+            for title, logdir in (("one tag", single), ("50 runs", many)):
+                output = Path(folder) / f"x.{ending}"
+                measured[f"export, 5 million points, {title}, {ending}"] = [
+                    "export", logdir, "-o", output,
+                ]  # fmt: skip
+        for title, line in measured.items():
+            results = np.array([run(line) for _ in range(arguments.rounds)]).T.tolist()
+            report(title, *results)
+        report("tail -f, delay of a point", tail_delays(Path(folder) / "logs"))
+
+
+if __name__ == "__main__":
+    main()

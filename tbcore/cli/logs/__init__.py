@@ -1,0 +1,5 @@
+"""The commands that print logs: `ls`, `show`, `tail`, `diff` and `export`.
+
+`commands` declares them. What they print is what `tbcore.open` returns; the server needs none of
+this.
+"""

@@ -1,0 +1,169 @@
+"""What the commands have in common: logs are opened, and read with progress on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+import click
+
+import tbcore
+from tbcore.cli.parsing import warn
+from tbcore.errors import BadRequestError
+from tbcore.eventfiles.logdir import one_line
+from tbcore.logs import Logs, Run
+from tbcore.logs.logs import matching
+from tbcore.queries.notes import unknown_names
+from tbcore.queries.syntax import Node, parse
+
+_BATCH_BYTES = 1 << 26
+"""Maximum size of the files of runs that are read together; a larger run is read by itself."""
+_BATCH_RUNS = 2000
+_PROGRESS_AFTER_SECONDS = 1.0
+
+
+@contextlib.contextmanager
+def manners() -> Iterator[None]:
+    """Makes a command that prints end quietly if nobody reads on, and report as tbcore does.
+
+    On Windows, where there is no SIGPIPE, `main` prints the error.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
+    logger = logging.getLogger("tbcore")
+    before = None
+    if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    logger.addHandler(handler)
+    try:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        yield
+        with contextlib.suppress(AttributeError):
+            sys.stdout.flush()
+    finally:
+        logger.removeHandler(handler)
+        if before is not None:
+            signal.signal(signal.SIGPIPE, before)
+
+
+def opened(logdir: str | None) -> Logs:
+    """The logs of a directory or event file, else of $TBCORE_LOGDIR, else of this directory."""
+    path = logdir or default_logdir()
+    try:
+        return tbcore.open(path)
+    except FileNotFoundError:
+        raise click.UsageError(f"{path!r} does not exist", click.get_current_context()) from None
+    except ValueError as error:
+        raise click.UsageError(str(error), click.get_current_context()) from None
+
+
+def default_logdir() -> str:
+    return os.environ.get("TBCORE_LOGDIR") or "."
+
+
+def parsed(where: str | None) -> Node | None:
+    """The query of `--where`. Raises UsageError for a mistake."""
+    try:
+        return None if where is None else parse(where)
+    except BadRequestError as error:
+        raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
+
+
+def split(names: Iterable[str]) -> list[str] | None:
+    """The names in the values of an option, which commas separate; None if there is none."""
+    return [name for text in names for name in text.split(",") if name] or None
+
+
+def selected(
+    logs: Logs, runs: Iterable[str], where: str | None, *, is_first: bool = True
+) -> list[str]:
+    """The names of the runs with these names or patterns that a query finds.
+
+    With a query, reads all runs, and `is_first` warns of hyperparameters and tags that no run has.
+    Raises UnknownNameError for a name that no run has.
+    """
+    query = parsed(where)
+    found = matching(split(runs), logs, "run")
+    if query is None:
+        return found
+    read(logs, logs)
+    try:
+        columns = logs.attributes()
+        of_query = set(columns.runs_found(query))
+    except BadRequestError as error:
+        raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
+    for line in dict.fromkeys(unknown_names(query, columns)) if is_first else ():
+        warn(one_line(line))
+    return [name for name in found if name in of_query]
+
+
+def of_run(names: list[str] | None, tags: Iterable[str]) -> list[str]:
+    """Those tags of a run that are wanted, by names or patterns; it need not have all of them."""
+    tags = list(tags)
+    if names is not None:
+        names = [name for name in names if name in tags or "*" in name or "?" in name]
+    return matching(names, tags, "tag")
+
+
+def run_named(logs: Logs, name: str) -> Run:
+    """A run, whose name may be typed as a path is: `./exp/a/`."""
+    path = os.path.normpath(name)
+    return logs[path if path in logs and name not in logs else name]
+
+
+def read(logs: Logs, names: Iterable[str]) -> list[Run]:
+    """Reads runs, and shows progress if that takes longer than a second."""
+    return [run for batch in read_in_batches(logs, names) for run in batch]
+
+
+def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
+    """Reads runs as `read` does, some at a time, and yields those that have been read."""
+    sizes = logs.sizes
+    batches: list[list[str]] = [[]]
+    num_bytes = 0
+    for name in names:
+        size = sizes.get(name, 0)
+        if batches[-1] and (num_bytes + size > _BATCH_BYTES or len(batches[-1]) == _BATCH_RUNS):
+            batches.append([])
+            num_bytes = 0
+        batches[-1].append(name)
+        num_bytes += size
+    total = max(sum(sizes.get(name, 0) for batch in batches for name in batch), 1)
+    done = 0
+    with progress(lambda: f"reading logs: {done / total:.0%} of {total / 1e6:,.0f} MB"):
+        for batch in batches:
+            # A run whose files were deleted after the scan is left out.
+            yield logs.read([name for name in batch if name in logs])
+            done += sum(sizes.get(name, 0) for name in batch)
+
+
+@contextlib.contextmanager
+def progress(text: Callable[[], str]) -> Iterator[None]:
+    """Shows a line on stderr, if it is a terminal, after a second and until the end."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, shown = threading.Event(), False
+
+    def show() -> None:
+        nonlocal shown
+        pause = _PROGRESS_AFTER_SECONDS
+        while not done.wait(pause):
+            print(f"\r\x1b[Ktbcore: {text()}", end="", file=sys.stderr, flush=True)
+            shown, pause = True, 0.2
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

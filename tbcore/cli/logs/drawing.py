@@ -1,0 +1,90 @@
+"""Lines as text: sparklines of a few characters, and charts of braille dots."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BARS = "▁▂▃▄▅▆▇█"
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.uint8)
+"""Shape (4, 2): the bit of each dot of a braille character."""
+
+
+def sparkline(values: NDArray[np.floating], width: int) -> str:
+    """The values in at most `width` characters, each the mean of a part; `!` if none is finite."""
+    if not len(values):
+        return ""
+    count = min(width, len(values))
+    starts = np.arange(count) * len(values) // count
+    is_finite = np.isfinite(values)
+    counts = np.add.reduceat(is_finite, starts, dtype=np.int64)
+    # Scaled to 0..1 first: a sum of large numbers overflows.
+    scaled = _scaled(np.where(is_finite, values, np.nan).astype(np.float64))
+    sums = np.add.reduceat(np.nan_to_num(scaled), starts)
+    means = _scaled(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+    return "".join(
+        "!" if np.isnan(mean) else _BARS[min(int(mean * len(_BARS)), len(_BARS) - 1)]
+        for mean in means
+    )
+
+
+def braille_chart(
+    x: NDArray[np.integer], y: NDArray[np.floating], *, width: int, height: int
+) -> list[str]:
+    """Lines of a chart with labels of both axes; [] if no value is finite.
+
+    `width` and `height` are in characters, with the labels. Points are sorted by x. All points
+    count: each column of dots has the extent of its points.
+    """
+    # 1. Scale to dots; find the lowest and highest dot of each column with points.
+    # 2. Interpolate columns without points.
+    # 3. Extend columns to their neighbours, so that the line has no gaps.
+    # 4. Set the dots, and add the labels.
+    order = np.argsort(x, kind="stable")
+    order = order[np.isfinite(y[order])]
+    if not len(order):
+        return []
+    x, values = x[order], y[order].astype(np.float64)
+    labels = [f"{values.max():.4g}", f"{values.min():.4g}"]
+    margin = max(map(len, labels))
+    num_columns, num_rows = max(width - margin - 2, 8) * 2, (height - 2) * 4
+    column = (_scaled(x.astype(np.float64)) * (num_columns - 1)).round().astype(np.int64)  # 1
+    row = ((1 - _scaled(values)) * (num_rows - 1)).round().astype(np.int64)
+    first, last = np.full(num_columns, num_rows), np.full(num_columns, -1)
+    np.minimum.at(first, column, row)
+    np.maximum.at(last, column, row)
+    has_points = last >= 0
+    known = np.flatnonzero(has_points)
+    empty = np.flatnonzero(~has_points)
+    empty = empty[(empty > known[0]) & (empty < known[-1])]
+    middle = np.interp(empty, known, (first[known] + last[known]) / 2).round()  # 2
+    first[empty] = last[empty] = middle
+    dots = np.zeros((num_rows, num_columns), np.bool_)
+    previous: tuple[int, int] | None = None
+    for c in range(known[0], known[-1] + 1):  # 3
+        top, bottom = int(first[c]), int(last[c])
+        if previous is not None:
+            top, bottom = min(top, previous[1] + 1), max(bottom, previous[0] - 1)
+        dots[top : bottom + 1, c] = True
+        previous = int(first[c]), int(last[c])
+    cells = dots.reshape(num_rows // 4, 4, num_columns // 2, 2)  # 4
+    codes = (cells * _DOTS[None, :, None, :]).sum(axis=(1, 3))
+    lines = ["".join(chr(0x2800 + code) for code in line) for line in codes.tolist()]
+    for index, line in enumerate(lines):
+        label = labels[0] if index == 0 else labels[1] if index == len(lines) - 1 else ""
+        lines[index] = f"{label:>{margin}} │{line}"
+    start, end = f"{x[0]:,}", f"{x[-1]:,}"
+    lines.append(f"{'':{margin}} └{'─' * (num_columns // 2)}")
+    return [*lines, f"{'':{margin}}  {start}{end:>{num_columns // 2 - len(start)}}"]
+
+
+def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values from 0 for the lowest to 1 for the highest; 0.5 if all are equal; NaN stays."""
+    if np.isnan(values).all():
+        return values
+    low, high = np.nanmin(values) / 2, np.nanmax(values) / 2  # The difference may overflow.
+    return (
+        np.where(np.isnan(values), np.nan, 0.5)
+        if low == high
+        else ((values / 2 - low) / (high - low))
+    )

@@ -1,0 +1,224 @@
+"""`tbcore show`: what one run has, or the points of one tag."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import numpy as np
+
+from tbcore.cli.logs.access import default_logdir, opened, progress, run_named
+from tbcore.cli.logs.drawing import braille_chart, sparkline
+from tbcore.cli.logs.output import (
+    PrintedColumn,
+    is_terminal,
+    objects,
+    print_json,
+    print_table,
+    short,
+    short_age,
+    short_count,
+    short_duration,
+    short_time,
+    styled,
+    tab_lines,
+    terminal_lines,
+    width,
+)
+from tbcore.errors import DataError, NotFoundError, UnknownNameError
+from tbcore.eventfiles.logdir import MARK, one_line
+from tbcore.logs import Logs, Run, ScalarSeries
+from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT
+
+_SPARKLINE_WIDTH = 16
+_MAX_CHART_HEIGHT = 20
+
+
+def show(names: Sequence[str], *, as_json: bool) -> int:
+    """Prints a run, or a tag of it; `names` are `[LOGDIR] RUN [TAG]`. Returns the exit status."""
+    logs, name, tag = _interpreted(names)
+    with progress(lambda: "reading logs"):
+        run = run_named(logs, name)
+        if tag is None:
+            return _show_run(run, as_json)
+        known = run.tags.get(tag)
+        if known is not None and known.kind != SCALAR:
+            return _show_items(run, tag, known.kind, as_json)
+        return _show_scalars(run[tag], run, tag, as_json)
+
+
+def last_text(run: Run, tag: str) -> str:
+    """The text that was logged last; the texts of an array are lines of their own."""
+    items = run.texts(tag)
+    value = items[-1].value if items else ""
+    return value if isinstance(value, str) else "\n".join(map(str, value.ravel()))
+
+
+def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
+    """The logs, the run and the tag. Of two names, the first is a directory if it has the run."""
+    if len(names) == 3:
+        return opened(names[0]), names[1], names[2]
+    if len(names) == 1:
+        return opened(None), names[0], None
+    first, second = names
+    if os.path.isdir(first) or MARK in os.path.basename(first):
+        logs = opened(first)
+        if os.path.normpath(second) in logs or second in logs:
+            return logs, second, None
+        if os.path.abspath(first) == os.path.abspath(default_logdir()):
+            run_named(logs, second)  # raises the error, which names close runs
+    try:
+        logs = opened(None)
+        run_named(logs, first)
+    except UnknownNameError:
+        if os.path.isdir(first):
+            run_named(opened(first), second)
+        raise
+    return logs, first, second
+
+
+def _show_run(run: Run, as_json: bool) -> int:
+    started, last_event = run.started, run.last_event
+    about: dict[str, Any] = {
+        "run": run.name,
+        "state": run.state,
+        "started": started,
+        "last_event": last_event,
+    }
+    texts: dict[str, str] = {}
+    rows: list[list[Any]] = []
+    for tag in run.tags.values():
+        row: list[Any] = [tag.name, tag.kind, tag.count, tag.last_step, *[None] * 5]
+        if tag.kind == SCALAR:
+            series = run[tag.name]
+            points = [series.last, series.min, series.max, series.first]
+            row[4] = sparkline(series.value, _SPARKLINE_WIDTH) if is_terminal() else ""
+            row[5:] = [None if point is None else point.value for point in points]
+        elif tag.kind == TEXT:
+            try:
+                texts[tag.name] = last_text(run, tag.name)
+            except (DataError, NotFoundError) as error:
+                texts[tag.name] = f"({error})"
+        rows.append(row)
+    columns = [
+        PrintedColumn("tag", is_name=True),
+        PrintedColumn("kind"),
+        PrintedColumn("count", short=short_count),
+        PrintedColumn("last_step", "step", short_count),
+        PrintedColumn("", " "),
+        *map(PrintedColumn, ("last", "min", "max", "first")),
+    ]
+    if as_json:
+        tags = objects(columns, rows)
+        print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
+        return 0
+    pair = [
+        PrintedColumn("name", is_name=True),
+        PrintedColumn("value", short=_shortened, is_text=True),
+    ]
+    if is_terminal():
+        took = (last_event - started).total_seconds() if started and last_event else None
+        about["started"] = short_time(started)
+        about["last_event"] = f"{short_time(last_event)}  ({short_age(last_event)} ago)"
+        about["took"] = short_duration(took)
+    sections: list[tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = [
+        ("", pair, list(about.items())),
+        ("hyperparameters", pair, list(run.hparams.items())),
+        ("texts", pair, list(texts.items())),
+        ("tags", columns, rows),
+    ]
+    lines: list[str] = []
+    for title, section_columns, section_rows in sections:
+        if not section_rows:
+            continue
+        if not is_terminal():
+            if title == "tags":
+                lines += ["", *tab_lines(section_columns, section_rows)]
+            else:
+                group = [title] if title else []
+                lines += [
+                    "\t".join([*group, line])
+                    for line in tab_lines(section_columns, section_rows)[1:]
+                ]
+        elif title == "tags":
+            lines += ["", *terminal_lines(section_columns, section_rows)]
+        else:
+            lines += ["", styled(title, bold=True)] if title else []
+            lines += terminal_lines(section_columns, section_rows, with_header=False)
+    click.echo("\n".join(lines))
+    return 0
+
+
+def _shortened(value: Any) -> str:
+    """A value for a terminal: a text as one line."""
+    return " ".join(value.split()) if isinstance(value, str) else short(value)
+
+
+def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> int:
+    if as_json or not is_terminal():
+        columns = [PrintedColumn("step"), PrintedColumn("wall_time"), PrintedColumn("value")]
+        steps, times = series.step.tolist(), series.wall_time.tolist()
+        print_table(columns, list(zip(steps, times, series.value.tolist(), strict=True)), as_json)
+        return 0
+    height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
+    lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
+    lines += braille_chart(series.step, series.value, width=width(), height=height)
+    facts = [f"{len(series):,} points"]
+    for name in ("first", "last", "min", "max"):
+        if (point := getattr(series, name)) is not None:
+            facts.append(f"{name} {short(point.value)} at {point.step:,}")
+    if series.num_nonfinite:
+        facts.append(f"{series.num_nonfinite:,} NaN or infinite")
+    click.echo("\n".join([*lines, ", ".join(facts)]))
+    return 0
+
+
+def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
+    """Prints the steps of a tag with anything but scalars; of texts, the last one."""
+    if kind == TEXT and is_terminal() and not as_json:
+        items = run.texts(tag)
+        title = f"{run.name}: {tag}, step {items[-1].step:,}, the last of {len(items):,}"
+        click.echo(styled(one_line(title), bold=True))
+        click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
+        return 0
+    readers: dict[str, Any] = {
+        IMAGE: run.images, AUDIO: run.audio, HISTOGRAM: run.histograms, TEXT: run.texts,
+        GRAPH: lambda tag: run.graph(),
+    }  # fmt: skip
+    if kind not in readers:
+        known = run.tags[tag]
+        raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
+    columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", _time)]
+    columns.append(PrintedColumn("value", short=_shortened, is_text=True))
+    rows = [(item.step, item.wall_time, _described(item)) for item in readers[kind](tag)]
+    print_table(columns, rows, as_json)
+    return 0
+
+
+def _time(wall_time: float) -> str:
+    try:
+        return short_time(datetime.fromtimestamp(wall_time, UTC))
+    except (OSError, OverflowError, ValueError):
+        return ""
+
+
+def _described(item: Any) -> Any:
+    """What a program or a person can read of a value: a text, or a description."""
+    try:
+        value = item.value
+    except (DataError, NotFoundError) as error:
+        return f"({error})"
+    if hasattr(value, "encoded"):
+        return f"{value.width} x {value.height}, {len(value.encoded)} images"
+    if hasattr(value, "clips"):
+        sizes = sum(len(clip.encoded) for clip in value.clips)
+        return f"{value.content_type}, {len(value.clips)} clips, {sizes:,} bytes"
+    if hasattr(value, "bucket_limit"):
+        return f"{value.num:g} values from {value.min:.4g} to {value.max:.4g}"
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    return "\n".join(map(str, value.ravel())) if isinstance(value, np.ndarray) else value

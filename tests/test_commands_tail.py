@@ -1,0 +1,193 @@
+"""`tbcore tail`: the last steps, and those that are logged while it follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+from commands import command, environment, lines, on_terminal, piped
+
+from tbcore.testing import EventFileWriter, summaries, write_run
+
+WAIT_SECONDS = 30
+MAX_DELAY_SECONDS = 0.3
+"""Maximum time until a point that was flushed is printed, on an idle machine."""
+
+
+class Follower:
+    """A process with `tail -f` and the lines that it has printed."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        self.process = subprocess.Popen(
+            command("tail", "-f", *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            encoding="utf-8", env=environment(),
+        )  # fmt: skip
+        self.lines = self._lines_of(self.process.stdout)
+        self.errors = self._lines_of(self.process.stderr)
+
+    @staticmethod
+    def _lines_of(stream: IO[str] | None) -> queue.Queue[str]:
+        found: queue.Queue[str] = queue.Queue()
+        assert stream is not None
+        threading.Thread(
+            target=lambda: [found.put(line.rstrip("\n")) for line in stream], daemon=True
+        ).start()
+        return found
+
+    def next(self) -> str:
+        return self.lines.get(timeout=WAIT_SECONDS)
+
+
+@pytest.fixture
+def follow() -> Iterator[Callable[..., Follower]]:
+    followers: list[Follower] = []
+
+    def start(*arguments: str | Path) -> Follower:
+        followers.append(Follower(*arguments))
+        return followers[-1]
+
+    yield start
+    for follower in followers:
+        follower.process.kill()
+        follower.process.wait()
+
+
+def test_a_line_has_what_was_logged_for_a_step(tmp_path: Path) -> None:
+    """The tags are columns, which are empty at steps that lack them."""
+    loss = [(step, step / 10) for step in range(20)]
+    write_run(tmp_path, scalars={"loss": loss, "val": [(0, 5.0), (19, 4.0)]}, wall_time=1000)
+
+    header, *rows = lines("tail", tmp_path, "-n", "2")
+
+    assert header == ["run", "step", "wall_time", "loss", "val"]
+    assert [(row[1], *row[3:]) for row in rows] == [("18", "1.8", ""), ("19", "1.9", "4.0")]
+    assert len(lines("tail", tmp_path)) == 11
+    assert len(lines("tail", tmp_path, "-n", "99")) == 21
+    assert lines("tail", tmp_path, "--tags", "v*")[-1][3:] == ["4.0"]
+
+
+def test_lines_are_objects_in_json(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", scalars={"loss": [1.0, float("inf")], "acc": [(1, 0.5)]})
+    result = piped("tail", tmp_path, "--json")
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["run"], first["step"], first["loss"], "acc" in first) == ("a", 0, 1, False)
+    assert (second["loss"], second["acc"]) == ("Infinity", 0.5)
+
+
+def test_the_run_is_the_one_that_was_written_last(tmp_path: Path) -> None:
+    for number in range(3):
+        path = write_run(tmp_path, f"run{number}", scalars={"loss": [1.0]})
+        os.utime(path, (1e9, 1e9 + (number == 1)))
+    assert [row[0] for row in lines("tail", tmp_path)[1:]] == ["run1"]
+
+
+def test_several_runs_are_printed_in_the_order_of_time(tmp_path: Path) -> None:
+    for number in range(2):
+        write_run(
+            tmp_path, f"run{number}", scalars={"loss": [1.0, 2.0]}, wall_time=1000 + number / 2
+        )
+    rows = lines("tail", tmp_path, "--runs", "*", "-n", "3")[1:]
+    assert [row[:2] for row in rows] == [["run1", "0"], ["run0", "1"], ["run1", "1"]]
+
+
+def test_the_rate_and_the_time_left_are_computed(tmp_path: Path) -> None:
+    """Events are a second apart; after a restart, only what was logged since counts."""
+    write_run(tmp_path, scalars={"loss": [(10 * step, 1.0) for step in range(5)]}, wall_time=1000)
+    rows = lines("tail", tmp_path, "--total", "100")
+    assert rows[0][3:5] == ["rate", "eta"]
+    assert rows[1][3:5] == ["", ""]
+    assert rows[-1][3:5] == ["10.0", "6.0"]
+    assert lines("tail", tmp_path, "--total", "30")[-1][4] == "0.0"
+    _, text = on_terminal("tail", tmp_path, "--total", "100000", NO_COLOR="1")
+    assert "10/s" in text
+    assert "2h 46m" in text
+
+    write_run(tmp_path, scalars={"loss": [(0, 1.0), (5, 1.0)]}, wall_time=2000)
+    assert lines("tail", tmp_path, "--total", "100")[-1][3:5] == ["5.0", "19.0"]
+
+
+def test_a_tag_with_several_points_at_a_step_has_several_lines(tmp_path: Path) -> None:
+    write_run(tmp_path, scalars={"loss": [(1, 1.0), (1, 2.0), (2, 3.0)]})
+    assert [row[3] for row in lines("tail", tmp_path)[1:]] == ["1.0", "2.0", "3.0"]
+
+
+def test_lines_fit_on_a_terminal(tmp_path: Path) -> None:
+    """The header is repeated. The run is left out if it is the only one."""
+    values = {f"group/a tag with a long name {n}": [float(n)] * 50 for n in range(9)}
+    write_run(tmp_path, "run", scalars=values)
+    _, text = on_terminal("tail", tmp_path, "-n", "50", columns=60, NO_COLOR="1")
+    printed = text.splitlines()
+    assert len(printed) == 52
+    assert {len(line) for line in printed} == {60}
+    assert [line.split()[0] for line in printed[:2]] == ["step", "0"]
+    assert printed[41] == printed[0]
+
+
+def test_a_flushed_point_is_printed_at_once(
+    tmp_path: Path, follow: Callable[..., Follower]
+) -> None:
+    """As it is for a reader of the pipe. The best of five counts, since machines are busy."""
+    path = write_run(tmp_path, "a", scalars={"loss": [0.0]}, filename="tfevents")
+    follower = follow(tmp_path)
+    assert follower.next() == "run\tstep\twall_time\tloss"
+    assert follower.next().startswith("a\t0\t")
+    delays = []
+    for step in range(1, 6):
+        with EventFileWriter(path) as writer:
+            writer.add_summary(step, summaries.scalar("loss", step / 10))
+        flushed = time.monotonic()
+        assert follower.next().split("\t")[1::2] == [str(step), str(step / 10)]
+        delays.append(time.monotonic() - flushed)
+    assert min(delays) < MAX_DELAY_SECONDS
+
+
+def test_new_tags_and_runs_are_followed(tmp_path: Path, follow: Callable[..., Follower]) -> None:
+    """A new tag makes a new header. What is logged later for a step is a line of its own."""
+    path = write_run(tmp_path, "a", scalars={"loss": [1.0]}, filename="tfevents")
+    follower = follow(tmp_path, "--runs", "*")
+    follower.next()
+    assert follower.next().endswith("\t1.0")
+
+    with EventFileWriter(path) as writer:
+        writer.add_summary(0, summaries.scalar("val", 5.0))
+    assert follower.next() == "run\tstep\twall_time\tloss\tval"
+    assert follower.next().split("\t")[3:] == ["", "5.0"]
+
+    write_run(tmp_path, "b", scalars={"loss": [(7, 2.0)]})
+    assert follower.next().split("\t")[:2] == ["b", "7"]
+
+
+def test_a_directory_that_vanishes_is_reported_and_followed(
+    tmp_path: Path, follow: Callable[..., Follower]
+) -> None:
+    logdir = tmp_path / "logs"
+    write_run(logdir, "a", scalars={"loss": [1.0]})
+    follower = follow(logdir)
+    follower.next()
+    follower.next()
+
+    shutil.rmtree(logdir)
+    assert "'a' is gone" in follower.errors.get(timeout=WAIT_SECONDS)
+
+    write_run(logdir, "a", scalars={"loss": [(3, 2.0)]})
+    assert follower.next().split("\t")[1] == "3"
+
+
+def test_an_interrupt_ends_it_quietly(tmp_path: Path, follow: Callable[..., Follower]) -> None:
+    write_run(tmp_path, scalars={"loss": [1.0]})
+    follower = follow(tmp_path)
+    follower.next()
+    follower.next()
+    follower.process.send_signal(signal.SIGINT)
+    assert follower.process.wait(WAIT_SECONDS) == -signal.SIGINT
+    assert follower.errors.empty()
