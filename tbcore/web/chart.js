@@ -45,6 +45,8 @@ export class LineChart {
   /** @type {Scene | null} the chart as it was last drawn */ #drawn = null;
   /** Whether a zoom or pan gesture is in progress. The y axis is then frozen, and lines are drawn by `Raster`, which is faster. */
   #isMoving = false;
+  /** Names of the lines that are far out of range, as last reported; "" before the first report. */
+  #far = "";
   /** Removes the chart from the shared cursor. */
   #leaveCursor = () => {};
   /** @type {import("./lib/chart/pointing.js").Pointing | null} null until it is loaded */ #pointing = null;
@@ -207,6 +209,8 @@ export class LineChart {
     this.#model.updateRanges(onlyX);
     if (onlyX) return { ...old, xTicks: this.#model.ticks("x", old.width) };
     note.textContent = note.title = noteOf(this.#model);
+    const names = this.#model.farItems.map(({ name }) => name);
+    if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
     return this.#model.layOut(place, note.textContent !== "");
   }
 

@@ -41,7 +41,8 @@
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the
  *   run under the pointer, in the run list or in a chart
- * @property {(name: string) => void} checkOnly  shows this run and hides all others
+ * @property {(names: string | readonly string[]) => void} checkOnly  shows this run, or these runs,
+ *   and hides all others
  * @property {Readable<Filter> & { set(text: string): void }} tagFilter  which tags to show; see
  *   `FilterBox` of `tbcore/ui.js`
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows

@@ -185,7 +185,7 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
       ${controls}
       <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>

@@ -143,12 +143,18 @@ export function formatLists(lists) {
   return text || null;
 }
 
-/** A name that is truncated in the middle if there is too little space. @param {{ name: string }} props */
-export function Name({ name }) {
-  const [head, tail] = cutLabel(name);
+/**
+ * A name that is truncated if there is too little space: at first what is outside of `part`, by
+ * default nothing, and then the middle of the part.
+ * @param {{ name: string, part?: readonly [start: number, end: number] }} props
+ */
+export function Name({ name, part: [start, end] = [0, name.length] }) {
+  const [head, tail] = cutLabel(name.slice(start, end));
   return html`<span class="tb-name">
+    ${start > 0 && html`<span class="tb-name-common">${name.slice(0, start)}</span>`}
     ${head && html`<span class="tb-name-head">${head}</span>`}
     <span class="tb-name-tail">${tail}</span>
+    ${end < name.length && html`<span class="tb-name-common">${name.slice(end)}</span>`}
   </span>`;
 }
 

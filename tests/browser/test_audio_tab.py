@@ -92,7 +92,7 @@ def test_a_clip_plays_and_is_not_loaded_before(open_page: Any, profile: Any) -> 
 
 def test_one_clip_plays_at_a_time(open_page: Any) -> None:
     """It stops when another clip starts and when the tab is closed."""
-    page = open_page("#audio&runFilter=batch")
+    page = open_page("#audio&query=batch")
     wait_for_clips(page, "batch", "batch", [0, 0])
     play(page, "batch", "batch", 0)
     play(page, "batch", "batch", 1)
@@ -105,7 +105,7 @@ def test_one_clip_plays_at_a_time(open_page: Any) -> None:
 
 def test_all_steps_can_be_reached(open_page: Any) -> None:
     """By the keys of the slider; a link restores the step."""
-    page = open_page("#audio&tagFilter=speech")
+    page = open_page("#audio&tagQuery=speech")
     slider = page.get_by_role("slider", name="Step of speech")
     slider.press("Home")
     for i in range(NUM_STEPS):
@@ -119,7 +119,7 @@ def test_all_steps_can_be_reached(open_page: Any) -> None:
 
 
 def test_labels_are_text(open_page: Any) -> None:
-    page = open_page("#audio&tagFilter=batch")
+    page = open_page("#audio&tagQuery=batch")
     page.wait_for_function("() => clips.text('batch', 'batch').includes('<b>low</b> · 1 of 2')")
     assert "high · 2 of 2" in page.evaluate("() => clips.text('batch', 'batch')")
 

@@ -119,7 +119,7 @@ def test_the_charts_of_a_layout(serve: Any, new_profile: Any, profile: Any, logd
     page = narrow.open(server.url, link)
     page.wait_for_function("() => tb.card('hidden') && !tb.card('all')")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
-    page.get_by_label("Filter charts (regular expression)").fill("^range$")
+    page.get_by_label("Filter charts").fill("re:^range$")
     page.wait_for_function("() => tb.all('.tb-card').length === 1")
     page.get_by_role("button", name="Download range").click()
     with page.expect_download() as download:

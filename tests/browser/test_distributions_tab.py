@@ -97,7 +97,7 @@ def test_nine_values_of_each_step_can_be_read(open_page: Any, server: Any) -> No
 
 def test_bands_are_darker_towards_the_median(open_page: Any) -> None:
     """One column of pixels has all five shades, from the background to the median."""
-    page = open_page("#distributions&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page("#distributions&tagQuery=layer1&query=sweep/a")
     wait_for_bands(page, "layer1/weights")
     shades = page.evaluate(
         """(name) => {
@@ -121,7 +121,7 @@ def test_bands_are_darker_towards_the_median(open_page: Any) -> None:
 
 def test_axes_and_tails_are_kept_in_the_address(open_page: Any) -> None:
     """A link restores the x axis and the choice of tails."""
-    page = open_page("#distributions&tagFilter=layer1|single")
+    page = open_page("#distributions&tagQuery=layer1|single")
     wait_for_bands(page, "layer1/weights")
     page.get_by_text("Relative", exact=True).click()
     name = card("layer1/weights")
@@ -145,7 +145,7 @@ def test_axes_and_tails_are_kept_in_the_address(open_page: Any) -> None:
 
 
 def test_the_keyboard_steps_through_points_and_toggles_full_size(open_page: Any) -> None:
-    page = open_page("#distributions&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page("#distributions&tagQuery=layer1&query=sweep/a")
     wait_for_bands(page, "layer1/weights")
     page.locator(".tb-chart").focus()
     page.keyboard.press("Home")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from common_fixtures import until
 
-from tbcore.testing import EventFileWriter, write_run
+from tbcore.testing import EventFileWriter, summaries, write_run
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = (0, 500, 1000)
@@ -33,6 +33,18 @@ def samples_at(run: str, step: int) -> list[float]:
     return [0.0, *inside[1:-1], float(BUCKETS)]
 
 
+def exponential(tag: str, samples: Any) -> Any:
+    """A histogram as tensorboardX logs it: each bucket is 10 % wider than the one before."""
+    positive = 1e-12 * 1.1 ** np.arange(774)
+    edges = np.concatenate([-positive[::-1], [0.0], positive])
+    counts, _ = np.histogram(samples, edges)
+    value = summaries.histogram(tag, samples)
+    del value.histo.bucket_limit[:], value.histo.bucket[:]
+    value.histo.bucket_limit.extend(edges[1:].tolist())
+    value.histo.bucket.extend(counts.tolist())
+    return value
+
+
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logdir = tmp_path_factory.mktemp("logdir")
@@ -46,6 +58,9 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     steps = [rng.normal(step / 30, 1.0, 100) for step in range(120)]
     write_run(logdir, "long", histograms={"w": steps})
+    for run, width in (("exp/narrow", 0.5), ("exp/wide", 1.0)):
+        with EventFileWriter(logdir / run / "a.tfevents") as writer:
+            writer.add_summary(0, exponential("w", width * np.linspace(-2.0, 2.0, 400)))
     return logdir
 
 
@@ -120,7 +135,7 @@ def test_each_bucket_of_each_step_can_be_read(open_page: Any) -> None:
 
 def test_cards_are_grouped_and_degenerate_histograms_are_drawn(open_page: Any) -> None:
     """One card per tag and run; a single value is a spike; a note says if there are no samples."""
-    page = open_page("#histograms&runFilter=sweep|odd")
+    page = open_page("#histograms&query=sweep|odd")
     wait_for_ridges(page, "layer1/weights")
     titles = page.evaluate(
         "() => tb.all('.tb-card').map((card) => card.getAttribute('aria-label'))"
@@ -143,7 +158,7 @@ def test_cards_are_grouped_and_degenerate_histograms_are_drawn(open_page: Any) -
 
 def test_overlay_time_axes_and_trim_are_kept_in_the_address(open_page: Any) -> None:
     """A link restores them, and so does the browser for pages opened without one."""
-    page = open_page("#histograms&tagFilter=layer1")
+    page = open_page("#histograms&tagQuery=layer1")
     wait_for_ridges(page, "layer1/weights")
     page.get_by_text("Overlay", exact=True).click()
     page.wait_for_function("() => location.hash.includes('histograms.mode=overlay')")
@@ -174,7 +189,7 @@ def test_overlay_time_axes_and_trim_are_kept_in_the_address(open_page: Any) -> N
 
 
 def test_zooming_shows_single_buckets_wider(open_page: Any) -> None:
-    page = open_page("#histograms&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page("#histograms&tagQuery=layer1&query=sweep/a")
     wait_for_ridges(page, "layer1/weights")
     box = page.locator(".tb-chart-plot").bounding_box()
     middle = box["y"] + box["height"] * 0.9
@@ -197,7 +212,7 @@ def test_zooming_shows_single_buckets_wider(open_page: Any) -> None:
 
 
 def test_the_keyboard_steps_through_buckets_and_histograms(open_page: Any) -> None:
-    page = open_page("#histograms&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page("#histograms&tagQuery=layer1&query=sweep/a")
     wait_for_ridges(page, "layer1/weights")
     page.locator(".tb-chart").focus()
     page.keyboard.press("Home")
@@ -216,9 +231,51 @@ def test_the_keyboard_steps_through_buckets_and_histograms(open_page: Any) -> No
     page.locator(".tb-expanded").wait_for(state="detached")
 
 
+def test_narrow_buckets_are_drawn_in_equal_bins_on_one_axis(open_page: Any) -> None:
+    """The settings show buckets as logged, and an axis for each card."""
+    page = open_page("#histograms&query=exp/")
+    wait_for_ridges(page, "w", "exp/wide", 400)
+    wait_for_ridges(page, "w", "exp/narrow", 400)
+
+    def read(run: str, share: float) -> dict[str, str]:
+        """What the tooltip says at a share of the plot's width."""
+        page.mouse.move(1, 1)
+        page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 0")
+        box = page.locator(f".tb-card[aria-label='w in {run}'] .tb-chart-plot").bounding_box()
+        page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] - 2, steps=2)
+        page.wait_for_function("() => tb.all('.tb-chart-tooltip:popover-open').length === 1")
+        page.evaluate("() => tb.frame()")
+        return tooltip_rows(page)
+
+    # Both axes are from -2 to 2 with margins. 50 bins would be 0.083 wide; the next round is 0.1.
+    for run, share_below in (("exp/wide", 0.7), ("exp/narrow", 0.9)):
+        rows = read(run, (0.8 + 2.08) / 4.16 + 1e-3)
+        assert rows["Bin"] == "0.8 to 0.9"
+        [below] = [text for what, text in rows.items() if what.startswith("Below 0.80")]
+        assert abs(float(below.removesuffix(" %")) / 100 - share_below) < 0.01
+        assert abs(float(rows["Median"])) < 0.02
+        low, high = map(float, rows["5 % to 95 %"].split(" to "))
+        width = {"exp/wide": 1.0, "exp/narrow": 0.5}[run]
+        assert abs(low + 1.8 * width) < 0.06
+        assert abs(high - 1.8 * width) < 0.06
+
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Axis of values").select_option("Each its own")
+    page.get_by_label("Bins").select_option("As logged")
+    page.wait_for_function(
+        "() => location.hash.includes('own=true') && location.hash.includes('bins=logged')"
+    )
+    page.keyboard.press("Escape")
+    page.evaluate("() => tb.frame()")
+    rows = read("exp/narrow", (0.8 + 1.04) / 2.08 + 1e-3)
+    left, right = map(float, rows["Bucket"].split(" to "))
+    assert left < 0.803 < right
+    assert abs(right / left - 1.1) < 1e-4
+
+
 def test_every_step_can_be_shown(open_page: Any) -> None:
     """A card says how many steps it shows of how many, and can show all."""
-    page = open_page("#histograms&runFilter=long")
+    page = open_page("#histograms&query=long")
     wait_for_ridges(page, "w", "long")
     page.get_by_text("50 of 120 steps", exact=True).wait_for()
     page.get_by_label("Steps").select_option("All")

@@ -43,6 +43,7 @@ def trial(index: int) -> Trial:
 
 
 TRIALS = [trial(index) for index in range(NUM_TRIALS)]
+NUM_ADAM = sum(one.hparams["optimizer"] == "adam" for one in TRIALS)
 BEST = max(TRIALS, key=lambda one: one.accuracy)
 
 
@@ -161,7 +162,8 @@ def test_the_best_of_all_sessions_comes_first_and_is_marked(open_tab: Any) -> No
     assert cells["optimizer"] == "adam"
     assert cells["augment"] == str(BEST.hparams["augment"]).lower()
     title = tab.page.locator("tr.best td").first.get_attribute("title")
-    assert float(title) == pytest.approx(BEST.accuracy, rel=1e-15)
+    value, _, step = title.partition(" at step ")
+    assert (float(value), step) == (pytest.approx(BEST.accuracy, rel=1e-15), str(STEPS[-1]))
 
 
 def test_the_table_scrolls_to_the_last_row(open_tab: Any) -> None:
@@ -232,6 +234,28 @@ def test_columns_are_filtered(open_tab: Any) -> None:
     tab.page.get_by_role("button", name="Remove filter lr").click()
     tab.page.get_by_role("button", name="Clear all").click()
     tab.wait_for_count("200 sessions")
+
+
+def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
+    """The sessions that pass the filters, and the runs inside them; by mouse and by keyboard."""
+    tab = open_tab(f"&hparams.filter=name,has,{BEST.name[-9:]}")
+    tab.wait_for_count("1 of 200 sessions")
+    button = tab.page.get_by_role("button", name="Show only these runs")
+    button.click()
+    tab.wait_for_count("1 session, 199 more not selected in the list of runs")
+    tab.wait_for_address(f"runs={BEST.name},{BEST.name}/validation")
+    assert button.count() == 0
+    tab.page.get_by_role("tab", name="Scalars", exact=True).click()
+    tab.page.wait_for_function("(run) => tb.label('loss').includes(run)", arg=BEST.name)
+    tab.page.get_by_text("2 of 400", exact=True).wait_for()
+
+    tab = open_tab("&hparams.filter=h.optimizer,is,adam")
+    tab.wait_for_count(f"{NUM_ADAM} of 200 sessions")
+    tab.page.get_by_role("button", name="Show only these runs").focus()
+    tab.page.keyboard.press("Enter")
+    tab.wait_for_count(
+        f"{NUM_ADAM} sessions, {NUM_TRIALS - NUM_ADAM} more not selected in the list of runs"
+    )
 
 
 def test_a_brush_on_an_axis_filters_the_table(open_tab: Any) -> None:
@@ -538,19 +562,99 @@ def test_an_unused_metric_is_not_the_default_and_best_values_can_be_shown(
     assert described.inner_text() == "<b>a sw"
 
     tab.page.get_by_role("button", name="Columns of the table").click()
-    choice = tab.page.locator(".column-list li", has_text="epoch")
+    choice = tab.page.locator(".column-list li", has_text="epochnot declared, metric")
     assert "not declared" in choice.inner_text()
     choice.get_by_role("checkbox").check()
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("radio", name="Best value").check(force=True)
     tab.wait_for_first("version_0")
     headings = ["Name", "val_loss (min)", "lr", "hp_metric", "epoch"]
+    assert "0.1250 at step 1 " in tab.page.locator(".best-row").inner_text().replace("\n", " ")
     assert [text.rstrip("↑↓") for text in tab.headings()] == headings
     assert [row[1] for row in tab.rows()] == ["0.1250", "0.2500", "1.0000"]
     tab.page.get_by_role("button", name="Sessions and curves of version_0").click()
     row = tab.page.locator(".sessions tbody tr").inner_text().split()
-    assert row == ["version_0", "no", "end", "logged", "0.125", "-1", "2", "1"]
+    assert row == ["version_0", "no", "end", "logged", "0.125", "1", "-1", "2", "2"]
     tab.wait_for_address("hparams.values=best")
+
+
+def write_small_sweep(logdir: Path) -> None:
+    """Twenty sessions, the usual number: the best learning rate is in the middle.
+
+    Each loss is lowest at step 40, and rises after it. The accuracy is declared by nobody.
+    """
+    for number in range(20):
+        power = -4 + 3 * (number * 7 % 20) / 19
+        hparams = {"seed": float(number % 10), "lr": 10.0**power, "width": float(number * 13 % 4)}
+        lowest = abs(power + 2.5) + number / 1024
+        losses = [(step, lowest + abs(step - 40) / 64) for step in range(0, 60, 10)]
+        speeds = [(step, 100.0 + number) for step in range(0, 60, 10)]
+        scalars = {"perf/speed": speeds, "train/epoch": speeds, "val/loss": losses}
+        name = f"run-{number:02d}"
+        write_session(logdir, name, hparams, scalars=scalars, dtype="float64")
+
+
+@pytest.fixture(scope="module")
+def small_server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    logdir = tmp_path_factory.mktemp("small")
+    write_small_sweep(logdir)
+    return serve_for_module(logdir)
+
+
+def test_importance_has_a_name_and_claims_nothing_that_chance_reaches(
+    small_server: Any, open_tab: Any
+) -> None:
+    """The marks of an axis and of a column say the same, and seeds are the last hyperparameter."""
+    tab = open_tab("&hparams.metric=m..val/loss", small_server)
+    headings = [text.rstrip("↑↓") for text in tab.headings()]
+    assert headings[:5] == ["Name", "val/loss", "lr", "width", "seed"]
+    tab.page.wait_for_function("() => tb.all('.trials .importance')[2]?.textContent.includes('%')")
+    marks = tab.page.locator(".trials thead .importance").all_inner_texts()
+    assert marks[:2] == ["importance, n = 20", "lower is better"]
+    assert marks[3:5] == ["unclear", "unclear"]
+    assert tab.page.locator(".trials thead .bar").count() == 1
+    assert int(marks[2].split()[0]) > 50
+    axes = tab.page.locator(".parallel .importance").all_inner_texts()
+    assert sorted(axes) == sorted(marks[:5])
+    why = tab.page.locator(".trials thead .importance", has_text="unclear").first
+    assert "a shuffled column reaches" in why.get_attribute("title")
+
+
+def test_metrics_that_nobody_optimises_are_last(small_server: Any, open_tab: Any) -> None:
+    """Nothing is declared: what has no known goal follows the loss, in the list and the table."""
+    tab = open_tab("", small_server)
+    choices = tab.page.get_by_label("Optimise").locator("option").all_inner_texts()
+    assert choices == ["val/loss", "perf/speed", "train/epoch"]
+    assert [text.rstrip("↑↓") for text in tab.headings()][1] == "val/loss"
+
+
+def test_the_step_of_the_best_value_is_everywhere_where_the_value_is(
+    small_server: Any, open_tab: Any
+) -> None:
+    """It is in the line about the best row, in the table, in titles, and in the CSV file."""
+    tab = open_tab("&hparams.metric=m..val/loss&hparams.values=best", small_server)
+    tab.page.wait_for_function("() => tb.all('.at-step')[0]?.textContent === 'at step 40'")
+    headings = [text.rstrip("↑↓") for text in tab.headings()]
+    assert headings[:4] == ["Name", "val/loss (min)", "at step", "lr"]
+    assert {row[2] for row in tab.rows()} == {"40"}
+    cell = tab.page.locator("tr.best td").first
+    assert cell.get_attribute("title").endswith(" at step 40")
+    tab.page.get_by_role("button", name=f"Sessions and curves of {tab.names()[0]}").click()
+    heads = tab.page.locator(".sessions th[scope=col]").all_inner_texts()
+    assert heads[2:4] == ["val/loss (min)", "at step"]
+
+    def csv_rows() -> list[dict[str, str]]:
+        tab.page.get_by_role("button", name="Download").click()
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("button", name="CSV", exact=True).click()
+        tab.page.keyboard.press("Escape")
+        return list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
+
+    assert {row["val/loss (min) at step"] for row in csv_rows()} == {"40"}
+    tab.page.get_by_role("radio", name="Last value").check(force=True)
+    tab.page.wait_for_function("() => tb.all('.at-step')[0]?.textContent === 'at step 50'")
+    assert "at step" not in tab.headings()
+    assert {row["val/loss at step"] for row in csv_rows()} == {"50"}
 
 
 def test_only_visible_columns_are_rendered(serve: Any, open_tab: Any, tmp_path: Path) -> None:

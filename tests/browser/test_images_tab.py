@@ -71,7 +71,7 @@ def wait_for_widths(page: Any, tag: str, run: str, widths: list[int]) -> None:
 
 def test_all_steps_can_be_reached(open_page: Any) -> None:
     """The latest is shown first; the arrow keys reach every step, not only sampled ones."""
-    page = open_page("#images&runFilter=train|eval")
+    page = open_page("#images&query=train|eval")
     wait_for_widths(page, "input/digit", "train", [10 + NUM_STEPS - 1])
     slider = page.get_by_role("slider", name="Step of input/digit")
     slider.press("Home")
@@ -83,7 +83,7 @@ def test_all_steps_can_be_reached(open_page: Any) -> None:
 
 
 def test_images_that_share_a_step_can_all_be_reached(open_page: Any) -> None:
-    page = open_page("#images&runFilter=twice")
+    page = open_page("#images&query=twice")
     slider = page.get_by_role("slider", name="Step of again")
     wait_for_widths(page, "again", "twice", [32])
     slider.press("ArrowLeft")
@@ -96,7 +96,7 @@ def test_images_that_share_a_step_can_all_be_reached(open_page: Any) -> None:
 
 def test_one_slider_moves_all_cards_and_each_has_its_own(open_page: Any) -> None:
     """Runs are side by side at one step; a link restores all sliders."""
-    page = open_page("#images&runFilter=train|eval|twice")
+    page = open_page("#images&query=train|eval|twice")
     wait_for_widths(page, "input/first", "train", [11])
     wait_for_widths(page, "input/digit", "train", [34])
     everything = page.get_by_role("slider", name="Step of all images")
@@ -130,7 +130,7 @@ def test_one_slider_moves_all_cards_and_each_has_its_own(open_page: Any) -> None
 
 
 def test_arrow_keys_work_on_a_focused_image(open_page: Any) -> None:
-    page = open_page("#images&tagFilter=digit")
+    page = open_page("#images&tagQuery=digit")
     wait_for_widths(page, "input/digit", "train", [34])
     page.get_by_role("button", name="input/digit, train, step 240").focus()
     page.keyboard.press("ArrowLeft")
@@ -145,7 +145,7 @@ def test_arrow_keys_work_on_a_focused_image(open_page: Any) -> None:
 
 def test_all_samples_of_a_step_are_shown(open_page: Any) -> None:
     """Twelve at first, and the rest after a click."""
-    page = open_page("#images&runFilter=batch")
+    page = open_page("#images&query=batch")
     wait_for_widths(page, "batch", "batch", list(range(40, 52)))
     page.get_by_role("button", name="Show 3 more at this step").click()
     wait_for_widths(page, "batch", "batch", list(range(40, 55)))
@@ -154,7 +154,7 @@ def test_all_samples_of_a_step_are_shown(open_page: Any) -> None:
 
 def test_sizes_brightness_and_contrast(open_page: Any) -> None:
     """Enlarged pixels are squares unless smoothed; a button shows changed brightness."""
-    page = open_page("#images&runFilter=train&tagFilter=digit")
+    page = open_page("#images&query=train&tagQuery=digit")
     wait_for_widths(page, "input/digit", "train", [34])
 
     def shown() -> Any:
@@ -199,15 +199,104 @@ def test_sizes_brightness_and_contrast(open_page: Any) -> None:
 
     page.get_by_role("button", name="Brightness 150 %, contrast 50 %").click()
     assert shown()[2] == "none"
-    page.get_by_role("button", name="input/digit, train, step 240").click()
-    page.wait_for_function("() => pictures.images('input/digit', 'train')[0].clientWidth === 34")
+
+
+ENLARGED = """([alt, width]) => {
+  const [image] = tb.all('dialog[open] img');
+  return image?.alt === alt && image.naturalWidth === width;
+}"""
+"""Whether the lightbox shows an image, by its description and its width in pixels."""
+
+
+def test_a_click_enlarges_an_image_to_the_size_of_the_window(open_page: Any) -> None:
+    """Left and right go through the steps, up and down through the runs; Escape closes it."""
+    page = open_page("#images&query=train|eval&tagQuery=digit&images.step=60")
+    wait_for_widths(page, "input/digit", "train", [16])
+    wait_for_widths(page, "input/digit", "eval", [16])
+    button = page.get_by_role("button", name="input/digit, train, step 60")
+    button.click()
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 60", 16])
+    page.wait_for_function(
+        "() => { const [box] = tb.all('dialog[open] .stage'), [image] = tb.all('dialog[open] img');"
+        " return image.clientHeight > 300 && image.clientHeight <= box.clientHeight"
+        " && Math.max(image.clientWidth / box.clientWidth, image.clientHeight / box.clientHeight)"
+        " > 0.99 && image.classList.contains('enlarged'); }"
+    )
+    page.get_by_role("slider", name="Step of the enlarged image").wait_for()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 70", 17])
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(ENLARGED, arg=["input/digit, eval, step 70", 17])
+    page.keyboard.press("ArrowRight")  # eval ends at step 70
+    page.get_by_text("eval logged nothing at step 80: this is step 70").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 80", 18])
+    page.get_by_role("button", name="1×").click()
+    page.wait_for_function("() => tb.all('dialog[open] img')[0].clientWidth === 18")
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => tb.all('dialog').length === 0")
+    assert page.evaluate("() => location.hash.includes('images.step=60')")
+    wait_for_widths(page, "input/digit", "train", [16])
+    page.keyboard.press("Enter")  # the focus is on the image again
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 60", 16])
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_function("() => tb.all('dialog').length === 0")
+
+
+def test_keys_of_an_enlarged_image_do_not_depend_on_the_focus(open_page: Any) -> None:
+    """Nor do they reach its card: a card in full size stays so."""
+    page = open_page("#images&query=train|eval&tagQuery=digit&images.step=60")
+    wait_for_widths(page, "input/digit", "train", [16])
+    page.get_by_role("button", name="Full size: input/digit").click()
+    page.locator(".tb-expanded").wait_for()
+    page.get_by_role("button", name="input/digit, train, step 60").click()
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 60", 16])
+    page.locator("dialog img").click()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 50", 15])
+    up = page.get_by_role("button", name="Previous run")
+    up.click()
+    page.wait_for_function(ENLARGED, arg=["input/digit, eval, step 50", 15])
+    assert up.is_disabled()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(ENLARGED, arg=["input/digit, eval, step 60", 16])
+    page.locator("dialog img").click()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => tb.all('dialog').length === 0")
+    assert page.locator(".tb-expanded").count() == 1
+    assert page.evaluate("() => location.hash.includes('images.step=60')")
+    assert "images.at" not in page.evaluate("() => location.hash")
+
+
+def test_an_enlarged_image_is_swiped_with_a_finger(open_page: Any, profile: Any) -> None:
+    """Left and right through the steps, up and down through the runs."""
+    page = open_page(
+        "#images&query=train|eval&tagQuery=digit&images.step=60",
+        viewport={"width": 400, "height": 800},
+    )
+    wait_for_widths(page, "input/digit", "train", [16])
+    page.get_by_role("button", name="input/digit, train, step 60").click()
+    page.get_by_role("slider", name="Step of the enlarged image").wait_for()
+    fingers = profile.context.new_cdp_session(page)
+
+    def swipe(*path: tuple[int, int]) -> None:
+        for (x, y), kind in zip(path, ("touchStart", "touchMove"), strict=True):
+            points = [{"x": x, "y": y}]
+            fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    swipe((300, 400), (100, 410))
+    page.wait_for_function(ENLARGED, arg=["input/digit, train, step 70", 17])
+    swipe((200, 300), (205, 500))
+    page.wait_for_function(ENLARGED, arg=["input/digit, eval, step 70", 17])
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
 
 
 def test_only_images_near_the_view_are_loaded_and_none_are_kept(
     open_page: Any, profile: Any
 ) -> None:
     """Of the first 48 cards only visible ones hold images; closing the tab drops all."""
-    page = open_page("#images&images.size=fit&runFilter=many")
+    page = open_page("#images&images.size=fit&query=many")
     wait_for_widths(page, "t/000", "many", [10])
 
     def num_requests(tag: str) -> int:
@@ -353,7 +442,7 @@ def test_scripts_in_images_do_not_run(serve: Any, profile: Any, tmp_path: Path) 
 
 def test_the_slider_has_the_steps_of_cards_out_of_view(open_page: Any, profile: Any) -> None:
     """They come in one request; only cells near the view request their contents, once each."""
-    page = open_page("#images&runFilter=many")
+    page = open_page("#images&query=many")
     wait_for_widths(page, "t/000", "many", [10])
     everything = page.get_by_role("slider", name="Step of all images")
     assert everything.get_attribute("max") == "59"
@@ -364,7 +453,7 @@ def test_the_slider_has_the_steps_of_cards_out_of_view(open_page: Any, profile: 
 
 def test_the_next_step_is_prefetched(open_page: Any, profile: Any) -> None:
     """In the direction of the last move, and only after a first move."""
-    page = open_page("#images&runFilter=train&tagFilter=digit&images.step=100")
+    page = open_page("#images&query=train&tagQuery=digit&images.step=100")
 
     def was_requested(index: int) -> bool:
         return any(
@@ -384,7 +473,7 @@ def test_the_next_step_is_prefetched(open_page: Any, profile: Any) -> None:
 
 def test_runs_of_a_group_are_adjacent(open_page: Any) -> None:
     """Each cell has the name of its group."""
-    page = open_page("#images&group=re:-(.*)&runFilter=-")
+    page = open_page("#images&group=re:-(.*)&query=re:-")
     page.wait_for_function("() => tb.all('.tb-run-group').length === 4")
     cells = page.evaluate(
         """() => tb.all('.tb-step-cell').map((cell) => [

@@ -106,6 +106,7 @@ def test_layout_and_order_are_remembered(open_page: Any) -> None:
     wait_for_rows(page, *SEEDS)
     page.get_by_label("Sort runs").select_option("newest start first")
     wait_for_rows(page, *reversed(SEEDS))
+    page.wait_for_function("() => location.hash === '#probe&view=list&sort=start'")
     page.reload()
     wait_for_rows(page, *reversed(SEEDS))
     page.get_by_text("Tree", exact=True).click()
@@ -317,3 +318,53 @@ def test_a_checked_box_has_a_tick_in_forced_colours(server: Any, new_profile: An
     assert page.get_by_role("checkbox", name="exp/a_s2/train").evaluate(mark) == ""
     assert page.get_by_role("checkbox", name="exp/, 4 runs").evaluate(mark) == "inset"
     assert page.evaluate("() => new Set(Object.values(tb.colors())).size") == len(SEEDS)
+
+
+def test_names_are_cut_where_they_are_the_same(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """What all siblings share is truncated first, and a double click fits the list to the names."""
+    runs = [
+        f"sweep/imagenet_resnet50_baseline_lr1e-{index}_bs32_seed{index}_final_evaluation"
+        for index in range(3, 6)
+    ]
+    logdir = tmp_path / "logs"
+    for run in runs:
+        write_run(logdir, run, scalars={"loss": [1.0]}, wall_time=1_700_000_000.0)
+    page = profile.open(serve(logdir).url)
+    row = page.locator(f'.tb-run[title="{runs[0]}"]')
+    row.wait_for()
+    cut = """(row) => [...row.querySelectorAll('.tb-name > span')].map(
+      (part) => [part.textContent, part.scrollWidth > part.clientWidth])"""
+    assert row.evaluate(cut) == [
+        ["imagenet_resnet50_baseline_", True],
+        ["lr1e-", False],
+        ["3_bs32_seed3", False],
+        ["_final_evaluation", True],
+    ]
+    assert row.get_attribute("title") == runs[0]
+    assert row.get_by_role("checkbox", name=runs[0]).count() == 1
+
+    # The age has no space left; under the pointer it covers the end of the name.
+    is_age_seen = """(row) => {
+      const [age, box] = [row.querySelector('.tb-age'), row].map((e) => e.getBoundingClientRect());
+      return age.bottom <= box.bottom && age.right <= box.right;
+    }"""
+    assert not row.evaluate(is_age_seen)
+    row.hover()
+    assert row.evaluate(is_age_seen)
+    page.mouse.move(700, 500)
+
+    handle = page.get_by_role("separator", name="Width of the run list")
+    assert "Double-click" in handle.get_attribute("title")
+    width = "(handle) => handle.ariaValueNow"
+    handle.dblclick(position={"x": 4, "y": 300})
+    page.wait_for_function("(handle) => handle.ariaValueNow > 500", arg=handle.element_handle())
+    assert all(not is_cut for _, is_cut in row.evaluate(cut))
+    assert row.evaluate(is_age_seen)
+    fitted = handle.evaluate(width)
+    assert int(fitted) < 700
+    handle.dblclick(position={"x": 4, "y": 300})
+    page.wait_for_function("(handle) => handle.ariaValueNow === '280'", arg=handle.element_handle())
+    handle.press("Enter")
+    page.wait_for_function(
+        "([handle, width]) => handle.ariaValueNow === width", arg=[handle.element_handle(), fitted]
+    )

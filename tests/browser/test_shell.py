@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,16 +152,16 @@ def test_runs_are_filtered_and_checked(open_page: Any) -> None:
     wait_for_curve(page, "loss", "eval")
     colors = page.evaluate("() => tb.colors()")
 
-    box = page.get_by_label("Filter runs (regular expression)")
-    box.fill("^TR")
+    box = page.get_by_label("Filter runs")
+    box.fill("re:^TR")
     wait_for_no_curve(page, "loss", colors["eval"])
     wait_for_curve(page, "loss", "train")
-    page.wait_for_function("() => location.hash === '#scalars&runFilter=%5ETR'")
+    page.wait_for_function("() => location.hash === '#scalars&query=re:%5ETR'")
     assert page.locator(".tb-run").count() == 1
 
     position = page.locator(".tb-runs-bar").bounding_box()
-    box.fill("^TR(")
-    wait_for_text(page, "Not a valid regular expression: unclosed (")
+    box.fill("re:^TR(")
+    wait_for_text(page, "At character 4: unclosed (")
     assert box.get_attribute("aria-invalid") == "true"
     assert page.locator(".tb-runs-bar").bounding_box() == position  # nothing moves
     assert page.locator(".tb-run").count() == 1  # as with the last valid filter
@@ -189,10 +190,10 @@ def test_tags_are_filtered(open_page: Any) -> None:
     """The filter changes cards and address, and an empty result is explained."""
     page = open_page()
     wait_for_curve(page, "loss", "train")
-    page.get_by_label("Filter tags (regular expression)").fill("rate$")
+    page.get_by_label("Filter tags").fill("re:rate$")
     page.wait_for_function("() => !tb.card('loss') && tb.card('train/rate')")
-    page.wait_for_function("() => location.hash === '#scalars&tagFilter=rate$'")
-    page.get_by_label("Filter tags (regular expression)").fill("nothing like it")
+    page.wait_for_function("() => location.hash === '#scalars&tagQuery=re:rate$'")
+    page.get_by_label("Filter tags").fill("nothing like it")
     wait_for_text(page, "No tag of the selected runs matches “nothing like it”.")
 
 
@@ -206,8 +207,8 @@ def test_modules_that_cannot_be_loaded_cost_only_what_they_are_for(
     missing = ("**/lib/ui/expressions.js*", "**/lib/chart/pointing.js")
     for pattern in missing:
         page.route(pattern, lambda route: route.abort())
-    box = page.get_by_label("Filter runs (regular expression)")
-    box.fill("^TR")
+    box = page.get_by_label("Filter runs")
+    box.fill("re:^TR")
     wait_for_text(page, "its worker does not start")
     assert page.locator(".tb-run").count() == 2
     page.evaluate("() => tb.canvas('loss').scrollIntoView()")
@@ -218,7 +219,7 @@ def test_modules_that_cannot_be_loaded_cost_only_what_they_are_for(
 
     for pattern in missing:
         page.unroute(pattern)
-    box.fill("^TRA")
+    box.fill("re:^TRA")
     page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 1")
     wait_for_curve(page, "loss", "train")
 
@@ -542,6 +543,27 @@ def test_the_page_of_a_missing_logdir_waits_for_it(
     wait_for_curve(page, "loss", ".")
 
 
+def test_a_log_directory_that_is_gone_is_not_called_new(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """The page says when it was last seen and how many runs it had, and shows what returns."""
+    logdir = tmp_path / "logs"
+    write_run(logdir, "a", scalars={"loss": VALUES})
+    page = profile.open(serve(logdir).url)
+    wait_for_curve(page, "loss", "a")
+    profile.expects_errors = True  # a request for the run may be on its way when it is deleted
+    shutil.rmtree(logdir)
+    title = page.get_by_role("heading", name="The log directory is gone")
+    title.wait_for()
+    assert re.fullmatch(r".* \(last seen \d\d:\d\d:\d\d, 1 run\)", title.inner_text())
+    page.reload()  # this page has not seen it
+    wait_for_text(page, "The log directory does not exist yet")
+    write_run(logdir, "a", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "a")
+    shutil.rmtree(logdir / "a")
+    page.get_by_role("heading", name="All event files are gone (last seen ").wait_for()
+
+
 WITHOUT_INSTALLED_PLUGINS = (
     "import tbcore.sources as sources; sources.ENTRY_POINT_GROUP = 'tbcore.none'; "
     "from tbcore.cli import main; main()"
@@ -644,7 +666,7 @@ def test_the_run_list_is_fast_with_two_thousand_runs(many_runs: Any, profile: An
         return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
 
     before = processor_seconds()
-    page.get_by_label("Filter runs").fill(r"run19\d\d$")
+    page.get_by_label("Filter runs").fill(r"re:run19\d\d$")
     wait_for_text(page, "(of 2,000)")
     page.evaluate("() => tb.frame()")
     assert 0 < processor_seconds() - before < 1
@@ -679,13 +701,13 @@ def test_runs_are_checked_among_two_thousand(
     wait_for_text(page, "and 16 more groups")
     page.get_by_role("button", name="Cancel").click()
 
-    box.fill("run[1-9]")
+    box.fill("re:run[1-9]")
     page.get_by_role("checkbox", name="All matching").uncheck()
     box.fill("")
     page.wait_for_function("() => location.hash === '#scalars&runs=group0/run0'")
 
     page.get_by_role("checkbox", name="All runs").check()
-    box.fill("[02468]$")
+    box.fill("re:[02468]$")
     page.get_by_role("checkbox", name="All matching").uncheck()
     box.fill("")
     wait_for_text(page, "Too many runs are selected to fit into a link.")
@@ -803,14 +825,14 @@ def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any)
     page.get_by_label("Filter tags").fill("loss")
     page.get_by_role("button", name="Copy link").click()
     page.get_by_role("button", name="Link copied").wait_for()
-    expected = f"{server.url}/#scalars&tagFilter=loss"
+    expected = f"{server.url}/#scalars&tagQuery=loss"
     assert page.evaluate("() => navigator.clipboard.readText()") == expected
     page.get_by_role("button", name="Copy link").wait_for()
 
 
 def test_a_menu_stays_on_the_page(open_page: Any) -> None:
     """A menu near the lower edge fits on the page even if its content is loaded after it opened."""
-    page = open_page("#scalars&tagFilter=loss", viewport={"width": 400, "height": 600})
+    page = open_page("#scalars&tagQuery=loss", viewport={"width": 400, "height": 600})
     wait_for_curve(page, "loss", "train")
     page.get_by_role("button", name="More options for loss").click()
     page.get_by_role("button", name="CSV", exact=True).wait_for()
@@ -840,10 +862,10 @@ def test_a_narrow_page_has_a_run_list_that_slides_in(open_page: Any) -> None:
     page = open_page(viewport={"width": 400, "height": 800})
     page.wait_for_function("() => tb.canvas('loss')")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
-    assert not page.get_by_label("Filter runs (regular expression)").is_visible()
+    assert not page.get_by_label("Filter runs").is_visible()
     page.get_by_role("button", name="Runs").click()
-    page.get_by_label("Filter runs (regular expression)").wait_for(state="visible")
+    page.get_by_label("Filter runs").wait_for(state="visible")
     wait_for_curve(page, "loss", "train")
     page.keyboard.press("Escape")
-    page.get_by_label("Filter runs (regular expression)").wait_for(state="hidden")
+    page.get_by_label("Filter runs").wait_for(state="hidden")
     page.wait_for_function("() => document.activeElement.ariaLabel === 'Runs'")

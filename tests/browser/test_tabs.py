@@ -80,14 +80,14 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
 
 
 NARROW = {
-    "#scalars&runFilter=scalars": "tb.label('part/loss').includes('by step from 0 to 1')",
-    "#distributions&tagFilter=layer1": (
+    "#scalars&query=scalars": "tb.label('part/loss').includes('by step from 0 to 1')",
+    "#distributions&tagQuery=layer1": (
         "tb.label('layer1/weights in histograms').includes('by step from 0 to 1,000')"
     ),
-    "#histograms&tagFilter=layer1": (
+    "#histograms&tagQuery=layer1": (
         "hasPixel(tb.canvas('layer1/weights in histograms'), (_, alpha) => alpha === 255)"
     ),
-    "#images&tagFilter=input&images.size=8&images.bright=120": (
+    "#images&tagQuery=input&images.size=8&images.bright=120": (
         "cells.cell('input/digit', 'images')?.querySelector('img')?.naturalWidth === 34"
     ),
     "#audio": "cells.cell('speech', 'audio')?.querySelector('audio')?.src.includes('index=13&')",
@@ -109,17 +109,17 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page: Any, hash: str, schem
 
 NO_TAG = "No tag of the selected runs matches “xyz”."
 NOTHING = {
-    "#distributions&tagFilter=xyz": NO_TAG,
-    "#distributions&runFilter=scalars": (
+    "#distributions&tagQuery=xyz": NO_TAG,
+    "#distributions&query=scalars": (
         "The selected runs have no histograms to compute percentiles from."
     ),
-    "#histograms&tagFilter=xyz": NO_TAG,
-    "#histograms&runFilter=scalars": "The selected runs have no histograms.",
-    "#histograms&runFilter=no_such_run": (
+    "#histograms&tagQuery=xyz": NO_TAG,
+    "#histograms&query=scalars": "The selected runs have no histograms.",
+    "#histograms&query=no_such_run": (
         "No runs are selected. Check some in the run list, or change its filter."
     ),
-    "#images&tagFilter=xyz": NO_TAG,
-    "#images&runFilter=scalars": "The selected runs have no images.",
+    "#images&tagQuery=xyz": NO_TAG,
+    "#images&query=scalars": "The selected runs have no images.",
 }
 
 
@@ -162,7 +162,7 @@ def check_distributions(lines: list[str], drawing: Any) -> None:
 @pytest.mark.parametrize("tab", SERIES_TABS)
 def test_a_card_can_be_downloaded(open_page: Any, tab: str) -> None:
     """JSON has the server's rows, SVG and PNG the chart."""
-    page = open_page(f"#{tab}&tagFilter=layer1&runFilter=sweep/a")
+    page = open_page(f"#{tab}&tagQuery=layer1&query=sweep/a")
     page.wait_for_function("() => tb.label('layer1/weights in sweep/a/train').includes('from')")
     page.get_by_role("button", name="Download layer1/weights in sweep/a/train").click()
     files = {}
@@ -220,11 +220,11 @@ def test_new_steps_appear_and_only_changed_runs_are_fetched_again(
 def test_the_logged_bytes_can_be_downloaded(open_page: Any, noun: str) -> None:
     hash, sample, name, data = {
         "image": (
-            "#images&tagFilter=digit&images.step=60", "images, input/digit",
+            "#images&tagQuery=digit&images.step=60", "images, input/digit",
             "images_input_digit_step60.png", image(16),
         ),
         "clip": (
-            "#audio&tagFilter=speech&audio.step=20", "audio, speech",
+            "#audio&tagQuery=speech&audio.step=20", "audio, speech",
             "audio_speech_step20.wav", clip(0.3),
         ),
     }[noun]  # fmt: skip
@@ -238,7 +238,7 @@ def test_the_logged_bytes_can_be_downloaded(open_page: Any, noun: str) -> None:
 @pytest.mark.parametrize(("tab", "noun"), [("images", "image"), ("audio", "clip")])
 def test_other_data_shows_an_error(open_page: Any, tab: str, noun: str) -> None:
     """It can still be downloaded."""
-    page = open_page(f"#{tab}&tagFilter=broken")
+    page = open_page(f"#{tab}&tagQuery=broken")
     cell = page.locator(".tb-step-cell")
     cell.wait_for()
     if tab == "audio":

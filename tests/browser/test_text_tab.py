@@ -105,7 +105,7 @@ def test_markdown_is_rendered_and_no_script_of_a_log_runs(open_page: Any) -> Non
 
 def test_changes_are_shown_by_line_and_word(open_page: Any) -> None:
     """Since the previous step, the first, or any; the choice is in the address."""
-    page = open_page("#text&runFilter=train")
+    page = open_page("#text&query=train")
     wait_for_text(page, "report", "train", "Epoch 4")
     page.keyboard.press("d")
     wait_for_text(page, "report", "train", "Changes since step 30")

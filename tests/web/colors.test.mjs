@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { colorsOf, oklchToHex } from "../../tbcore/web/lib/ui/colors.js";
+import { contrast, minDistance, oklab } from "./tools.mjs";
 
 const THEMES = /** @type {const} */ (["light", "dark"]);
 const RUNS = Array.from({ length: 36 }, (_, i) => `experiment/${i}/train`);
@@ -62,8 +63,7 @@ test("colours have a contrast of at least 2.4 to 1 on cards", () => {
   const many = Array.from({ length: 400 }, (_, i) => `r${i}`);
   for (const [theme, ground] of /** @type {const} */ ([["light", "#ffffff"], ["dark", "#171b22"]])) {
     for (const color of colorsOf(many, theme).values()) {
-      const [high, low] = [luminance(color), luminance(ground)].sort((a, b) => b - a);
-      assert.ok((high + 0.05) / (low + 0.05) >= 2.4, `${color} on ${theme}`);
+      assert.ok(contrast(color, ground) >= 2.4, `${color} on ${theme}`);
     }
   }
 });
@@ -86,52 +86,3 @@ test("OKLCH converts to the corners of sRGB", () => {
   assert.equal(oklchToHex(0.627955, 0.257683, 29.2339), "#ff0000"); // CSS Color 4, red
   assert.equal(oklchToHex(0.5, 0.4, 140), oklchToHex(0.5, 0.2, 140)); // outside sRGB: the highest chroma that fits
 });
-
-/** The linear light of red, green and blue. @param {string} hex @returns {number[]} */
-function linear(hex) {
-  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-}
-
-/** The relative luminance, as in WCAG. @param {string} hex */
-function luminance(hex) {
-  const [r, g, b] = linear(hex);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/**
- * Matrices that simulate protanopia and deuteranopia on linear light: Machado, Oliveira and
- * Fernandes, 2009, severity 1.
- */
-const VISION = {
-  normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-  protan: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-  deutan: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-};
-
-/** The smallest distance between any two colours in OKLab. @param {number[][]} labs */
-function minDistance(labs) {
-  let min = Infinity;
-  for (const [i, a] of labs.entries()) {
-    for (const b of labs.slice(i + 1)) min = Math.min(min, Math.hypot(...a.map((part, k) => part - b[k])));
-  }
-  return min;
-}
-
-/**
- * A colour in OKLab, as seen with a kind of colour vision.
- * @param {string} hex
- * @param {keyof typeof VISION} vision
- * @returns {number[]}
- */
-function oklab(hex, vision = "normal") {
-  const light = linear(hex);
-  const [r, g, b] = VISION[vision].map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, k) => sum + part * light[k], 0))));
-  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
-  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
-  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
-  return [
-    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
-    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
-    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
-  ];
-}

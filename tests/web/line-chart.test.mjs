@@ -98,7 +98,7 @@ test("a smoothed line is opaque, in front of its faint values", () => {
 });
 
 test("the area of a band is faint and behind all lines; its mean is wider than they are", () => {
-  const seeds = band({ x: [0, 50, 100], mean: [1, 2, 3], low: [0, 1, 2.5], high: [2, 4, 5], count: [3, 3, 2], inner: undefined });
+  const seeds = band({ x: [0, 50, 100], mean: [1, 2, 3], low: [0, 1, 2.5], high: [2, 4, 5], count: [3, 3, 3], inner: undefined });
   const scene = sceneOf([line("member", Array(101).fill(1.5), { color: GREEN })], { bands: [seeds] });
   const calls = drawn(scene).filter(({ name, path }) => name === "stroke" || path.parts.length > 0);
   assert.deepEqual(
@@ -109,6 +109,30 @@ test("the area of a band is faint and behind all lines; its mean is wider than t
   assert.deepEqual(calls[0].path.parts, [[[0, 2], [50, 4], [100, 5], [100, 2.5], [50, 1], [0, 0]].map(([x, y]) => [toX(x), toY(y)])]);
   const [hit] = hitsUnder(scene, { left: SIZE.width / 2, top: toY(2) });
   assert.deepEqual([hit.name, hit.band, hit.line, hit.index], ["seeds", seeds, undefined, 1]);
+});
+
+test("a mean over fewer runs than before is dashed and without its area, which does not set the range", () => {
+  const seeds = { x: [0, 20, 40, 60, 80, 100], mean: [1, 2, 3, 9, 9, 3], low: [0, 1, 2, 9, -99, 2], high: [2, 3, 4, 9, 99, 4], count: [2, 3, 3, 1, 1, 3] };
+  const model = modelOf([], { bands: [band(seeds)] });
+  const scene = model.scene(SIZE, COLORS);
+  assert.ok(model.y.range[0] > -1 && model.y.range[1] < 10, String(model.y.range));
+  assert.equal(noteOf(model), "dashed: fewer runs than before");
+  const dotted = drawn(scene).filter(({ name, path }) => name === "fill" && path.data?.includes("a")).flatMap(({ path }) => path.data.match(/M/g));
+  assert.equal(dotted.length, 4); // not those of the dashed part
+  const { toX } = pixelScales(scene);
+  const steps = (/** @type {any} */ { path }) => path.parts.map((/** @type {number[][]} */ part) => [...new Set(part.map(([x]) => Math.round((x - toX(0)) / (toX(1) - toX(0)))))]);
+  const calls = drawn(scene).filter(({ path }) => path?.parts.length > 0);
+  const [area] = calls.filter(({ name }) => name === "fill");
+  assert.deepEqual(steps(area), [[0, 20, 40], [100]]);
+  const strokes = calls.filter(({ name }) => name === "stroke");
+  assert.deepEqual(strokes.map((call) => [steps(call), call.dash]), [[[[0, 20, 40], [100]], []], [[[40, 60, 80, 100]], [3, 5]]]);
+
+  const visible = (/** @type {any} */ view, /** @type {any} */ more) => noteOf(modelOf([], { bands: [{ ...band(seeds), ...more }], view }));
+  assert.equal(visible([0, 30]), "");
+  // In a view of the end alone, the rows before it say what is fewer.
+  const part = { x: column([60, 80]), mean: column([9, 9]), low: column([9, 9]), high: column([9, 9]), count: column([1, 1]) };
+  assert.equal(visible([60, 80], part), "");
+  assert.equal(visible([60, 80], { ...part, overview: column(seeds.x), overviewCount: column(seeds.count) }), "dashed: fewer runs than before");
 });
 
 test("narrower bands inside a band are drawn over it", () => {
@@ -184,6 +208,25 @@ test("outliers are clipped, marked and noted only with the option clip", () => {
   assert.ok(clipped.y.range[1] < 3);
   assert.deepEqual(arrows(clipped).map(({ path }) => path.data.match(/M[\d.]+,6l4,-4l4,4/g)?.length), [1]);
   assert.ok(["spiky", "calm"].includes(hitsUnder(clipped.scene(SIZE, COLORS), { left: SIZE.width / 2, top: 100 })[0].name));
+});
+
+test("one line that explodes is left out of the range of many, and is far out of it", () => {
+  const tame = Array.from({ length: 19 }, (_, k) => line(`tame${k}`, RISING.map((i) => 0.3 + 2.5 * Math.exp(-i / 20) + k / 100)));
+  const exploding = line("exploding", RISING.map((i) => (i < 40 ? 2 : 2 * 1.25 ** (i - 40))), { color: RED });
+  for (const count of [2, 4, 19]) {
+    const lines = [...tame.slice(0, count), exploding];
+    for (const clip of [false, true]) {
+      const model = modelOf(lines, { axes: { clip } });
+      assert.deepEqual(model.farItems.map(({ name }) => name), ["exploding"]);
+      assert.equal(model.y.range[1] < 5, clip, `${count} tame lines: up to ${model.y.range[1]}`);
+    }
+    const beginning = modelOf(lines, { axes: { clip: true }, view: [0, 30] });
+    assert.deepEqual(beginning.farItems, []);
+  }
+  const bands = [{ x: RISING, mean: RISING.map((i) => 10 * i), low: FALLING.map(() => 0), high: RISING.map((i) => 1e3 * i), count: RISING.map(() => 2), name: "diverged" }];
+  const grouped = modelOf(tame.slice(0, 3), { bands: bands.map(band), axes: { clip: true } });
+  assert.ok(grouped.y.range[1] < 5);
+  assert.deepEqual([grouped.farItems.map(({ name }) => name), noteOf(grouped)], [["diverged"], "outliers clipped"]);
 });
 
 test("a note says what logarithmic axes leave out", () => {

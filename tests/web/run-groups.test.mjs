@@ -3,11 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
-import { compileRule, groupRuns, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
+import { attributesOf, compileRule, groupRuns, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
 import { groupsOf } from "../../tbcore/web/shell/runs/tree.js";
 import { provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();
+
+/** The attributes of tests that need none. */
+const NONE = () => null;
 
 /**
  * Asserts which groups a rule makes.
@@ -47,8 +50,8 @@ test("the capture groups of a regular expression name the group", async () => {
   for (const [rule, expected] of table) {
     /** @type {ReturnType<typeof groupRuns>} */
     let groups = null;
-    assert.equal(groupRuns(rule, Object.keys(expected), expressionOf), null, "it is not known yet");
-    await until(() => (groups = groupRuns(rule, Object.keys(expected), expressionOf)) !== null);
+    assert.equal(groupRuns(rule, Object.keys(expected), expressionOf, NONE), null, "it is not known yet");
+    await until(() => (groups = groupRuns(rule, Object.keys(expected), expressionOf, NONE)) !== null);
     assert.deepEqual(Object.fromEntries(groups ?? []), expected, rule);
   }
 });
@@ -58,19 +61,37 @@ test("an invalid regular expression is rejected with a reason", async () => {
   let error = null;
   await until(() => {
     try {
-      groupRuns("re:(", ["a"], expressionOf);
+      groupRuns("re:(", ["a"], expressionOf, NONE);
     } catch (caught) {
       error = caught;
     }
     return error !== null;
   });
   assert.equal(String(error), "SyntaxError: unclosed (");
-  assert.throws(() => groupRuns("re:", [], expressionOf), SyntaxError);
+  assert.throws(() => groupRuns("re:", [], expressionOf, NONE), SyntaxError);
 });
 
 test("other rules group at once", () => {
-  assert.deepEqual(groupRuns("exp/{seed}", ["exp/1", "exp/2", "x"], expressionOf), new Map([["exp/1", "exp/{seed}"], ["exp/2", "exp/{seed}"], ["x", "x"]]));
-  assert.throws(() => groupRuns("exp", [], expressionOf), SyntaxError);
+  assert.deepEqual(groupRuns("exp/{seed}", ["exp/1", "exp/2", "x"], expressionOf, NONE), new Map([["exp/1", "exp/{seed}"], ["exp/2", "exp/{seed}"], ["x", "x"]]));
+  assert.throws(() => groupRuns("exp", [], expressionOf, NONE), SyntaxError);
+});
+
+test("runs with equal attributes are a group, apart from training and evaluation", () => {
+  const columns = {
+    lr: new Map([["a/train", 0.1], ["a/eval", 0.1], ["b/train", 0.1], ["c", 0.2], ["d", 0.2]]),
+    optimizer: new Map([["a/train", "adam"], ["a/eval", "adam"], ["b/train", "adam"], ["c", "sgd"]]),
+    "a, b": new Map([["c", true]]),
+  };
+  const columnOf = (/** @type {string} */ text) => columns[/** @type {keyof typeof columns} */ (text.replaceAll('"', ""))] ?? new Map();
+  const runs = ["a/train", "a/eval", "b/train", "c", "d", "e"];
+  const group = (/** @type {string} */ rule) => Object.fromEntries(groupRuns(rule, runs, expressionOf, columnOf) ?? []);
+  assert.deepEqual(group("by:optimizer"), { "a/train": "optimizer=adam/train", "a/eval": "optimizer=adam/eval", "b/train": "optimizer=adam/train", c: "optimizer=sgd", d: "d", e: "e" });
+  assert.equal(group("by:lr, optimizer").c, "lr=0.2, optimizer=sgd");
+  assert.equal(group("by:lr,optimizer").d, "lr=0.2, no optimizer");
+  assert.equal(group('by:"a, b"').c, '"a, b"=true');
+  assert.equal(groupRuns("by:lr", runs, expressionOf, NONE), null, "the attribute is being read");
+  assert.deepEqual(attributesOf('by: Took,"lr",LOSS:Last,"age", ,x:y'), ["took", "lr", "LOSS:last", '"age"', "x:y"]);
+  for (const rule of ["by:", "by: ,", "by:loss:mean"]) assert.throws(() => groupRuns(rule, runs, expressionOf, columnOf), SyntaxError);
 });
 
 test("seeds are removed wherever they are", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { flatRows, groupRows, treeRows } from "../../tbcore/web/shell/runs/tree.js";
+import { commonLengths, flatRows, groupRows, treeRows } from "../../tbcore/web/shell/runs/tree.js";
 import { cutLabel } from "../../tbcore/web/text-names.js";
 
 const all = () => true;
@@ -57,6 +57,38 @@ test("labels of groups and runs leave out common folders", () => {
 
 test("a flat list has full names", () => {
   assert.deepEqual(drawn(flatRows(["a/b", "c"])), ["a/b", "c"]);
+});
+
+test("the part of a label that tells a run from its siblings is known", () => {
+  /** @param {import("../../tbcore/web/shell/runs/tree.js").Row[]} rows */
+  const parts = (rows) => rows.map(({ label, part }) => label.slice(...part));
+  const runs = ["net_base_lr1_final", "net_base_lr2_final", "net_base_lr2_cosine_final"];
+  assert.deepEqual(parts(flatRows(runs)), ["lr1", "lr2", "lr2_cosine"]);
+  assert.deepEqual(parts(treeRows([...runs.map((run) => `a/${run}`), "b"], all)), ["a/", "lr1", "lr2", "lr2_cosine", "b"]);
+  const groups = new Map(runs.map((run) => [run, run === runs[0] ? "mean_of_1" : "mean_of_2"]));
+  assert.deepEqual(parts(groupRows(runs, groups, all)), ["net_base_lr1_final", "mean_of_2", "final", "cosine_final"]);
+  assert.deepEqual(parts(flatRows([runs[0]])), [runs[0]]);
+});
+
+test("common parts end at separators, never inside a number or a word, and leave a part of each label", () => {
+  /** @type {[labels: string[], lengths: [start: number, end: number]][]} */
+  const cases = [
+    [["mnist_lr1e-3_final", "mnist_lr1e-4_final"], [6, 6]],
+    [["lr1e-3_bs32_s1", "lr1e-4_bs32_s1"], [0, 8]],
+    [["lr=0.001 adam", "lr=0.002 adam"], [0, 5]],
+    [["sweep-1e-3", "sweep-2e-3"], [6, 0]], // "-3" is an exponent
+    [["model-2024-01-31", "model-2024-02-28"], [11, 0]],
+    [["resnet18", "resnet50"], [0, 0]],
+    [["base_run", "base_run_2"], [5, 0]],
+    [["base_", "base_base_"], [0, 0]],
+    [["a_1", "a_2"], [0, 0]], // too short to save space
+    [["train/😀", "train/😁"], [6, 0]],
+    [["", "a"], [0, 0]],
+    [["same_run", "same_run"], [5, 0]],
+    [["long/path"], [0, 0]],
+    [[], [0, 0]],
+  ];
+  for (const [labels, lengths] of cases) assert.deepEqual(commonLengths(labels), lengths, labels.join());
 });
 
 test("the work per run does not grow with the number of runs", () => {

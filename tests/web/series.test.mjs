@@ -6,6 +6,7 @@ import {
   clipRange,
   countFinite,
   extent,
+  farLines,
   isRising,
   nonFinitePoints,
   risingStretches,
@@ -153,11 +154,26 @@ test("a range leaves out outliers, and nothing else", () => {
   const values = Float64Array.from({ length: 100 }, (_, i) => i);
   values[50] = 1e9;
   values[51] = NaN;
-  const [low, high] = /** @type {[number, number]} */ (clipRange(values, 0, 100));
+  const [low, high] = /** @type {[number, number]} */ (clipRange([[values]]));
   assert.equal(low, 0); // not below the lowest value
   assert.ok(high > 99 && high < 200);
-  assert.deepEqual(clipRange([3, 3, 3], 0, 3), [3, 3]);
-  assert.equal(clipRange([NaN], 0, 1), null);
+  assert.deepEqual(clipRange([[Float64Array.of(3, 3, 3)]]), [3, 3]);
+  assert.equal(clipRange([[Float64Array.of(NaN)], []]), null);
+});
+
+test("all lines count alike in a range without outliers, however many points they have", () => {
+  const at = (/** @type {number} */ value, /** @type {number} */ length) => [Float64Array.from({ length }, (_, i) => value + i / length)];
+  const [low, high] = /** @type {[number, number]} */ (clipRange([...Array.from({ length: 30 }, () => at(0, 20)), at(9, 100_000)]));
+  assert.ok(low === 0 && high < 2, `${low} to ${high}`);
+});
+
+test("lines that reach far out of the range of most lines are found, at both ends", () => {
+  assert.deepEqual(farLines([[0, 1], [0, 2], [0, 1000], [0.5, 2], [-900, 1], null]).isFar, [false, false, true, false, true, false]);
+  assert.deepEqual(farLines([[0, 1], [0, 1], [0, 15]]).isFar, [false, false, false]); // it can be read
+  assert.deepEqual(farLines([[0, 1], [0, 1000]]).isFar, [false, false]); // none of two is the usual one
+  assert.deepEqual(farLines([[0.01, 0.01], [0.01, 0.01], [1, 1]]).isFar, [false, false, true]);
+  assert.deepEqual(farLines([[0, 1e308], [-1e308, 1e308], [-1e308, 0]]).isFar, [false, false, false]);
+  assert.deepEqual(farLines([]).isFar, []);
 });
 
 test("non-finite values are marked at the value of a neighbour", () => {

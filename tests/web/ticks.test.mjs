@@ -42,6 +42,23 @@ test("time ticks are round in the browser's time zone", () => {
   }
 });
 
+test("a time axis has at least two ticks, and space for them", () => {
+  const start = new Date(2026, 10, 17, 21, 40).getTime() / 1000;
+  for (let hours = 0.1; hours < 24 * 3000; hours *= 1.07) {
+    for (const maxTicks of [2, 3, 5]) {
+      for (const shift of [0, 3600 * 5, 86400 * 2.4]) {
+        const { at } = timeTicks(start + shift, start + shift + hours * 3600, maxTicks);
+        assert.ok(at.length >= 2 && at.length <= maxTicks + 1, `${at.length} ticks for ${hours} hours, ${maxTicks} expected`);
+        assert.ok(at.every((tick) => tick >= start + shift && tick <= start + shift + hours * 3600));
+      }
+    }
+  }
+  // A card over three days, with space for three labels.
+  const labels = (/** @type {number} */ from) => axisTicks({ kind: "wall_time", log: false, range: [from, from + 3.1 * 86400] }, 3).map(({ label }) => label);
+  assert.deepEqual([labels(start), labels(start + 2 * 86400)], [["Nov 19\n2026", "Nov 21"], ["Nov 21\n2026", "Nov 23"]]);
+  assert.deepEqual(labels(start - 86400), ["Nov 17\n2026", "Nov 19"]);
+});
+
 test("logarithmic ticks are powers of ten, fewer of them or with 2 and 5 in between", () => {
   assert.deepEqual(logTicks(0.1, 1000, 5).at.map((tick) => +tick.toPrecision(3)), [0.1, 1, 10, 100, 1000]);
   assert.deepEqual(logTicks(1, 100, 12).at.map((tick) => +tick.toPrecision(3)), [1, 2, 5, 10, 20, 50, 100]);
@@ -93,7 +110,9 @@ test("only the first time tick of a day has the date", () => {
     "01:00",
     "00:00\n2020-03-02",
   ]);
-  assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["2020-03-01", "2020-03-02"]);
+  assert.deepEqual(formatTimeTicks([midnight, midnight + 86400], 86400), ["Mar 1\n2020", "Mar 2"]);
+  const newYear = new Date(2021, 0, 1).getTime() / 1000;
+  assert.deepEqual(formatTimeTicks([newYear - 86400, newYear, newYear + 86400], 86400), ["Dec 31\n2020", "Jan 1\n2021", "Jan 2"]);
 });
 
 test("ticks of logarithmic axes are at round numbers, with the right positions", () => {

@@ -147,3 +147,60 @@ export function provideCanvas() {
   };
   Object.assign(globalThis, { Path2D: path2D, ImageData: imageData, document: { createElement: () => ({ getContext: () => new Recorder() }) } });
 }
+
+// --- colours -------------------------------------------------------------------------------------
+
+/** The linear light of red, green and blue. @param {string} hex @returns {number[]} */
+function linear(hex) {
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+}
+
+/** The relative luminance, as in WCAG. @param {string} hex */
+function luminance(hex) {
+  const [r, g, b] = linear(hex);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/**
+ * Matrices that simulate protanopia and deuteranopia on linear light: Machado, Oliveira and
+ * Fernandes, 2009, severity 1.
+ */
+const VISION = {
+  normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+  protan: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+  deutan: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+};
+
+/** The contrast of two colours, as in WCAG: 1 to 21. @param {string} a @param {string} b */
+export function contrast(a, b) {
+  const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** The smallest distance between any two colours in OKLab. @param {number[][]} labs */
+export function minDistance(labs) {
+  let min = Infinity;
+  for (const [i, a] of labs.entries()) {
+    for (const b of labs.slice(i + 1)) min = Math.min(min, Math.hypot(...a.map((part, k) => part - b[k])));
+  }
+  return min;
+}
+
+/**
+ * A colour in OKLab, as seen with a kind of colour vision.
+ * @param {string} hex
+ * @param {keyof typeof VISION} vision
+ * @returns {number[]}
+ */
+export function oklab(hex, vision = "normal") {
+  const light = linear(hex);
+  const [r, g, b] = VISION[vision].map((row) => Math.min(1, Math.max(0, row.reduce((sum, part, k) => sum + part * light[k], 0))));
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return [
+    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  ];
+}

@@ -1,7 +1,7 @@
 /**
  * The URL fragment (after `#`): the open tab, and the other state that a link restores.
  *
- *     #scalars&runFilter=train&tagFilter=loss&runs=!a,b&scalars.xAxis=relative
+ *     #scalars&query=train&tagQuery=loss&runs=!a,b&scalars.xAxis=relative
  *
  * The first part is the tab, as in TensorBoard's links. A plugin's settings are prefixed with its
  * name. Pure functions, no DOM.
@@ -25,6 +25,26 @@ export function parseAddress(hash) {
 export function formatAddress({ tab, values }) {
   const pairs = Object.entries(values).map(([name, value]) => `${encode(name)}=${encode(value)}`);
   return tab === "" && pairs.length === 0 ? "" : `#${[encode(tab), ...pairs].join("&")}`;
+}
+
+/** The names that older links, and those of TensorBoard, had for queries: all were regular expressions. */
+const OLD_NAMES = { runFilter: "query", regexInput: "query", tagFilter: "tagQuery" };
+
+/** The address with queries in place of the regular expressions of older links and of TensorBoard. @param {Address} address @returns {Address} */
+export function withQueries({ tab, values }) {
+  const { runFilter, regexInput, tagFilter, ...rest } = values;
+  for (const [name, text] of Object.entries({ runFilter, regexInput, tagFilter })) {
+    if (text) rest[OLD_NAMES[/** @type {keyof typeof OLD_NAMES} */ (name)]] ??= expressionQuery(text);
+  }
+  return { tab, values: rest };
+}
+
+/** The query that finds what a regular expression matches. It is in quotes if it would end too early without them. @param {string} expression */
+export function expressionQuery(expression) {
+  let depth = 0;
+  const closesMore = [...expression.replace(/\\[^]/g, "")].some((char) => (depth += Number(char === "(") - Number(char === ")")) < 0);
+  const isCut = closesMore || /[\s"]/.test(expression);
+  return isCut ? `re:"${expression.replaceAll('"', '""')}"` : `re:${expression}`;
 }
 
 /** Characters that are escaped in lists of names: the one at index N is written `~N`. `%` was the escape character of older links. */

@@ -15,12 +15,14 @@ import { keepInSync } from "./state/server-state.js";
 import { TopBar, isFirstPass } from "./top-bar.js";
 
 /** @import { Plugin } from "../host.js" */
+/** @import { Row } from "./runs/tree.js" */
 
 // --- sidebar -------------------------------------------------------------------------------------
 
 const DEFAULT_WIDTH_PX = 280;
 const MIN_WIDTH_PX = 180;
-const MAX_WIDTH_PX = 720;
+/** Style sheets limit the width further on small windows. */
+const MAX_WIDTH_PX = 1200;
 /** How far an arrow key moves the edge. */
 const WIDTH_STEP_PX = 16;
 
@@ -37,6 +39,7 @@ const limited = (width) => Math.round(Math.min(MAX_WIDTH_PX, Math.max(MIN_WIDTH_
 function Sidebar({ state, isOpen, onClose, onInfo }) {
   const width = limited(Number(preferences.values.value.width ?? DEFAULT_WIDTH_PX)) || DEFAULT_WIDTH_PX;
   const aside = useRef(/** @type {HTMLElement | null} */ (null));
+  const rows = useRef(/** @type {readonly Row[]} */ ([]));
   const numUnshown = state.frontends.value?.unshown.reduce((sum, { num_tags }) => sum + num_tags, 0) ?? 0;
 
   useEffect(() => {
@@ -55,7 +58,7 @@ function Sidebar({ state, isOpen, onClose, onInfo }) {
   return html`
     ${isOpen && html`<div class="backdrop" onClick=${onClose}></div>`}
     <aside id="runs" class=${isOpen ? "open" : ""} ref=${aside} style=${{ "--sidebar": `${width}px` }}>
-      <${RunsPanel} state=${state} />
+      <${RunsPanel} state=${state} listed=${rows} />
       <footer>
         ${numUnshown > 0 &&
         html`<button type="button" class="unshown" onClick=${onInfo}>
@@ -66,15 +69,22 @@ function Sidebar({ state, isOpen, onClose, onInfo }) {
           <bdi>${state.frontends.value?.logdir ?? ""}</bdi>
         </button>
       </footer>
-      <${Handle} width=${width} />
+      <${Handle} width=${width} rows=${rows} />
     </aside>
   `;
 }
 
-/** The edge that changes the width. @param {{ width: number }} props */
-function Handle({ width }) {
+/** The edge that changes the width. @param {{ width: number, rows: { readonly current: readonly Row[] } }} props */
+function Handle({ width, rows }) {
+  const element = useRef(/** @type {HTMLElement | null} */ (null));
   /** @param {number} next */
   const change = (next) => preferences.set("width", String(limited(next)));
+  // Fits the names; if the width fits already, restores the default.
+  const fit = async () => {
+    const { fittingWidth } = await import("./runs/fit.js");
+    const next = fittingWidth(/** @type {HTMLElement} */ (element.current?.parentElement), rows.current);
+    if (next !== null) preferences.set("width", limited(next) === width ? null : String(limited(next)));
+  };
   /** @param {PointerEvent} event */
   const onPointerDown = (event) => {
     const handle = /** @type {HTMLElement} */ (event.currentTarget);
@@ -85,6 +95,7 @@ function Handle({ width }) {
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
+    if (event.key === "Enter") fit();
     const step = { ArrowLeft: -WIDTH_STEP_PX, ArrowRight: WIDTH_STEP_PX }[event.key];
     if (step === undefined) return;
     event.preventDefault();
@@ -98,7 +109,10 @@ function Handle({ width }) {
     aria-valuemin=${MIN_WIDTH_PX}
     aria-valuemax=${MAX_WIDTH_PX}
     aria-valuenow=${width}
+    title="Drag to change the width. Double-click or Enter fits it to the names, and again restores it."
     tabindex="0"
+    ref=${element}
+    onDblClick=${fit}
     onPointerDown=${onPointerDown}
     onKeyDown=${onKeyDown}
   ></div>`;

@@ -1,9 +1,9 @@
 /** The notices that replace a tab if there is nothing to draw. Loaded when one is first needed. */
 
 import { html } from "htm/preact";
-import { plural } from "../format.js";
+import { formatTime, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
-import { loadingText } from "./top-bar.js";
+import { lastSeen, loadingText } from "./top-bar.js";
 
 /** @import { Plugin, Unshown } from "../host.js" */
 /** @import { EmptyKind } from "./boot.js" */
@@ -63,8 +63,14 @@ export function EmptyState({ kind, state, plugin }) {
 /** The notice for a log directory without runs. @param {{ status: Status }} props */
 function NoRuns({ status }) {
   const isMissing = status.missing.length > 0;
+  const seen = lastSeen(status);
+  const title = seen
+    ? `${isMissing ? "The log directory is" : "All event files are"} gone (last seen ${recentTime(seen.time)}, ${plural(seen.numRuns, "run")})`
+    : isMissing
+      ? "The log directory does not exist yet"
+      : "No event files yet";
   return html`<div class="notice">
-    <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
+    <h1>${title}</h1>
     <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
     <pre>${status.logdirs.join("\n")}</pre>
     ${isMissing
@@ -80,6 +86,12 @@ function NoRuns({ status }) {
     </ul>
     <p class="tb-dim">This page updates by itself when event files appear.</p>
   </div>`;
+}
+
+/** A time, without the date if it is today. @param {number} wallTime  seconds since the epoch */
+function recentTime(wallTime) {
+  const [text, now] = [wallTime, Date.now() / 1000].map(formatTime);
+  return text.slice(0, 10) === now.slice(0, 10) ? text.slice(11) : text;
 }
 
 /** The error that a plugin's `is_active` raised. @param {{ plugin: Plugin }} props */

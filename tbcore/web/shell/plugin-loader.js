@@ -210,7 +210,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     wantedRuns: readable(state.wantedRuns),
     groups: readable(state.groups),
     hoveredRun: Object.assign(readable(state.hoveredRun), { set: (/** @type {string | null} */ name) => void (state.hoveredRun.value = name) }),
-    checkOnly: (name) => state.checkOnly([name]),
+    checkOnly: (names) => state.checkOnly(typeof names === "string" ? [names] : names),
     tagFilter: Object.assign(readable(state.tagFilter), { set: state.setTagFilter }),
     settings: Object.assign(readable(ownSettings), {
       set: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value),

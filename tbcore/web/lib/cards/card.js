@@ -9,7 +9,7 @@ import { isNear, watchNear } from "../ui/lazy.js";
 const DRAG_TYPE = "application/x-tbcore-card";
 
 /**
- * A titled card. The key f toggles full size, and Escape leaves it.
+ * A titled card. The key f toggles full size, and Escape leaves it, wherever the focus is.
  * @param {object} props
  * @param {string} props.title  usually a tag
  * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
@@ -33,20 +33,25 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
   useEffect(() => {
-    // Do not centre a card taller than the window: only its middle would be visible.
-    const fits = article.current && article.current.offsetHeight <= innerHeight;
-    if (fits && expanded !== wasExpanded.current) article.current?.scrollIntoView({ block: "center" });
+    if (article.current && expanded !== wasExpanded.current) scrollIntoSight(article.current);
     wasExpanded.current = expanded;
   }, [expanded]);
+  // In time for an Escape right after the card was drawn.
+  useLayoutEffect(() => {
+    if (!expanded) return undefined;
+    const onEscape = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || isForOther(event)) return;
+      event.preventDefault();
+      onExpand(false);
+    };
+    document.addEventListener("keydown", onEscape);
+    return () => document.removeEventListener("keydown", onEscape);
+  });
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
     onKeyDown?.(event);
-    const target = /** @type {Element} */ (event.target);
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.closest("input, select, textarea, audio, video, [popover]")) return;
-    if (event.key === "f") onExpand(!expanded);
-    else if (event.key === "Escape" && expanded) onExpand(false);
-    else return;
+    if (event.key !== "f" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isForOther(event)) return;
+    onExpand(!expanded);
     event.preventDefault();
   };
   /** @param {DragEvent} event */
@@ -92,6 +97,28 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
     </header>
     ${children}
   </article>`;
+}
+
+/**
+ * Scrolls to a card whose size has changed. A card taller than the window is not centred, because
+ * only its middle would be visible: its header is shown, below the toolbar.
+ * @param {HTMLElement} card
+ */
+function scrollIntoSight(card) {
+  const toolbar = /** @type {HTMLElement | null} */ (/** @type {ParentNode} */ (card.getRootNode()).querySelector(".tb-toolbar"));
+  card.style.scrollMarginTop = `calc(var(--tb-bar-height, 0px) + ${(toolbar?.offsetHeight ?? 0) + 8}px)`;
+  const covered = parseFloat(getComputedStyle(card).scrollMarginTop);
+  card.scrollIntoView({ block: card.offsetHeight <= innerHeight - covered ? "center" : "start" });
+}
+
+/** Whether a key is for a control, or for an open menu or dialog. @param {KeyboardEvent} event */
+function isForOther(event) {
+  const [target] = /** @type {Element[]} */ (event.composedPath());
+  const root = /** @type {Document | ShadowRoot} */ (target.getRootNode());
+  return (
+    target.closest("input:not([type=range], [type=radio], [type=checkbox]), select, textarea, audio, video, [popover], dialog") !== null ||
+    root.querySelector("[popover]:not([popover=manual]):popover-open, dialog[open]") !== null
+  );
 }
 
 /**

@@ -16,6 +16,8 @@ export const MAX_DETAILED_LINES = 12;
 /** Opacity of unsmoothed values behind their smoothed line. */
 export const RAW_OPACITY = 0.28;
 export const BAND_OPACITY = 0.18;
+/** Dash of a mean where it is over fewer runs than before: shorter than those of tags. */
+const FEWER_RUNS_DASH = [3, 5];
 /** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
 const RASTER_THRESHOLD_POINTS = 15_000;
 /** Opacity of lines with the option `faint`. */
@@ -49,13 +51,20 @@ export function drawScene(context, scene, ratio) {
 }
 
 /**
- * The lines to draw, from back to front: first unsmoothed values, and then the lines.
+ * The lines to draw, from back to front: first unsmoothed values, and then the lines. The part of a
+ * mean that is over fewer runs than before is a line of its own.
  * @param {readonly Item[]} items
- * @returns {Generator<{ item: Item, column: Float64Array, isRaw: boolean }>}
+ * @returns {Generator<{ item: Item, column: Float64Array, isRaw: boolean, dash: readonly number[] | undefined }>}
+ *   `item` with only the segments of the line
  */
 export function* linesOf(items) {
-  for (const item of items) if (item.raw) yield { item, column: item.raw, isRaw: true };
-  for (const item of items) yield { item, column: item.ys, isRaw: false };
+  const dashOf = (/** @type {Item} */ { line, band }) => (line ?? band)?.dash;
+  for (const item of items) if (item.raw) yield { item, column: item.raw, isRaw: true, dash: dashOf(item) };
+  for (const item of items) {
+    const [whole, fewer] = [false, true].map((isFewer) => item.segments.filter((segment) => Boolean(segment.fewer) === isFewer));
+    yield { item: { ...item, segments: whole }, column: item.ys, isRaw: false, dash: dashOf(item) };
+    if (fewer.length > 0) yield { item: { ...item, segments: fewer }, column: item.ys, isRaw: false, dash: FEWER_RUNS_DASH };
+  }
 }
 
 /**
@@ -76,12 +85,15 @@ export function traceLine(path, scene, { xs, segments }, column) {
  * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height">} scene
  * @param {Item} item
  */
-export function traceAreas(makePath, scene, { xs, columns }) {
+export function traceAreas(makePath, scene, { xs, columns, segments }) {
   const { toX, toY } = pixelScales(scene);
   const paths = [];
   for (let i = 1; i < columns.length; i += 2) {
     const path = makePath();
-    traceBand(path, xs, columns[i], columns[i + 1], toX, toY);
+    for (const { from, to, fewer } of segments) {
+      const [x, low, high] = [xs, columns[i], columns[i + 1]].map((column) => column.subarray(from, to));
+      if (!fewer) traceBand(path, x, low, high, toX, toY);
+    }
     paths.push(path);
   }
   return paths;
@@ -101,20 +113,15 @@ function drawBands(context, scene) {
 /** Draws lines with the browser's strokes. @param {Context} context @param {Scene} scene @param {number} width */
 function drawStrokes(context, scene, width) {
   context.lineJoin = "round";
-  for (const { item, column, isRaw } of linesOf(scene.axisItems)) {
+  for (const { item, column, isRaw, dash } of linesOf(scene.axisItems)) {
     context.globalAlpha = isRaw ? RAW_OPACITY : 1;
     context.strokeStyle = item.color;
     context.lineWidth = item.band ? width + 0.6 : width;
-    context.setLineDash([...(dashOf(item) ?? [])]);
+    context.setLineDash([...(dash ?? [])]);
     context.stroke(traceLine(new Path2D(), scene, item, column));
   }
   context.setLineDash([]);
   context.globalAlpha = 1;
-}
-
-/** The dash of a line or of a band's mean. @param {Item} item */
-export function dashOf({ line, band }) {
-  return (line ?? band)?.dash;
 }
 
 /**
@@ -124,10 +131,10 @@ export function dashOf({ line, band }) {
  */
 function drawRaster(context, { x, y, width, height }, items, ratio) {
   const raster = clearRaster(Math.round(width * ratio), Math.round(height * ratio));
-  for (const { item, column, isRaw } of linesOf(items)) {
+  for (const { item, column, isRaw, dash: pattern } of linesOf(items)) {
     const color = colorNumber(item.color);
     const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : 1;
-    const dash = dashOf(item)?.map((length) => length * ratio);
+    const dash = pattern?.map((length) => length * ratio);
     for (const segment of item.segments) {
       const window = windowOf(item.xs, segment, ...x.range);
       for (const [from, to] of segment.rising ? [window] : risingStretches(item.xs, ...window)) {
@@ -206,7 +213,8 @@ const MIN_DOT_DISTANCE_PX = 10;
 /**
  * The marks of a line or band:
  *
- *     dot        a segment of one point, or every point where points are far apart
+ *     dot        a segment of one point, or every point where points are far apart and the line
+ *                is not dashed for fewer runs
  *     cross      NaN; in a band, one more run whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
  *     arrow      an outlier above or below the plot
@@ -224,7 +232,7 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
   for (const segment of segments) {
     const [from, to] = windowOf(xs, segment, ...x.range);
     const isSingle = countFinite(ys, 2, segment.from, segment.to) < 2;
-    if (!isSingle && !(showsPoints && (to - from) * MIN_DOT_DISTANCE_PX <= width)) continue;
+    if (!isSingle && !(showsPoints && !segment.fewer && (to - from) * MIN_DOT_DISTANCE_PX <= width)) continue;
     for (let i = from; i < to; i++) {
       const left = toX(xs[i]);
       const top = toY(ys[i]);
@@ -256,7 +264,6 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
       marks.stroke += `M${left - 3.2},${insideTop - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
     }
   }
-  if (!line) return marks;
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {
     const isAbove = column[i] > y.range[1];

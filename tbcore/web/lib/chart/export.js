@@ -1,7 +1,7 @@
 /** Exports line charts as SVG. Loaded on the first export. */
 
 import { placeIn } from "./axes.js";
-import { BAND_OPACITY, LINE_WIDTH, RAW_OPACITY, dashOf, linesOf, sceneMarks, strokesOf, traceAreas, traceLine } from "./draw.js";
+import { BAND_OPACITY, LINE_WIDTH, RAW_OPACITY, linesOf, sceneMarks, strokesOf, traceAreas, traceLine } from "./draw.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**
@@ -39,8 +39,8 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
       inside.push(`<path d="${data}" fill="${escapeXML(item.color)}" fill-opacity="${BAND_OPACITY}"/>`);
     }
   }
-  for (const { item, column, isRaw } of linesOf(items)) {
-    const dashes = isRaw ? undefined : dashOf(item);
+  for (const { item, column, isRaw, dash } of linesOf(items)) {
+    const dashes = isRaw ? undefined : dash;
     const more = (isRaw ? ` stroke-opacity="${RAW_OPACITY}"` : "") + (dashes ? ` stroke-dasharray="${dashes.join(" ")}"` : "");
     const { data } = traceLine(new PathData(), scene, item, column);
     inside.push(`<path d="${data}" stroke="${escapeXML(item.color)}" stroke-width="${item.band ? LINE_WIDTH + 0.6 : LINE_WIDTH}"${more}/>`);

@@ -6,7 +6,7 @@
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { axisColumn, fromAxis, padded, toAxis, union } from "./axes.js";
-import { clipRange, extent, lastIndex, newNonFinitePoints, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
+import { bandSegments, clipRange, extent, farLines, hasFewerRuns, lastIndex, newNonFinitePoints, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -21,7 +21,7 @@ import { axisTicks } from "./ticks.js";
 /** The fields of a line or band from which its item is computed (see `#convert`), without `value` and `mean`, which identify the item. */
 const ITEM_INPUTS = [
   ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
-  ...["x", "low", "high", "inner", "nonfinite"],
+  ...["x", "low", "high", "inner", "nonfinite", "count", "overviewCount"],
 ];
 
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
@@ -36,6 +36,7 @@ export class ChartModel {
   /** @type {Range | null} the visible range of the x axis, in its units; null for the full range */
   view = null;
   /** @type {Range | null} range of all known x, in axis coordinates */ fullRange = null;
+  /** @type {Item[]} items that reach far out of the range of all others */ farItems = [];
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
 
@@ -110,11 +111,12 @@ export class ChartModel {
     const toCoordinates = (/** @type {Float64Array} */ column) => axisColumn(column, this.x.log);
     const xs = toCoordinates(line ? xColumn(line, xAxis, line.startTime) : /** @type {Band} */ (band).x);
     const whole = line?.overview ? xColumn(line.overview, xAxis, line.startTime) : band?.overview;
+    const fewer = band ? hasFewerRuns(band) : [];
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()])
       .filter((column) => column != null)
-      .map((column) => axisColumn(column, this.y.log));
+      .map((column, index) => axisColumn(band && index > 0 ? column.map((value, i) => (fewer[i] ? NaN : value)) : column, this.y.log));
     return {
-      ...{ xs, columns, segments: segmentsOf(xs, line?.segments) },
+      ...{ xs, columns, segments: line ? segmentsOf(xs, line.segments) : bandSegments(xs, fewer) },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
@@ -132,16 +134,20 @@ export class ChartModel {
     if (!onlyX) this.#yRange = this.#visibleYRange();
   }
 
-  /** @returns {Range} */
+  /** Also finds the items that are far out of range. @returns {Range} */
   #visibleYRange() {
     const [from, to] = this.#xRange;
     const { log } = this.y;
-    const range = union(
-      this.axisItems.map(({ xs, raw, ys, columns, segments, line, yExtent }) => {
-        if (this.axes.clip && line) return union(segments.map((segment) => clipRange(raw ?? ys, ...windowOf(xs, segment, from, to))));
-        return this.view ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent;
-      }),
-    );
+    const items = this.axisItems;
+    const extents = items.map(({ xs, columns, yExtent }) => (this.view ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent));
+    const { usual, isFar } = farLines(extents);
+    this.farItems = items.filter((_, index) => isFar[index]);
+    /** The visible columns of an item, without the values by which it is far out of range. @param {Item} item @param {number} index */
+    const columnsOf = ({ xs, raw, ys, columns, segments, line }, index) =>
+      (line ? [raw ?? ys] : columns)
+        .flatMap((column) => segments.map((segment) => column.subarray(...windowOf(xs, segment, from, to))))
+        .map((column) => (isFar[index] ? column.filter((value) => value >= usual[0] && value <= usual[1]) : column));
+    const range = this.axes.clip ? clipRange(items.map(columnsOf)) : union(extents);
     if (!range) return log ? [-1, 1] : [0, 1];
     return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
   }
@@ -216,7 +222,9 @@ export function noteOf({ axisItems, x, y, axes: { clip } }) {
     notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
   };
   const isCut = (/** @type {number} */ value) => Number.isFinite(value) && (value < bottom || value > top);
-  if (clip && resultsOf(({ line, raw, ys }, i) => line !== null && isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+  if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+  const showsFewer = axisItems.some(({ xs, segments }) => segments.some(({ fewer, from, to }) => fewer && xs[from] < x.range[1] && xs[to - 1] > x.range[0]));
+  if (showsFewer) notes.push("dashed: fewer runs than before");
   if (x.log) addHidden(x.kind === "step" ? "step" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
   if (y.log) {
     addHidden("value", ({ line, band, raw, ys }, i) => {

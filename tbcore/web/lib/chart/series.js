@@ -124,19 +124,42 @@ export function visibleExtent(xs, values, from, to) {
   return min <= max ? [min, max] : null;
 }
 
+/** How far out of the usual range a line is left out, in lengths of that range. */
+const FAR_LENGTHS = 20;
+
 /**
- * The range of values from .. to - 1 without outliers: from the 5 % to the 95 % quantile, extended
- * on both sides by half of its length, but not past the smallest and largest value. It is
- * computed from about 500 evenly spaced values.
- * @param {Numbers} values @param {number} from @param {number} to
- * @returns {Range | null} null if none of them is finite
+ * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's
+ * lines. Up to a third of the lines, at each end, are ignored for this range.
+ * @param {readonly (Range | null)[]} extents  smallest and largest value of each line
+ * @returns {{ usual: Range, isFar: boolean[] }} `usual`: the usual range
  */
-export function clipRange(values, from, to) {
-  const every = Math.max(1, Math.floor((to - from) / 500));
-  const sample = [];
-  for (let i = from; i < to; i += every) if (Number.isFinite(values[i])) sample.push(values[i]);
-  if (sample.length === 0) return null;
-  const sorted = Float64Array.from(sample).sort();
+export function farLines(extents) {
+  const known = extents.filter((extent) => extent !== null);
+  const numIgnored = Math.floor(known.length / 3);
+  const low = known.map(([min]) => min).sort((a, b) => a - b)[numIgnored];
+  const high = known.map(([, max]) => max).sort((a, b) => b - a)[numIgnored];
+  const far = FAR_LENGTHS * (high - low || Math.abs(high) || 1);
+  const isFar = extents.map((extent) => extent !== null && (extent[0] < low - far || extent[1] > high + far));
+  return { usual: [low, high], isFar };
+}
+
+/**
+ * The range of some lines without outliers: from the 5 % to the 95 % quantile of the values of all
+ * lines, extended on both sides by half of its length, but not past the smallest and largest value.
+ * Each line counts alike, by 101 quantiles of about 500 evenly spaced values.
+ * @param {readonly (readonly Float64Array[])[]} lines  the columns of each line
+ * @returns {Range | null} null if no value is finite
+ */
+export function clipRange(lines) {
+  const quantiles = lines.flatMap((columns) => {
+    const every = Math.max(1, Math.floor(columns.reduce((sum, { length }) => sum + length, 0) / 500));
+    const sample = [];
+    for (const column of columns) for (let i = 0; i < column.length; i += every) if (Number.isFinite(column[i])) sample.push(column[i]);
+    const sorted = Float64Array.from(sample).sort();
+    return sorted.length > 0 ? Array.from({ length: 101 }, (_, i) => sorted[Math.round((i * (sorted.length - 1)) / 100)]) : [];
+  });
+  if (quantiles.length === 0) return null;
+  const sorted = Float64Array.from(quantiles).sort();
   const low = sorted[Math.floor((sorted.length - 1) * 0.05)];
   const high = sorted[Math.ceil((sorted.length - 1) * 0.95)];
   const margin = high / 2 - low / 2;
@@ -279,6 +302,42 @@ export function newNonFinitePoints({ mean, nonfinite }) {
     if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
   }
   return points;
+}
+
+/**
+ * At which points the mean of a band is over fewer runs than at an earlier one: it may jump there
+ * although no run does. While the view is only a part, `overview` and `overviewCount` have what is
+ * before it.
+ * @param {import("./types.js").Band} band
+ * @returns {boolean[]}
+ */
+export function hasFewerRuns({ x, count, overview = x, overviewCount = count }) {
+  let most = 0;
+  let before = 0;
+  return Array.from(count, (runs, i) => {
+    while (overview[before] <= x[i]) most = Math.max(most, overviewCount[before++]);
+    most = Math.max(most, runs);
+    return runs < most;
+  });
+}
+
+/**
+ * The segments of a band: those with all its runs, and those with fewer. Both have the point where
+ * one ends and the other begins, so that the lines meet.
+ * @param {Numbers} xs @param {readonly boolean[]} fewer  from `hasFewerRuns`
+ * @returns {Segment[]}
+ */
+export function bandSegments(xs, fewer) {
+  /** @type {Segment[]} */
+  const segments = [];
+  for (let from = 0, to = 1; to <= xs.length; to++) {
+    if (to < xs.length && fewer[to] === fewer[from]) continue;
+    const start = fewer[from] ? Math.max(0, from - 1) : from;
+    const end = fewer[from] ? Math.min(xs.length, to + 1) : to;
+    segments.push({ from: start, to: end, rising: isRising(xs, start, end), fewer: fewer[from] });
+    from = to;
+  }
+  return segments;
 }
 
 /**

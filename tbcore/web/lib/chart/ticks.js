@@ -108,11 +108,19 @@ export function logDurationTicks(min, max, maxTicks) {
 /** Ticks for seconds since the epoch, at round times in the browser's time zone. @type {MakeTicks} */
 export function timeTicks(min, max, maxTicks) {
   const { at, spacing } = durationTicks(min, max, maxTicks);
-  if (spacing < 60 || at.length === 0) return { at, spacing };
+  if (spacing < 60 || !(max > min)) return { at, spacing };
   // Multiples of an hour or a day are round times in UTC. Shifted by the offset of the local time
   // zone, they are round in local time.
-  const offset = new Date(at[0] * 1000).getTimezoneOffset() * 60;
-  return { at: multiples(min - offset, max - offset, spacing).map((tick) => tick + offset), spacing };
+  const offset = new Date(min * 1000).getTimezoneOffset() * 60;
+  // The spacing, and shorter ones in case there is at most one tick, which does not say how long the
+  // axis is. Then there may be space for every nth tick only.
+  const spacings = [spacing, ...DURATIONS.filter((shorter) => shorter < spacing).reverse()];
+  for (const each of spacings) {
+    const ticks = multiples(min - offset, max - offset, each).map((tick) => tick + offset);
+    const every = Math.max(1, Math.ceil((ticks.length - 1) / maxTicks));
+    if (ticks.length > 1) return { at: ticks.filter((_, i) => i % every === 0), spacing: each };
+  }
+  return { at, spacing };
 }
 
 /** The multiples of a spacing from `min` to `max`, at most 200. @param {number} min @param {number} max @param {number} spacing */
@@ -201,14 +209,22 @@ export function formatDurationTicks(ticks, spacing) {
   });
 }
 
-/** Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second line. @type {MakeLabels} */
+/**
+ * Labels for the ticks of a wall time axis. Only the first tick of a day has the date, on a second
+ * line; if all ticks are days, only the first tick of a year has the year there.
+ * @type {MakeLabels}
+ */
 export function formatTimeTicks(ticks, spacing) {
   let day = "";
   return ticks.map((tick) => {
     const [today, clock = ""] = formatTime(tick).split(" ");
     const isNew = today !== day;
+    const isNewYear = today.slice(0, 4) !== day.slice(0, 4);
     day = today;
-    if (spacing >= 86400) return today;
+    if (spacing >= 86400) {
+      const label = new Date(tick * 1000).toLocaleDateString("en", { month: "short", day: "numeric" });
+      return isNewYear ? `${label}\n${today.slice(0, 4)}` : label;
+    }
     const time = clock.slice(0, spacing < 60 ? 8 : 5);
     return isNew ? `${time}\n${today}` : time;
   });

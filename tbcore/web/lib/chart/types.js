@@ -10,8 +10,9 @@ export {};
  *
  * @typedef {"step" | "relative" | "wall_time"} XAxis
  * @typedef {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} PathLike
- * @typedef {{ from: number, to: number, rising: boolean }} Segment
- *   points from .. to - 1, joined by a line; `rising`: their x never decreases
+ * @typedef {{ from: number, to: number, rising: boolean, fewer?: boolean }} Segment
+ *   points from .. to - 1, joined by a line; `rising`: their x never decreases; `fewer`: the mean of
+ *   a band is over fewer runs than before
  * @typedef {[min: number, max: number]} Range
  * @typedef {"linear" | "log"} Scale
  *
@@ -39,7 +40,8 @@ export {};
  * @property {Float64Array} mean
  * @property {Float64Array} low
  * @property {Float64Array} high
- * @property {Float64Array} count  number of runs in the mean at each x
+ * @property {Float64Array} count  number of runs in the mean at each x. Where there are fewer than
+ *   before, the mean is dashed, and the band is not drawn
  * @property {number} [numRuns]  number of runs in the group; `count` may be lower
  * @property {Float64Array} [nonfinite]  number of runs with a non-finite value at each x; the chart
  *   marks where it increases
@@ -47,6 +49,7 @@ export {};
  *   one
  * @property {string} [label]  what low and high are, such as "min and max"
  * @property {Float64Array} [overview]  x of the whole band, needed if `x` is only that of a view
+ * @property {Float64Array} [overviewCount]  `count` at the x of `overview`
  * @property {readonly number[]} [dash]  dash of the mean: pixels on, pixels off
  * @property {string} [key]  distinguishes bands with the same name
  *
@@ -62,7 +65,7 @@ export {};
  * @property {Scale} xScale  default "linear"; ignored for wall time, which is always linear
  * @property {Scale} yScale  default "linear"
  * @property {boolean} clip  excludes outliers from the range of the y axis, and marks where lines
- *   are cut off; default false
+ *   are cut off; default false. All lines count alike
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name
@@ -81,6 +84,8 @@ export {};
  *   promise resolves to null if there is none; null in place of a promise means that the chart has
  *   all points
  * @property {(isZoomed: boolean) => void} [onZoom]
+ * @property {(names: string[]) => void} [onFar]  called with the names of the lines and bands that
+ *   reach far out of the range of all others, at first and when these names change; `clip` leaves them out
  * @typedef {Callbacks & Partial<Axes>} LineChartOptions
  *
  * @typedef {object} Item  a line or band, converted to axis coordinates

@@ -73,22 +73,24 @@ const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index
  */
 export function colorsOf(names, theme) {
   const hexes = Array.from({ length: NUM_SLOTS }, (_, slot) => oklchToHex(...slotColor(slot, theme)));
+  return new Map(slotsOf(names).map((slot, i) => [names[i], hexes[slot]]));
+}
+
+/** The slot of each name, in the order of the names. @param {readonly string[]} names */
+export function slotsOf(names) {
   const numUses = new Uint32Array(NUM_SLOTS);
   /** @type {number[]} */
   const assigned = [];
-  /** @type {Map<string, string>} */
-  const colors = new Map();
   for (const name of names) {
     const slot = chooseSlot(hashOf(name) % STAGES[0], numUses, assigned.slice(-NUM_NEIGHBOURS));
     numUses[slot]++;
     assigned.push(slot);
-    colors.set(name, hexes[slot]);
   }
-  return colors;
+  return assigned;
 }
 
 /** The colour of a slot in OKLCH. @param {number} slot @param {"light" | "dark"} theme @returns {[l: number, c: number, h: number]} */
-function slotColor(slot, theme) {
+export function slotColor(slot, theme) {
   const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
   const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
   return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.max(MIN_DARK_LIGHTNESS, darkL + offset), darkC * factor, h];

@@ -1,24 +1,44 @@
 /**
- * A worker that matches names with regular expressions. The page ends it when an expression takes
- * too long. It has a copy of each name that it was asked about, so that each is sent only once.
+ * A worker that matches names with regular expressions and queries. The page ends it when an
+ * expression takes too long. It has a copy of each name that it was asked about, so that each is sent
+ * only once.
  *
  * It responds to each question with "started", when the question has arrived as a whole, and then
  * with the answer.
  */
 
+import { attributesOf, isFound, keysOf } from "../queries/evaluation.js";
+import { QueryError, parseQuery, quoted } from "../queries/syntax.js";
 import { compileExpression } from "./expression-syntax.js";
 
 /**
  * @typedef {object} Question
- * @property {string} text  the expression
- * @property {boolean} captures  whether the results are texts
+ * @property {string} text  the expression or query
+ * @property {Kind} kind
  * @property {string[]} added  names that were not sent before; their numbers continue those of the
  *   names before
  * @property {number[]} asked  numbers of the names to match
+ * @property {Readonly<Record<string, readonly unknown[]>> | null} columns  what is known of these
+ *   names by the keys that the query needs; null in the first question about a query
  *
+ * @typedef {"matches" | "captures" | "runs" | "tags"} Kind  whether the text is an expression, whose
+ *   results are texts for "captures", or a query
  * @typedef {boolean | string} Result  whether a name matches, or the text that the expression
  *   captures; "" if it does not match
- * @typedef {{ error: string } | { results: Result[] }} Answer
+ *
+ * @typedef {object} Need  a hyperparameter or tag that a query is about
+ * @property {string} key
+ * @property {string} what  what it is: `hyperparameter lr`
+ * @property {string} name
+ * @property {boolean} isHParam
+ * @property {boolean} isNumber  whether it is compared with a number
+ * @property {string | null} value  what a hyperparameter should be equal to, in lower case
+ * @property {import("../queries/syntax.js").Range} range
+ * @property {string | null} literal  a comparison with a hyperparameter as a word to search for
+ *
+ * @typedef {{ results: Result[] } | { error: string, at?: number, offer?: import("./filter.js").Offer } | { keys: string[], needs: Need[] }} Answer
+ *   the results, or why there are none and at which character; or what the query needs, if it was not
+ *   in the question
  */
 
 /** @type {string[]} */
@@ -30,14 +50,33 @@ globalThis.onmessage = ({ data }) => {
 };
 
 /** @param {Question} question @returns {Answer} */
-function answer({ text, captures, added, asked }) {
+function answer({ text, kind, added, asked, columns }) {
   for (const name of added) names.push(name);
   try {
+    if (kind === "runs" || kind === "tags") return answerQuery(parseQuery(text, kind), text, asked, columns);
     const expression = compileExpression(text);
-    return { results: asked.map((number) => (captures ? capture(expression, names[number]) : expression.test(names[number]))) };
+    return { results: asked.map((number) => (kind === "captures" ? capture(expression, names[number]) : expression.test(names[number]))) };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
+    const { at, offer } = error instanceof QueryError ? error : {};
+    return { error: error instanceof Error ? error.message : String(error), at, offer };
   }
+}
+
+/** @param {import("../queries/syntax.js").Node} query @param {string} text @param {number[]} asked @param {Question["columns"]} columns @returns {Answer} */
+function answerQuery(query, text, asked, columns) {
+  const keys = keysOf(query);
+  if (columns || keys.length === 0) {
+    return { results: asked.map((number, i) => isFound(query, names[number], (key) => /** @type {any} */ (columns?.[key][i]))) };
+  }
+  const needs = attributesOf(query).map((node) => {
+    const { key, attribute: { kind, name }, range } = node;
+    const isHParam = kind === "hparam";
+    const isNumber = node.kind === "compare" && node.number !== null;
+    const value = isHParam && node.kind === "compare" && node.operator === "=" && !node.glob ? node.text : null;
+    const what = `${isHParam ? "hyperparameter" : "tag"} ${name}`;
+    return { key, what, name, isHParam, isNumber, value, range, literal: isHParam ? quoted(text.slice(range[0], range[2])) : null };
+  });
+  return { keys, needs };
 }
 
 /** The texts of the capture groups, or without any the whole match. @param {RegExp} expression @param {string} name */

@@ -85,10 +85,13 @@ const NUM_SPARE_ROWS = 8;
  * @param {(event: KeyboardEvent) => void} [props.onKeyDown]
  * @param {string} [props.role]  ARIA role of the list, such as "treegrid"; the content of each row
  *   must then have a matching role. By default it is a list
+ * @param {unknown} [props.header]  content of a row above all others, which stays visible
  */
-export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role }) {
+export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showIndex, onKeyDown, role, header }) {
   const scroller = useRef(/** @type {HTMLElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600 });
+  const numHeaders = header ? 1 : 0;
+  const headerHeight = numHeaders * rowHeight;
 
   const measure = () => {
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (scroller.current);
@@ -107,8 +110,8 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
     if (showIndex === undefined || showIndex < 0) return;
     const top = showIndex * rowHeight;
     if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + rowHeight > element.scrollTop + element.clientHeight) {
-      element.scrollTop = top + rowHeight - element.clientHeight;
+    else if (top + rowHeight + headerHeight > element.scrollTop + element.clientHeight) {
+      element.scrollTop = top + rowHeight + headerHeight - element.clientHeight;
     }
     // Render the row now, so that it can be focused. The scroll event comes too late for that.
     measure();
@@ -117,14 +120,20 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
   const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
   return html`<div class="tb-list" ref=${scroller} onKeyDown=${onKeyDown} onScroll=${measure}>
-    <ul role=${role} aria-label=${label} aria-rowcount=${role?.endsWith("grid") ? items.length : undefined} style=${{ height: `${items.length * rowHeight}px` }}>
+    <ul
+      role=${role}
+      aria-label=${label}
+      aria-rowcount=${role?.endsWith("grid") ? items.length + numHeaders : undefined}
+      style=${{ height: `${items.length * rowHeight + headerHeight}px` }}
+    >
+      ${header && html`<li key="" class="tb-list-header" role=${role && "presentation"} style=${{ height: `${rowHeight}px` }}>${header}</li>`}
       ${items.slice(first, last).map(
         (item, offset) => html`<li
           key=${keyOf(item)}
           role=${role && "presentation"}
           aria-setsize=${role ? undefined : items.length}
           aria-posinset=${role ? undefined : first + offset + 1}
-          style=${{ top: `${(first + offset) * rowHeight}px`, height: `${rowHeight}px` }}
+          style=${{ top: `${(first + offset) * rowHeight + headerHeight}px`, height: `${rowHeight}px` }}
         >
           ${renderRow(item, first + offset)}
         </li>`,

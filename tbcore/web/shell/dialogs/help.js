@@ -1,6 +1,7 @@
 /** The dialog that lists all keyboard shortcuts. Loaded when it is first opened. */
 
 import { html } from "htm/preact";
+import { QueryHelp } from "../../lib/queries/help.js";
 import { Dialog } from "./dialog.js";
 
 /** @typedef {import("../../host.js").Key} Key */
@@ -29,6 +30,7 @@ export function HelpDialog({ state, onClose }) {
       <${Keys} title="Everywhere" keys=${PAGE_KEYS} />
       <${Keys} title="In the run list" keys=${LIST_KEYS} />
       <${Keys} title=${title} keys=${state.pluginKeys.value} />
+      <section><${QueryHelp} subject="runs" /></section>
     </div>
   <//>`;
 }

@@ -1,18 +1,25 @@
 /**
- * The form in the run list that sets the rule for grouping runs, with a preview of the groups.
- * Loaded when it is first opened.
+ * The form in the run list that sets the rule for grouping runs, with a preview of the groups, and
+ * the rule for their colours. Loaded when it is first opened.
  */
 
 import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../../format.js";
+import { formatAttribute } from "../../lib/queries/syntax.js";
 import { expressionOf } from "../../lib/ui/expressions.js";
-import { WORDS, compileRule, groupRuns, suggestRules } from "./groups.js";
+import { ColorField } from "./color-field.js";
+import { WORDS, attributesOf, compileRule, groupRuns, suggestRules } from "./groups.js";
+import { resetColors } from "./seeds-offer.js";
 import { groupsOf } from "./tree.js";
 
 /** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;
+/** Number of hyperparameters that are read for suggestions. */
+const MAX_HPARAMS = 50;
+/** Number of hyperparameters that are suggested. */
+const MAX_SUGGESTED = 8;
 
 /**
  * @typedef {object} Preview  the groups that a rule makes
@@ -29,9 +36,14 @@ export function GroupEditor({ state, onClose }) {
   const helpId = useId();
   const runs = state.sortedRuns.value;
   const [rule, setRule] = useState(state.groupRule.value);
-  const suggested = useMemo(() => suggestRules(runs), [runs]);
+  const suggested = useMemo(
+    () => suggestRules(runs).map((word) => ({ word, title: titleOf(word, runs), numGroups: groupsOf(runs, compileRule(word)).size })),
+    [runs],
+  );
+  const hparams = useDifferingHparams(state);
+  useEffect(() => state.attributes.want(attributesOf(rule)), [rule]);
   const last = useRef(NO_PREVIEW);
-  const preview = useMemo(() => computed(() => previewOf(rule, runs)), [rule, runs]).value ?? last.current;
+  const preview = useMemo(() => computed(() => previewOf(rule, runs, state)), [rule, runs]).value ?? last.current;
   last.current = preview;
   const { groups, numAlone } = preview;
   const input = useRef(/** @type {HTMLElement | null} */ (null));
@@ -39,6 +51,7 @@ export function GroupEditor({ state, onClose }) {
   /** @param {string} next */
   const apply = (next) => {
     state.groupRule.value = next;
+    if (next === "") resetColors(state);
     onClose();
   };
 
@@ -51,11 +64,16 @@ export function GroupEditor({ state, onClose }) {
     }}
     onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()}
   >
-    ${suggested.length > 0 &&
+    ${suggested.length + hparams.length > 0 &&
     html`<div class="tb-group-words">
       ${suggested.map(
-        (word) => html`<button type="button" aria-pressed=${word === rule} onClick=${() => setRule(word)}>
-          <span>${titleOf(word, runs)}</span><small>${plural(groupsOf(runs, compileRule(word)).size, "group")}</small>
+        ({ word, title, numGroups }) => html`<button type="button" aria-pressed=${word === rule} onClick=${() => setRule(word)}>
+          <span>${title}</span><small>${plural(numGroups, "group")}</small>
+        </button>`,
+      )}
+      ${hparams.slice(0, MAX_SUGGESTED).map(
+        ({ name, numValues }) => html`<button type="button" aria-pressed=${`by:${name}` === rule} onClick=${() => setRule(`by:${name}`)}>
+          <span>By ${name}</span><small>${plural(numValues, "value")}</small>
         </button>`,
       )}
     </div>`}
@@ -94,6 +112,8 @@ export function GroupEditor({ state, onClose }) {
         <dd>runs whose names differ only in a seed, such as seed=3, _s3 or -fold2</dd>
         <dt>numbers</dt>
         <dd>runs whose names differ only in numbers at the end of path segments</dd>
+        <dt>by:lr,optimizer</dt>
+        <dd>runs with the same hyperparameters; also values, as by:loss:last</dd>
       </dl>
     </details>
     <div class="tb-group-buttons">
@@ -101,7 +121,32 @@ export function GroupEditor({ state, onClose }) {
       ${state.groupRule.value !== "" && html`<button type="button" class="tb-button" onClick=${() => apply("")}>Ungroup</button>`}
       <button type="button" class="tb-button" onClick=${onClose}>Cancel</button>
     </div>
+    <${ColorField} state=${state} hparams=${hparams.map(({ name }) => name)} />
   </form>`;
+}
+
+/**
+ * Preact hook: the hyperparameters whose values differ, but are not all different, with their
+ * numbers of values; empty while they are read.
+ * @param {import("../state/reader-state.js").State} state
+ * @returns {{ name: string, numValues: number }[]}
+ */
+function useDifferingHparams({ attributes, runs }) {
+  useEffect(() => attributes.wantNames(), []);
+  const names = attributes.names.value?.hparams.slice(0, MAX_HPARAMS).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
+  const key = names.join("\n");
+  useEffect(() => attributes.want(names), [key]);
+  const differing = useMemo(
+    () =>
+      computed(() =>
+        names.flatMap((name) => {
+          const numValues = new Set(attributes.columnOf(name).value?.values()).size;
+          return numValues > 1 && numValues < runs.value.length ? [{ name, numValues }] : [];
+        }),
+      ),
+    [key],
+  );
+  return differing.value;
 }
 
 /** The title of a suggested rule. A path pattern is shown by example: `exp/seed1 → exp/{}`. @param {string} rule @param {readonly string[]} runs */
@@ -113,16 +158,22 @@ function titleOf(rule, runs) {
 }
 
 /**
- * A preview of the groups that a rule makes; null while nothing is known of a regular expression.
+ * A preview of the groups that a rule makes; null while attributes are read, or nothing is known of
+ * a regular expression.
  * @param {string} rule
  * @param {readonly string[]} runs
+ * @param {import("../state/reader-state.js").State} state
  * @returns {Preview | null}
  */
-function previewOf(rule, runs) {
+function previewOf(rule, runs, { attributes }) {
   if (rule === "") return NO_PREVIEW;
   try {
-    const groupOf = groupRuns(rule, runs, expressionOf);
+    const groupOf = groupRuns(rule, runs, expressionOf, (text) => attributes.columnOf(text).value);
     if (!groupOf) return null;
+    for (const text of attributesOf(rule)) {
+      const close = attributes.unknown.value.get(text);
+      if (close) return { ...NO_PREVIEW, error: `No run has ${text}.${close.length > 0 ? ` Close: ${close.join(", ")}` : ""}` };
+    }
     const all = [...groupsOf(runs, (run) => groupOf.get(run) ?? run)];
     const groups = all.filter(([, members]) => members.length > 1).sort((a, b) => b[1].length - a[1].length);
     if (groups.length === 0) return { ...NO_PREVIEW, error: "No two runs are in the same group." };

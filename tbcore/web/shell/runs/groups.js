@@ -9,19 +9,26 @@
  *                       capture groups, the text that the whole expression matches
  *     seeds             removes seeds, such as `seed=3`, `_s3` or `-fold2`
  *     numbers           removes an integer at the end of each path segment
+ *     by:lr,optimizer   attributes: runs with equal values are a group, `lr=0.1, optimizer=adam`.
+ *                       Runs for training and evaluation are separate groups
  *
- * A run that does not match is a group of its own. Pure functions, no DOM; loaded when runs are
- * grouped.
+ * A run that does not match, or that has none of the attributes, is a group of its own. Pure
+ * functions, no DOM; loaded when runs are grouped.
  */
 
+import { formatAttribute, parseAttribute } from "../../lib/queries/syntax.js";
 import { groupsOf } from "./tree.js";
 
+/** @import { AttributeValue } from "../state/attributes.js" */
 /** @typedef {(run: string) => string} Grouper  run to name of its group */
+/** @typedef {(attribute: string) => ReadonlyMap<string, AttributeValue> | null} ColumnOf  the values of an attribute by run; null while they are read */
 
 /** A word for the repetitions of an experiment, with a number: `seed=3`, `_s3`, `-fold2`. */
-const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
+export const SEED = /(^|[_\-. ,+])(?:seed|s|fold|trial|rep|repeat|replica|try)[=_\-:]?\d+(?=$|[_\-. ,+])/gi;
 /** An integer at the end, but not the end of a decimal number: neither the 1 of `0.1` nor the 4 of `1e-4`. */
 const NUMBER = /(?<![\d.]|\d[eE])[_\-. #=:]?(?<!\d[eE]-)\d+$/;
+/** A part of one training, as the last segment of a run. */
+const PART = /\/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing)?|dev)$/i;
 
 /** Maps one-word rules to their titles and groupers. @type {Record<string, { title: string, group: Grouper }>} */
 export const WORDS = {
@@ -34,12 +41,15 @@ export const WORDS = {
  * @param {string} rule  not empty
  * @param {readonly string[]} runs
  * @param {typeof import("../../lib/ui/expressions.js").expressionOf} expressionOf
- * @returns {Map<string, string> | null} null while nothing is known of a regular expression
+ * @param {ColumnOf} columnOf
+ * @returns {Map<string, string> | null} null while nothing is known of a regular expression, or
+ *   while attributes are read
  * @throws {SyntaxError} with a message for the user
  */
-export function groupRuns(rule, runs, expressionOf) {
+export function groupRuns(rule, runs, expressionOf, columnOf) {
   if (!rule.startsWith("re:")) {
-    const group = compileRule(rule);
+    const group = rule.startsWith("by:") ? byAttributes(rule, columnOf) : compileRule(rule);
+    if (!group) return null;
     return new Map(runs.map((run) => [run, group(run)]));
   }
   if (rule === "re:") throw new SyntaxError("a regular expression must follow re:");
@@ -50,7 +60,7 @@ export function groupRuns(rule, runs, expressionOf) {
   return isKnown ? groups : null;
 }
 
-/** Compiles a rule that is not a regular expression. @param {string} rule @throws {SyntaxError} with a message for the user */
+/** Compiles a rule that needs only the names of runs. @param {string} rule @throws {SyntaxError} with a message for the user */
 export function compileRule(rule) {
   return Object.hasOwn(WORDS, rule) ? WORDS[rule].group : byPattern(rule);
 }
@@ -85,6 +95,56 @@ function stripSegments(run, strip) {
       return rest === segment ? segment : rest.replace(/^[_\-. ,+]+|[_\-. ,+=:#]+$/g, "") || "*";
     })
     .join("/");
+}
+
+/** The name of a run without the last segment if that is a part of a training, such as `train` or `eval`. @param {string} run */
+export function withoutPart(run) {
+  return run.replace(PART, "");
+}
+
+// --- attributes ----------------------------------------------------------------------------------
+
+/**
+ * The attributes that a rule names, such as `lr` and `optimizer` of `by:lr,optimizer`, as
+ * `formatAttribute` writes them; what names none is unchanged. Commas in double quotes are part of an
+ * attribute. Other rules name none.
+ * @param {string} rule
+ */
+export function attributesOf(rule) {
+  if (!rule.startsWith("by:")) return [];
+  const parts = rule.slice(3).match(/(?:"[^"]*"?|[^",])+/g) ?? [];
+  return parts.flatMap((part) => {
+    const text = part.trim();
+    try {
+      return formatAttribute(parseAttribute(text));
+    } catch {
+      return text || [];
+    }
+  });
+}
+
+/** @param {string} rule @param {ColumnOf} columnOf @returns {Grouper | null} null while attributes are read */
+function byAttributes(rule, columnOf) {
+  const attributes = attributesOf(rule);
+  if (attributes.length === 0) throw new SyntaxError("name hyperparameters after by:, as in by:lr,optimizer");
+  for (const attribute of attributes) checkAttribute(attribute);
+  const columns = attributes.map(columnOf);
+  if (columns.includes(null)) return null;
+  return (run) => {
+    const values = columns.map((column) => column?.get(run));
+    if (values.every((value) => value === undefined)) return run;
+    const texts = values.map((value, i) => (value === undefined ? `no ${attributes[i]}` : `${attributes[i]}=${value}`));
+    return texts.join(", ") + (PART.exec(run)?.[0] ?? "");
+  };
+}
+
+/** @param {string} text @throws {SyntaxError} if it does not name an attribute */
+export function checkAttribute(text) {
+  try {
+    parseAttribute(text);
+  } catch (error) {
+    throw new SyntaxError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 // --- path patterns ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { copy } from "../../ui.js";
 
 /** @import { State } from "../state/reader-state.js" */
-/** @import { Menu } from "./panel.js" */
+/** @import { Menu } from "./rows.js" */
 
 /** The menu. @param {{ state: State, menu: Menu, onClose: () => void }} props */
 export function RunMenu({ state, menu: { row, x, y }, onClose }) {

@@ -1,64 +1,69 @@
-/**
- * The run list: a tree of folders, a flat list or groups, with check boxes in the runs' colours, a
- * filter, and the age of each run. It is fast with ten thousand runs, because only the visible rows
- * are rendered.
- *
- * Keys inside the list: up, down, Home and End move; left and right collapse and expand; Space
- * checks or unchecks; Enter checks only this run; the context-menu key opens the menu.
- */
+/** The run list: a tree of folders, a flat list or groups, with a filter, an order and a toolbar. */
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatTime, plural } from "../../format.js";
 import { FilterBox } from "../../lib/ui/filter.js";
-import { Icon } from "../../lib/ui/icons.js";
-import { Lazy, VirtualList } from "../../lib/ui/lazy.js";
+import { IconButton } from "../../lib/ui/icons.js";
+import { Lazy } from "../../lib/ui/lazy.js";
 import { withStyles } from "../plugin-loader.js";
-import { describeNonfinite, describeRun, flatRows, groupRows, isLive, orderRuns, shortAge, treeRows } from "./tree.js";
+import { Rows, countChecked } from "./rows.js";
 import { AUTO_LIMIT } from "./selection.js";
-import { Name } from "../../text-names.js";
+import { flatRows, groupRows, orderRuns, treeRows } from "./tree.js";
 
-const ROW_HEIGHT_PX = 26;
-/** Number of rows that Page Up and Page Down move by. */
-const ROWS_PER_PAGE = 12;
 /** The orders of runs, with their titles. */
 const SORTS = { name: "by name", start: "newest start first", last: "latest event first" };
+/** What names of repetitions with different seeds have. */
+const SEED = /(?:seed|s|fold|trial|rep\w*|try)[=_:-]?\d/i;
 
 /** @import { Filter } from "../../lib/ui/filter.js" */
 /** @import { State } from "../state/reader-state.js" */
+/** @import { Table } from "./column-table.js" */
+/** @import { Menu } from "./rows.js" */
 /** @import { Row } from "./tree.js" */
-/** The context menu of a row, at a position in the window. @typedef {{ row: Row, x: number, y: number }} Menu */
 
-/** The run list with its toolbar. @param {{ state: State }} props */
-export function RunsPanel({ state }) {
+/**
+ * The run list with its toolbar. It sets `listed` to all rows of the list.
+ * @param {{ state: State, listed: { current: readonly Row[] } }} props
+ */
+export function RunsPanel({ state, listed }) {
   const filter = state.runFilter.value;
   const checked = state.checked.value;
   const details = state.runDetails.value;
   const groupOf = state.groupOf.value;
-  const { view = "tree", sort = "name" } = state.listPreferences.values.value;
+  const { view, sort } = state.list.value;
+  const table = useTable(state);
+  const sorting = table?.sorting.value;
   const byName = state.sortedRuns.value;
   const order = /** @type {keyof typeof SORTS} */ (sort);
-  const runs = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
+  const ordered = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
+  const runs = useMemo(() => (sorting && table?.sort(ordered, sorting)) ?? ordered, [ordered, sorting]);
   const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
   const hasFolders = useMemo(() => treeRows(byName, () => false).length < byName.length, [byName]);
-  const [isGrouping, setGrouping] = useState(false);
-  const groupButton = useRef(/** @type {HTMLElement | null} */ (null));
+  const [form, setForm] = useState(/** @type {"groups" | "columns" | null} */ (null));
+  const formButton = useRef(/** @type {HTMLElement | null} */ (null));
   const [menu, setMenu] = useState(/** @type {Menu | null} */ (null));
 
-  const closeGroups = () => {
-    setGrouping(false);
-    groupButton.current?.focus();
+  /** Opens a form, or closes it if it is open. @param {"groups" | "columns"} name @param {Event} event */
+  const toggleForm = (name, event) => {
+    formButton.current = /** @type {HTMLElement} */ (event.currentTarget);
+    setForm(form === name ? null : name);
+  };
+  const closeForm = () => {
+    setForm(null);
+    formButton.current?.focus();
   };
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
     if (groupOf) return groupRows(shown, groupOf, isOpen);
     return view === "tree" ? treeRows(shown, isOpen) : flatRows(shown);
   }, [shown, view, groupOf, isOpen]);
+  listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
+  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || state.colorLegend.value !== null;
   const isAuto = state.selection.value.base === "auto" && runs.length > AUTO_LIMIT;
 
   return html`<section class="tb-runs" aria-label="Runs">
-    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} label="Filter runs (regular expression)" />
+    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} label="Filter runs" />
     <div class="tb-runs-bar">
       ${hasFolders &&
       !groupOf &&
@@ -69,7 +74,7 @@ export function RunsPanel({ state }) {
               type="radio"
               name="tb-runs-view"
               checked=${(view === "tree") === isTree}
-              onChange=${() => state.listPreferences.set("view", isTree ? null : "list")}
+              onChange=${() => state.setList("view", isTree ? null : "list")}
             />${isTree ? "Tree" : "List"}
           </label>`,
         )}
@@ -77,27 +82,40 @@ export function RunsPanel({ state }) {
       <select
         aria-label="Sort runs"
         title="Sort runs"
-        value=${sort}
         onChange=${(/** @type {Event} */ event) => {
           const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
-          state.listPreferences.set("sort", value === "name" ? null : value);
+          const isColumn = !(value in SORTS);
+          state.setList("column", isColumn ? value : null);
+          if (!isColumn) state.setList("sort", value === "name" ? null : value);
         }}
       >
-        ${Object.entries(SORTS).map(([value, title]) => html`<option value=${value} selected=${value === sort}>${title}</option>`)}
+        ${Object.entries(SORTS).map(
+          ([value, title]) => html`<option value=${value} selected=${!table?.sorted.value && value === sort}>${title}</option>`,
+        )}
+        ${table && html`<${table.Orders} table=${table} />`}
       </select>
       <button
         type="button"
         class="tb-button ${groupOf ? "tb-on" : ""}"
-        title="Group related runs, such as seeds of an experiment, and give each group one colour"
-        ref=${groupButton}
-        aria-expanded=${isGrouping}
-        onClick=${() => setGrouping(!isGrouping)}
+        title="Group related runs, such as seeds of an experiment, and choose what colours show"
+        aria-expanded=${form === "groups"}
+        onClick=${(/** @type {Event} */ event) => toggleForm("groups", event)}
       >
         ${groupOf ? "Grouped" : "Group…"}
       </button>
+      <${IconButton}
+        icon="table"
+        class=${table ? "tb-on" : ""}
+        label="Columns…"
+        title="Columns: show hyperparameters and values beside the names, and sort by them"
+        aria-expanded=${form === "columns"}
+        onClick=${(/** @type {Event} */ event) => toggleForm("columns", event)}
+      />
     </div>
-    ${isGrouping &&
-    html`<${Lazy} load=${() => withStyles(import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeGroups} />`}
+    ${form === "groups" &&
+    html`<${Lazy} key="groups" load=${() => withStyles(import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeForm} />`}
+    ${form === "columns" &&
+    html`<${Lazy} key="columns" load=${() => withStyles(import("./column-editor.js"))} of="ColumnEditor" state=${state} runs=${shown} onClose=${closeForm} />`}
     <div class="tb-runs-all">
       <label>
         <input
@@ -119,12 +137,23 @@ export function RunsPanel({ state }) {
     state.isSelectionMissing.value &&
     html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
     ${state.groupError.value && html`<p class="tb-runs-note" role="status">Cannot group by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
-    ${rows.length === 0
-      ? html`<p class="tb-runs-note">${runs.length > 0 ? "No runs match." : "No runs yet."}</p>`
-      : html`<${Rows} state=${state} rows=${rows} onToggle=${toggle} onMenu=${setMenu} />`}
+    ${state.colorError.value && html`<p class="tb-runs-note" role="status">Cannot colour by “${state.colorRule.value}”: ${state.colorError.value}.</p>`}
+    ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
+      : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
+    ${hasFoot && html`<${Lazy} load=${() => withStyles(import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
     html`<${Lazy} key=${menu} load=${() => withStyles(import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;
+}
+
+/** Preact hook: the columns; null if there are none, and until the module that shows them is loaded. @param {State} state */
+function useTable(state) {
+  const [table, setTable] = useState(/** @type {Table | null} */ (null));
+  const hasColumns = state.columnsText.value !== "";
+  useEffect(() => {
+    if (hasColumns && !table) withStyles(import("./column-table.js")).then(({ makeTable }) => setTable(makeTable(state)), console.warn);
+  }, [hasColumns]);
+  return hasColumns ? table : null;
 }
 
 /**
@@ -150,184 +179,6 @@ function useOpen({ text, error }) {
     setToggled({ "": toggled[""], [scope]: next });
   };
   return [isOpen, toggle];
-}
-
-/**
- * The list itself, of at least one row, with keyboard navigation.
- * @typedef {{ state: State, onToggle: (key: string) => void, onMenu: (menu: Menu) => void }} Common
- * @param {Common & { rows: Row[] }} props
- */
-function Rows({ state, rows, onToggle, onMenu }) {
-  /** Key of the row that has the focus, or had it last. */
-  const [active, setActive] = useState("");
-  /** Key of the row to focus once it is rendered; "" for none. */
-  const toFocus = useRef("");
-  const list = useRef(/** @type {HTMLElement | null} */ (null));
-  const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
-  const current = Math.max(0, found);
-
-  useEffect(() => {
-    // Only after a key was pressed: new runs must not move the focus.
-    if (toFocus.current !== rows[current].key) return;
-    toFocus.current = "";
-    /** @type {HTMLElement | null | undefined} */
-    const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
-    box?.focus({ preventScroll: true });
-  }, [current]);
-
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    const { key, target } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const row = rows[current];
-    const next = {
-      ArrowDown: current + 1,
-      ArrowUp: current - 1,
-      ArrowRight: row.isOpen ? current + 1 : current,
-      ArrowLeft: row.isOpen ? current : parentOf(rows, current),
-      PageDown: current + ROWS_PER_PAGE,
-      PageUp: current - ROWS_PER_PAGE,
-      Home: 0,
-      End: rows.length - 1,
-    }[key];
-    if (key === "Enter" && target instanceof HTMLInputElement) state.checkOnly(row.runs);
-    else if (key === "ArrowLeft" && row.isOpen) onToggle(row.key);
-    else if (key === "ArrowRight" && row.kind !== "run" && !row.isOpen) onToggle(row.key);
-    else if (next === undefined) return;
-    else {
-      const { key } = rows[Math.min(rows.length - 1, Math.max(0, next))];
-      if (key !== row.key) toFocus.current = key;
-      setActive(key);
-    }
-    event.preventDefault();
-  };
-
-  return html`<div class="tb-runs-rows" ref=${list} onPointerLeave=${() => (state.hoveredRun.value = null)}>
-    <${VirtualList}
-      items=${rows}
-      rowHeight=${ROW_HEIGHT_PX}
-      keyOf=${(/** @type {Row} */ row) => row.key}
-      label="Runs"
-      role="treegrid"
-      showIndex=${toFocus.current === rows[current].key ? current : undefined}
-      onKeyDown=${onKeyDown}
-      renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
-        html`<${RunRow}
-          state=${state}
-          row=${row}
-          index=${index}
-          isCurrent=${index === current}
-          onToggle=${onToggle}
-          onMenu=${onMenu}
-          onFocus=${() => setActive(row.key)}
-        />`}
-    />
-  </div>`;
-}
-
-/**
- * One row of the list. The Tab key focuses the current row.
- * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void }} props
- */
-function RunRow({ state, row, index, isCurrent, onToggle, onMenu, onFocus }) {
-  const { kind, name, label, depth, runs } = row;
-  const isRun = kind === "run";
-  const numChecked = countChecked(runs, state.checked.value);
-  /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
-  const openMenu = ({ currentTarget }, dx = 0) => {
-    const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
-    onMenu({ row, x: left + dx, y: bottom });
-  };
-  return html`<div
-    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
-    role="row"
-    title=${name}
-    aria-level=${depth + 1}
-    aria-setsize=${row.numSiblings}
-    aria-posinset=${row.position}
-    aria-rowindex=${index + 1}
-    aria-expanded=${isRun ? undefined : row.isOpen}
-    style=${{ "--depth": depth }}
-    onPointerEnter=${() => (state.hoveredRun.value = isRun ? name : null)}
-    onContextMenu=${(/** @type {MouseEvent} */ event) => {
-      event.preventDefault();
-      // The context-menu key sends no position.
-      if (event.clientX > 0) onMenu({ row, x: event.clientX, y: event.clientY });
-      else openMenu(event, 40);
-    }}
-  >
-    <span role="gridcell">
-      ${isRun
-        ? html`<i class="tb-twist"></i>`
-        : html`<button
-            type="button"
-            class="tb-twist"
-            tabindex="-1"
-            title=${row.isOpen ? "Collapse (←)" : "Expand (→)"}
-            aria-label="${row.isOpen ? "Collapse" : "Expand"} ${name}"
-            onClick=${() => onToggle(row.key)}
-          >
-            <${Icon} name="chevron" />
-          </button>`}
-      <label>
-        <input
-          type="checkbox"
-          class="tb-check"
-          style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
-          aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
-          checked=${numChecked === runs.length}
-          indeterminate=${numChecked > 0 && numChecked < runs.length}
-          tabindex=${isCurrent ? 0 : -1}
-          onFocus=${onFocus}
-          onChange=${(/** @type {Event} */ event) => state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
-        />
-        <${Name} name=${label} />
-      </label>
-    </span>
-    <span role="gridcell" class="tb-run-info">
-      ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
-    </span>
-    <span role="gridcell" class="tb-run-actions">
-      <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>
-      <button
-        type="button"
-        class="tb-run-more"
-        tabindex="-1"
-        aria-haspopup="menu"
-        aria-label="Actions for ${name}"
-        title="More actions (or right-click the row)"
-        onClick=${openMenu}
-      >
-        ⋯
-      </button>
-    </span>
-  </div>`;
-}
-
-/** The age of a run's last event, and a mark if the run has non-finite values. @param {{ state: State, run: string }} props */
-function Age({ state, run }) {
-  const details = state.runDetails.value.get(run);
-  if (!details) return null;
-  const now = state.now.value;
-  const { last, nonfinite } = details;
-  return html`
-    ${nonfinite && html`<b class="tb-nan" title=${describeNonfinite(nonfinite)}>NaN</b>`}
-    <span class="tb-age" title=${describeRun(details, now, formatTime)}>
-      ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last === null ? "" : shortAge(now - last)}</span>
-    </span>
-  `;
-}
-
-/** The index of a row's folder or group; its own index at the top level. @param {readonly Row[]} rows @param {number} index */
-function parentOf(rows, index) {
-  let parent = index;
-  while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
-  return rows[parent].depth < rows[index].depth ? parent : index;
-}
-
-/** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
-function countChecked(runs, checked) {
-  return runs.reduce((count, run) => count + Number(checked.has(run)), 0);
 }
 
 /**

@@ -19,6 +19,8 @@ import { formatStep } from "../../format.js";
  * @property {string} key  unique among all rows
  * @property {string} name  name of the run or group, or path of the folder
  * @property {string} label  the name without the part that the rows above it already show
+ * @property {readonly [start: number, end: number]} part  the part of the label that tells the row
+ *   from its siblings: all of them start and end with what is left out
  * @property {number} depth  0 at the top level
  * @property {number} position  position among its siblings, from 1
  * @property {number} numSiblings  number of siblings, including itself
@@ -44,9 +46,9 @@ export function treeRows(runs, isOpen) {
    * @param {number} depth
    */
   function addRows(children, length, depth) {
-    let position = 0;
+    /** @type {Row[]} */
+    const siblings = [];
     for (let [key, members] of children) {
-      position++;
       let inside = childrenOfKey(key, members);
       // A folder with one child is merged with the child.
       while (inside?.size === 1) {
@@ -54,12 +56,14 @@ export function treeRows(runs, isOpen) {
         inside = childrenOfKey(key, members);
       }
       const name = inside ? key.slice(FOLDER.length) : key;
-      const row = runRow(name, depth, position, children.size, name.slice(length));
+      const row = runRow(name, depth, siblings.length + 1, children.size, name.slice(length));
       rows.push(row);
+      siblings.push(row);
       if (!inside) continue;
       Object.assign(row, { kind: "folder", key, runs: members, isOpen: isOpen(key) });
       if (row.isOpen) addRows(inside, name.length, depth + 1);
     }
+    findParts(siblings);
   }
 }
 
@@ -92,14 +96,17 @@ function childrenOf(runs, length) {
 export function groupRows(runs, groupOf, isOpen) {
   const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
   const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
-  return [...groups].flatMap(([name, members], i) => {
-    if (members.length === 1) return [runRow(members[0], 0, i + 1, groups.size)];
+  const rows = [...groups].map(([name, members], i) => {
+    if (members.length === 1) return runRow(members[0], 0, i + 1, groups.size);
     const key = `group:${name}`;
     const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
-    Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
+    return Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
+  });
+  return findParts(rows).flatMap((row) => {
     if (!row.isOpen) return [row];
-    const runPrefixLength = commonFolderLength(members);
-    return [row, ...members.map((run, i) => runRow(run, 1, i + 1, members.length, run.slice(runPrefixLength)))];
+    const { runs } = row;
+    const runPrefixLength = commonFolderLength(runs);
+    return [row, ...findParts(runs.map((run, i) => runRow(run, 1, i + 1, runs.length, run.slice(runPrefixLength))))];
   });
 }
 
@@ -121,23 +128,62 @@ export function groupsOf(runs, group) {
 /** The length of the folder that all names have in common, including its final slash. @param {readonly string[]} names */
 function commonFolderLength(names) {
   if (names.length < 2) return 0;
-  let length = Infinity;
-  for (const name of names) {
-    let i = 0;
-    while (i < length && i < name.length && name[i] === names[0][i]) i++;
-    length = i;
-  }
+  let { length } = names[0];
+  for (const name of names) length = commonLength(length, (i) => name[i] === names[0][i]);
   return names[0].lastIndexOf("/", length - 1) + 1;
 }
 
 /** Rows of a flat list, one per run. @param {readonly string[]} runs */
 export function flatRows(runs) {
-  return runs.map((run, i) => runRow(run, 0, i + 1, runs.length));
+  return findParts(runs.map((run, i) => runRow(run, 0, i + 1, runs.length)));
 }
 
 /** The row of a run. @type {(run: string, depth: number, position: number, numSiblings: number, label?: string) => Row} */
 function runRow(run, depth, position, numSiblings, label = run) {
-  return { kind: "run", key: run, name: run, label, depth, position, numSiblings, runs: [run], isOpen: false };
+  return { kind: "run", key: run, name: run, label, part: [0, label.length], depth, position, numSiblings, runs: [run], isOpen: false };
+}
+
+/** Sets the part of the label that tells each row from its siblings; returns the rows. @param {Row[]} siblings */
+function findParts(siblings) {
+  const [start, end] = commonLengths(siblings.map(({ label }) => label));
+  for (const row of siblings) row.part = [start, row.label.length - end];
+  return siblings;
+}
+
+/** What separates the words of a name. Points and signs of numbers do not. */
+const SEPARATOR = /[_\-/ ,;|]/;
+/** Common parts of fewer characters are kept: leaving them out saves no space. */
+const MIN_COMMON_LENGTH = 4;
+
+/**
+ * The lengths of the beginning and of the end that all labels have in common, up to a separator:
+ * [6, 6] for `mnist_lr1e-3_final` and `mnist_lr1e-4_final`. Each label is longer than both.
+ * @param {readonly string[]} labels
+ * @returns {[start: number, end: number]}
+ */
+export function commonLengths(labels) {
+  if (labels.length < 2) return [0, 0];
+  const [first] = labels;
+  const shortest = labels.reduce((length, label) => Math.min(length, label.length), Infinity);
+  /** Whether the text before a dash makes it the sign of an exponent, as in `1e-3`. @param {string} before */
+  const isSign = (before) => /\de$/i.test(before);
+
+  let start = shortest - 1;
+  for (const label of labels) start = commonLength(start, (i) => label[i] === first[i]);
+  while (start > 0 && (!SEPARATOR.test(first[start - 1]) || isSign(first.slice(0, start - 1)))) start--;
+  if (start < MIN_COMMON_LENGTH) start = 0;
+
+  let end = shortest - 1 - start;
+  for (const label of labels) end = commonLength(end, (i) => label[label.length - 1 - i] === first[first.length - 1 - i]);
+  while (end > 0 && (!SEPARATOR.test(first[first.length - end]) || labels.some((label) => isSign(label.slice(0, -end))))) end--;
+  return [start, end < MIN_COMMON_LENGTH ? 0 : end];
+}
+
+/** The number of positions from 0 on, up to a maximum, that are equal. @param {number} max @param {(i: number) => boolean} isEqual */
+function commonLength(max, isEqual) {
+  let length = 0;
+  while (length < max && isEqual(length)) length++;
+  return Math.max(0, length);
 }
 
 // --- when runs were written ----------------------------------------------------------------------

@@ -4,15 +4,17 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { formatAddress, parseAddress } from "../../lib/address.js";
+import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
 import { colorsOf } from "../../lib/ui/colors.js";
 import { makeFilter } from "../../lib/ui/filter.js";
-import { compareNames } from "../../text-names.js";
+import { compareNames, parseLists } from "../../text-names.js";
 import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "../runs/selection.js";
 import { groupsOf } from "../runs/tree.js";
+import { Attributes } from "./attributes.js";
 import { ServerState } from "./server-state.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
+/** @import { Rules } from "./rules.js" */
 /** @import { Grouping, Key, Run, Theme } from "../../host.js" */
 /** @import { Filter } from "../../lib/ui/filter.js" */
 /** @import { Selection } from "../runs/selection.js" */
@@ -39,6 +41,10 @@ export class State extends ServerState {
   #tagFilterText = signal("");
   /** Rule by which runs are grouped; "" if they are not grouped. */
   groupRule = signal("");
+  /** Rule by which runs have colours: "" for the default, "family", or `by:<attribute>`. */
+  colorRule = signal("");
+  /** Attributes that the run list shows as columns, as `formatLists` writes them. */
+  columnsText = signal("");
   /** Plugins' settings, with keys `plugin.setting`. @type {Signal<Record<string, string>>} */
   settings = signal({});
   /** Name of the run under the pointer, in the run list or in a chart. @type {Signal<string | null>} */
@@ -48,26 +54,37 @@ export class State extends ServerState {
   /** @type {Signal<Theme>} */
   theme = signal(document.documentElement.dataset.theme === "dark" ? "dark" : "light");
   // No plugin has these preferences, because `#` cannot occur in a plugin's name.
-  listPreferences = openPreferences("#runs");
+  #listPreferences = openPreferences("#runs");
+  /** What the address says of the layout and order of the run list. @type {Signal<Partial<ListLayout>>} */
+  #linkedList = signal({});
+  /** The layout and order of the run list: as in the address, or else as the reader last chose. @type {ReadonlySignal<ListLayout>} */
+  list = computed(() => ({ view: "tree", sort: "name", column: "", ...this.#listPreferences.values.value, ...this.#linkedList.value }));
   /** Colours that the reader has chosen, by run or group. */
   colorOverrides = openPreferences("#colors");
 
   // --- computed from these and the server's data
 
+  /** What is known about each run beyond its name. */
+  attributes = new Attributes(this);
   sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
-  runFilter = computed(withPrevious(this.#runFilterText));
-  tagFilter = computed(withPrevious(this.#tagFilterText));
+  runFilter = computed(withPrevious(this.#runFilterText, "runs", this.attributes));
+  tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** Names of the checked runs. */
   checked = computed(() => checkedRuns(this.selection.value, this.runs.value));
   #selectionText = computed(() => selectionToText(this.selection.value));
   /** The selection in the address: its text, or the key under which the browser stores a text that is too long. */
   #selectionInAddress = computed(() => addressText(this.#selectionText.value));
   isSelectionStored = computed(() => this.#selectionInAddress.value !== this.#selectionText.value);
-  #grouping = computed(groupingOf(this.groupRule, this.runs));
+  /** What the rules say, once there is a rule. */
+  #rules = signal(/** @type {Rules | null} */ (null));
   /** Group of each run; null if runs are not grouped. */
-  groupOf = computed(() => this.#grouping.value.groupOf);
+  groupOf = computed(() => this.#rules.value?.grouping.value.groupOf ?? null);
   /** Why the rule is invalid, as it can be in a link. */
-  groupError = computed(() => this.#grouping.value.error);
+  groupError = computed(() => this.#rules.value?.grouping.value.error ?? null);
+  /** Why the rule for colours is invalid. */
+  colorError = computed(() => this.#rules.value?.colorError.value ?? null);
+  /** What the colours mean, if they show an attribute. */
+  colorLegend = computed(() => this.#rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => {
     if (!this.groupOf.value) return this.#assignColors(this.runs.value);
@@ -105,7 +122,15 @@ export class State extends ServerState {
     this.#readAddress();
     window.addEventListener("hashchange", () => this.#readAddress());
     this.#mirrorAddress();
+    const stop = effect(() => {
+      if (this.groupRule.value + this.colorRule.value === "") return;
+      import("./rules.js").then(({ Rules }) => {
+        stop();
+        this.#rules.value ??= new Rules(this);
+      }, console.warn);
+    });
     effect(() => void (document.documentElement.dataset.theme = this.theme.value));
+    this.#wantNeeds();
     darkSystem().addEventListener("change", () => {
       if (readStored(THEME_KEY, String) === null) this.theme.value = systemTheme();
     });
@@ -124,6 +149,15 @@ export class State extends ServerState {
   /** Checks these runs and unchecks all others. @param {readonly string[]} names */
   checkOnly(names) {
     this.selection.value = onlyRuns(names, this.runs.value);
+  }
+
+  /** Changes the layout or order of the run list; null restores the default. @param {keyof ListLayout} name @param {string | null} value */
+  setList(name, value) {
+    const { [name]: _, ...rest } = this.#linkedList.value;
+    batch(() => {
+      this.#linkedList.value = rest;
+      this.#listPreferences.set(name, value);
+    });
   }
 
   /** Changes a plugin's setting; null restores the default. @param {string} name  `plugin.setting` @param {string | null} value */
@@ -154,9 +188,9 @@ export class State extends ServerState {
     store(THEME_KEY, this.theme.value === systemTheme() ? null : this.theme.value);
   };
 
-  /** A colour for each name: the reader's choice, or else one computed from all names. @param {readonly string[]} names */
+  /** A colour for each name: the reader's choice, or else one by the rule, or else one computed from all names. @param {readonly string[]} names */
   #assignColors(names) {
-    const assigned = colorsOf(names, this.theme.value);
+    const assigned = new Map(this.#rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
     for (const [name, color] of Object.entries(this.colorOverrides.values.value)) {
       if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }
@@ -165,13 +199,25 @@ export class State extends ServerState {
 
   /** The choices that are texts, by their names in the address. */
   get #texts() {
-    return { runFilter: this.#runFilterText, tagFilter: this.#tagFilterText, group: this.groupRule };
+    return { query: this.#runFilterText, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
+  }
+
+  /** Asks for the attributes that the query needs: for those of the last one until those of the next one are wanted. */
+  #wantNeeds() {
+    let stop = () => {};
+    effect(() => {
+      const next = this.attributes.want(this.runFilter.value.needs ?? []);
+      stop();
+      stop = next;
+    });
   }
 
   /** Sets the reader's choices from the page's address. */
   #readAddress() {
-    const { tab, values } = parseAddress(location.hash);
-    const { runs, runFilter, tagFilter, group, ...settings } = values;
+    const { tab, values } = withQueries(parseAddress(location.hash));
+    const texts = Object.entries(this.#texts);
+    const { runs, view, sort, ...settings } = values;
+    for (const [name] of texts) delete settings[name];
     batch(() => {
       if (tab !== "") this.tab.value = tab;
       if (this.#selectionInAddress.peek() !== (runs ?? null)) {
@@ -179,7 +225,8 @@ export class State extends ServerState {
         this.selection.value = selectionFromText(text);
         this.isSelectionMissing.value = text === null;
       }
-      for (const [name, text] of Object.entries(this.#texts)) text.value = values[name] ?? "";
+      for (const [name, text] of texts) text.value = values[name] ?? "";
+      this.#linkedList.value = listFromAddress(view, sort);
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
     });
   }
@@ -189,6 +236,10 @@ export class State extends ServerState {
     /** @type {Record<string, string>} */
     const values = {};
     for (const [name, { value }] of Object.entries(this.#texts)) if (value !== "") values[name] = value;
+    const { view, sort, column } = this.list.value;
+    const isByColumn = parseLists(this.columnsText.value).flat().includes(column.slice(1));
+    if (view !== "tree") values.view = view;
+    if (isByColumn || sort !== "name") values.sort = isByColumn ? column : sort;
     const runs = this.#selectionInAddress.value;
     if (runs !== null) values.runs = runs;
     const hash = formatAddress({ tab: this.tab.value, values: { ...values, ...this.settings.value } });
@@ -212,43 +263,37 @@ export class State extends ServerState {
 }
 
 /**
- * A function that makes a filter from the signal's current text. It passes the previous filter to
- * `makeFilter`, which uses it while the text is not a valid regular expression.
- * @param {ReadonlySignal<string>} text
+ * The layout and order of the run list.
+ * @typedef {object} ListLayout
+ * @property {string} view  "tree" or "list"
+ * @property {string} sort  "name", "start" or "last"
+ * @property {string} column  the column that the list is sorted by, after + or -; "" for none. The
+ *   list has the order of `sort` if it has no such column
+ *
+ * What the address says of it; other texts than those that this page writes say nothing.
+ * @param {string} [view]
+ * @param {string} [sort]
+ * @returns {Partial<ListLayout>}
  */
-function withPrevious(text) {
-  /** @type {Filter | undefined} */
-  let previous;
-  return () => (previous = makeFilter(text.value, previous));
+function listFromAddress(view = "", sort = "") {
+  return {
+    ...(/^(tree|list)$/.test(view) && { view }),
+    ...(/^[+-]./.test(sort) && { column: sort }),
+    ...(/^(name|start|last)$/.test(sort) && { sort, column: "" }),
+  };
 }
 
 /**
- * Returns a function that groups the runs by the current rule. While the modules that it needs
- * are not loaded, or nothing is known of a regular expression, the groups are those of the previous
- * rule.
- * @param {ReadonlySignal<string>} rule
- * @param {ReadonlySignal<readonly string[]>} runs
- * @returns {() => { groupOf: ReadonlyMap<string, string> | null, error: string | null }}
+ * A function that makes a filter from the signal's current text. It passes the previous filter to
+ * `makeFilter`, which uses it while the text is not a valid query.
+ * @param {ReadonlySignal<string>} text
+ * @param {"runs" | "tags"} subject
+ * @param {Attributes} [attributes]
  */
-function groupingOf(rule, runs) {
-  const loaded = signal(/** @type {Awaited<ReturnType<typeof load>> | null} */ (null));
-  const load = () => Promise.all([import("../runs/groups.js"), import("../../lib/ui/expressions.js")]);
-  /** @type {ReadonlyMap<string, string> | null} */
-  let groupOf = null;
-  return () => {
-    if (rule.value === "") groupOf = null;
-    else if (!loaded.value) load().then((modules) => (loaded.value = modules), console.warn);
-    else {
-      const [{ groupRuns }, { expressionOf }] = loaded.value;
-      try {
-        groupOf = groupRuns(rule.value, runs.value, expressionOf) ?? groupOf;
-      } catch (error) {
-        groupOf = null;
-        return { groupOf, error: error instanceof Error ? error.message : String(error) };
-      }
-    }
-    return { groupOf, error: null };
-  };
+function withPrevious(text, subject, attributes) {
+  /** @type {Filter | undefined} */
+  let previous;
+  return () => (previous = makeFilter(text.value, previous, subject, attributes));
 }
 
 /** The media query that is true if the system's theme is dark. */

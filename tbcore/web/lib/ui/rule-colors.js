@@ -1,0 +1,144 @@
+/**
+ * Colours that say something about runs: a hue for each family of runs, with shades of it for the
+ * members, and colours for values. Pure functions, no DOM; loaded when the user chooses them.
+ */
+
+import { colorsOf, oklchToHex, slotColor, slotsOf } from "./colors.js";
+
+/** @typedef {"light" | "dark"} Theme */
+/** @typedef {string | number | boolean} Value */
+
+/** Colour of what has no value; it has enough contrast in both themes. */
+export const NO_VALUE_COLOR = "#888888";
+/** Number of colours of a scale in its legend. */
+const NUM_LISTED = 7;
+/** Maximum number of different numbers that have a colour each. More of them are on a scale. */
+export const MAX_VALUE_COLORS = 12;
+
+// --- families ------------------------------------------------------------------------------------
+
+/** Number of hues. The families after these have paler colours of the same hues. */
+const NUM_HUES = 8;
+/** The first slot whose colours are pale, see `colors.js`. */
+const FIRST_PALE_SLOT = 16;
+/** Number of shades of a hue. More cannot be told apart. */
+const NUM_SHADES = 9;
+/** Number of lightnesses from which shades are chosen. */
+const NUM_CANDIDATES = 33;
+/** Difference in lightness between the darkest and the lightest shade of a hue. */
+const SHADES_WIDTH = 0.3;
+/** The limits of lightness: all shades have enough contrast with cards, and none looks like text. */
+const LIMITS = { light: [0.36, 0.71], dark: [0.49, 0.8] };
+/** Degrees by which the hue of the members differs that have the shades of earlier members. */
+const HUE_SHIFTS = [0, 11, -11];
+
+/**
+ * The colours of the members of families. A family's first member has the family's own colour. When
+ * members are added after the others, or families after the others, no colour changes.
+ * @param {ReadonlyMap<string, readonly string[]>} families  members by family
+ * @param {Theme} theme
+ * @returns {Map<string, string>} member to `#rrggbb`
+ */
+export function familyColors(families, theme) {
+  /** @type {Map<string, string>} */
+  const colors = new Map();
+  const slots = slotsOf([...families.keys()]);
+  [...families.values()].forEach((members, i) => {
+    const shades = shadesOf(slots[i], theme);
+    members.forEach((member, k) => colors.set(member, shades[k % shades.length]));
+  });
+  return colors;
+}
+
+/** The shades of a family's hue; each differs as much as possible from those before it. @param {number} slot @param {Theme} theme */
+function shadesOf(slot, theme) {
+  const isPale = slot % (2 * NUM_HUES) >= NUM_HUES;
+  const [lightness, chroma, hue] = slotColor((slot % NUM_HUES) + (isPale ? FIRST_PALE_SLOT : 0), theme);
+  const [min, max] = LIMITS[theme];
+  const highest = Math.max(lightness, Math.min(max, Math.max(min, lightness - SHADES_WIDTH / 2) + SHADES_WIDTH));
+  const lowest = Math.max(min, highest - SHADES_WIDTH);
+  const candidates = Array.from({ length: NUM_CANDIDATES }, (_, i) => lowest + ((highest - lowest) * i) / (NUM_CANDIDATES - 1));
+  const used = [lightness];
+  while (used.length < NUM_SHADES) {
+    const distances = candidates.map((l) => Math.min(...used.map((other) => Math.abs(l - other))));
+    used.push(candidates[distances.indexOf(Math.max(...distances))]);
+  }
+  return HUE_SHIFTS.flatMap((shift) => used.map((l) => oklchToHex(l, chroma, hue + shift)));
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+/**
+ * The stops of the scale of numbers in OKLCH, from the lowest to the highest. Lightness changes
+ * evenly and by the same amount as far as contrast permits, so that all kinds of colour vision see
+ * the order. The highest number has the strongest contrast in both themes.
+ * @type {Record<Theme, [l: number, c: number, h: number][]>}
+ */
+const SCALE = {
+  light: [[0.72, 0.15, 118], [0.6, 0.11, 185], [0.48, 0.14, 250], [0.36, 0.2, 290]],
+  dark: [[0.5, 0.19, 290], [0.62, 0.13, 245], [0.74, 0.13, 170], [0.86, 0.17, 105]],
+};
+
+/**
+ * What the colours of values mean.
+ * @typedef {object} Legend
+ * @property {[value: Value, color: string][]} values  each value and its colour, in natural order;
+ *   of a scale only a few, which include the lowest and the highest
+ * @property {boolean} isScale
+ * @property {boolean} hasMissing  whether some names have no value
+ */
+
+/**
+ * The colours of names by their values. Few different numbers, texts and booleans have a colour
+ * each, which is stable when others are added. Many numbers are on a scale by their ranks, so that
+ * one diverged run does not make all others look equal.
+ * @param {readonly string[]} names
+ * @param {ReadonlyMap<string, Value>} values  by name; names without a value are gray
+ * @param {Theme} theme
+ * @returns {{ colors: Map<string, string>, legend: Legend }} name to `#rrggbb`, and what they mean
+ */
+export function valueColors(names, values, theme) {
+  const distinct = new Set(names.flatMap((name) => values.get(name) ?? []));
+  const numbers = [...distinct].filter((value) => typeof value === "number");
+  const isScale = numbers.length === distinct.size && distinct.size > MAX_VALUE_COLORS;
+  const colorOf = isScale ? scaleColors(numbers, theme) : distinctColors([...distinct], theme);
+  const colors = new Map(names.map((name) => [name, (values.has(name) && colorOf.get(values.get(name) ?? "")) || NO_VALUE_COLOR]));
+  const shown = [...colorOf];
+  const listed = isScale
+    ? Array.from({ length: NUM_LISTED }, (_, i) => shown[Math.round((i / (NUM_LISTED - 1)) * (shown.length - 1))])
+    : shown.sort(([a], [b]) => compareValues(a, b));
+  return { colors, legend: { values: listed, isScale, hasMissing: names.some((name) => !values.has(name)) } };
+}
+
+/** A colour for each of a few values. @param {readonly Value[]} values @param {Theme} theme @returns {Map<Value, string>} */
+function distinctColors(values, theme) {
+  // The type is part of the text, since a text may read as a number.
+  const textOf = (/** @type {Value} */ value) => `${typeof value} ${value}`;
+  const colors = colorsOf(values.map(textOf), theme);
+  return new Map(values.map((value) => [value, colors.get(textOf(value)) ?? NO_VALUE_COLOR]));
+}
+
+/** The colours of different numbers by rank, in ascending order. NaN has none. @param {readonly number[]} numbers @param {Theme} theme @returns {Map<Value, string>} */
+function scaleColors(numbers, theme) {
+  const ascending = numbers.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+  return new Map(ascending.map((value, rank) => [value, scaleColor(rank / (ascending.length - 1), theme)]));
+}
+
+/** The colour at a position on the scale. @param {number} share  0 to 1 @param {Theme} theme */
+function scaleColor(share, theme) {
+  const stops = SCALE[theme];
+  const at = share * (stops.length - 1);
+  const k = Math.min(stops.length - 2, Math.floor(at));
+  const [from, to] = [stops[k], stops[k + 1]];
+  // Hues change in the direction of the shorter arc.
+  const turn = ((((to[2] - from[2]) % 360) + 540) % 360) - 180;
+  const [l, c] = [0, 1].map((j) => from[j] + (at - k) * (to[j] - from[j]));
+  return oklchToHex(l, c, from[2] + (at - k) * turn);
+}
+
+/** Numbers before other values, in ascending order. @param {Value} a @param {Value} b */
+function compareValues(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a === "number" || typeof b === "number") return typeof a === "number" ? -1 : 1;
+  return String(a) < String(b) ? -1 : 1;
+}

@@ -1,0 +1,106 @@
+/**
+ * Colours of runs by a rule:
+ *
+ *     family            a hue for each family of runs, with shades of it for the members
+ *     by:lr             a colour for each value of an attribute, or a scale for many numbers
+ *
+ * A family are the runs of a folder, or runs whose names differ only in a seed. Pure functions, no
+ * DOM; loaded when the user chooses a rule.
+ */
+
+import { familyColors, valueColors } from "../../lib/ui/rule-colors.js";
+import { WORDS, attributesOf, checkAttribute, withoutPart } from "./groups.js";
+import { repeatedGroups } from "./repetitions.js";
+import { groupsOf } from "./tree.js";
+
+/** @import { Theme } from "../../host.js" */
+/** @import { Legend } from "../../lib/ui/rule-colors.js" */
+/** @import { AttributeValue } from "../state/attributes.js" */
+/** @import { ColumnOf } from "./groups.js" */
+
+/** A folder with a larger share of all runs is not one family if its own folders can be families. */
+const MAX_SHARE = 3 / 4;
+
+/**
+ * The colours of runs, or of their groups.
+ * @param {string} rule  not empty
+ * @param {readonly string[]} runs  in the order of `data/runs`, so that colours are stable
+ * @param {ReadonlyMap<string, string> | null} groupOf  group of each run; null if runs are not grouped
+ * @param {Theme} theme
+ * @param {ColumnOf} columnOf
+ * @returns {{ colors: Map<string, string>, legend: Legend | null } | null} run or group to
+ *   `#rrggbb`; null while the attribute is read, or if the rule names none
+ */
+export function colorsByRule(rule, runs, groupOf, theme, columnOf) {
+  const members = groupsOf(runs, (run) => groupOf?.get(run) ?? run);
+  if (rule === "family") {
+    const familyOf = familiesOf(runs);
+    // A group belongs to the family of its first run.
+    const families = groupsOf([...members.keys()], (name) => familyOf.get(members.get(name)?.[0] ?? "") ?? name);
+    return { colors: familyColors(families, theme), legend: null };
+  }
+  const [attribute] = attributesOf(rule);
+  const column = attribute === undefined ? null : columnOf(attribute);
+  if (!column) return null;
+  const values = new Map([...members].flatMap(([name, runs]) => {
+    const value = commonValue(runs.flatMap((run) => column.get(run) ?? []));
+    return value === undefined ? [] : [[name, value]];
+  }));
+  return valueColors([...members.keys()], values, theme);
+}
+
+/**
+ * Why a rule is invalid, as it can be in a link; null if it is valid.
+ * @param {string} rule
+ * @param {ReadonlyMap<string, readonly string[]>} unknown  attributes that no run has, with close ones
+ */
+export function colorError(rule, unknown) {
+  if (rule === "" || rule === "family") return null;
+  if (!rule.startsWith("by:")) return "expected “family”, or “by:” and an attribute, as in by:lr";
+  const [attribute, ...others] = attributesOf(rule);
+  if (attribute === undefined || others.length > 0) return "name one attribute after by:, as in by:lr";
+  try {
+    checkAttribute(attribute);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  const close = unknown.get(attribute);
+  return close ? `no run has ${attribute}${close.length > 0 ? `; close: ${close.join(", ")}` : ""}` : null;
+}
+
+/** The value of a group: that of all its runs, or else the mean of numbers. @param {readonly AttributeValue[]} values @returns {AttributeValue | undefined} undefined if there is none */
+function commonValue(values) {
+  if (values.every((value) => value === values[0])) return values[0];
+  const numbers = values.filter((value) => typeof value === "number" && Number.isFinite(value)).map(Number);
+  if (numbers.length === 0 || values.some((value) => typeof value !== "number")) return undefined;
+  return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
+}
+
+/**
+ * The family of each run: the folder that it is in, without its seeds. Folders are split into the
+ * folders inside them until no family has most of the runs. A folder with several groups of
+ * repetitions is split into these groups.
+ * @param {readonly string[]} runs
+ * @returns {Map<string, string>}
+ */
+export function familiesOf(runs) {
+  const names = new Map(runs.map((run) => [run, WORDS.seeds.group(run).split("/")]));
+  const segmentsOf = (/** @type {string} */ run) => names.get(run) ?? [];
+  /** Families by the path of their folder. @type {Map<string, string[]>} */
+  let families = new Map([["", [...runs]]]);
+  for (let depth = 1; ; depth++) {
+    const [largest, members] = [...families].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+    if (members.length <= MAX_SHARE * runs.length) break;
+    const inside = groupsOf(members, (run) => segmentsOf(run).slice(0, depth).join("/"));
+    if (inside.size === members.length || !members.some((run) => segmentsOf(run).length >= depth)) break;
+    families.delete(largest);
+    for (const [path, runs] of inside) families.set(path, runs);
+  }
+  for (const [path, members] of [...families]) {
+    if (!repeatedGroups(members)) continue;
+    families.delete(path);
+    for (const [name, runs] of groupsOf(members, (run) => withoutPart(WORDS.seeds.group(run)))) families.set(name, runs);
+  }
+  if (families.size < 2) families = new Map(runs.map((run) => [run, [run]]));
+  return new Map([...families].flatMap(([family, members]) => members.map((run) => [run, family])));
+}

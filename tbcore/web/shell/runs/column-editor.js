@@ -1,0 +1,168 @@
+/** The form in the run list that adds, orders and removes columns. Loaded when it is first opened. */
+
+import { html } from "htm/preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { formatAttribute } from "../../lib/queries/syntax.js";
+import { IconButton } from "../../lib/ui/icons.js";
+import { formatLists, parseLists } from "../../text-names.js";
+import { save, toCSV } from "../../ui.js";
+import { openPreferences } from "../state/reader-state.js";
+import { parseColumns, tableOf } from "./columns.js";
+
+/** @import { Attribute } from "../../lib/queries/syntax.js" */
+
+/** The largest width of the run list, as a share of the window, and the width of windows in which it lies over the tab, as in shell.css. */
+const [MAX_SHARE, NARROW_PX] = [0.6, 760];
+
+/** What a column can show. @type {Readonly<Record<string, string>>} */
+const CHOICES = {
+  hparam: "Hyperparameter",
+  last: "Last value of a tag",
+  min: "Lowest value of a tag",
+  max: "Highest value of a tag",
+  at: "Value of a tag at a step",
+  step: "Last step",
+  age: "Age: time since the last event",
+  took: "Duration: first to last event",
+};
+const FACTS = new Set(["step", "age", "took"]);
+
+/**
+ * The form. `runs` are the runs of the list, in its order.
+ * @param {{ state: import("../state/reader-state.js").State, runs: readonly string[], onClose: () => void }} props
+ */
+export function ColumnEditor({ state, runs, onClose }) {
+  const { attributes } = state;
+  const listId = useId();
+  const names = attributes.names.value;
+  const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
+  const [name, setName] = useState("");
+  const [step, setStep] = useState("");
+  const [choice, input] = [useRef(/** @type {HTMLElement | null} */ (null)), useRef(/** @type {HTMLElement | null} */ (null))];
+  const focus = () => (input.current ?? choice.current)?.focus();
+  /** The width that names had before columns were added, in CSS pixels; 0 if the list is as wide as it should be. */
+  const [nameWidth, setNameWidth] = useState(0);
+  useEffect(() => {
+    attributes.wantNames();
+    import("./column-table.js").catch(console.warn); // will be needed soon
+    focus();
+  }, []);
+
+  const what = chosen ?? (names?.hparams.length === 0 ? "last" : "hparam");
+  const isFact = FACTS.has(what);
+  const [example] = (what === "hparam" ? names?.hparams : names?.tags) ?? [];
+  const columns = parseColumns(parseLists(state.columnsText.value).flat());
+  const texts = columns.map(({ text }) => text);
+  const isComplete = isFact || (name !== "" && (what !== "at" || /^[+-]?\d+$/.test(step.trim())));
+  const isReading = columns.some(({ text, attribute }) => attribute && !attributes.columnOf(text).value);
+  useEffect(() => {
+    if (nameWidth === 0 || isReading) return undefined;
+    const frame = requestAnimationFrame(() => {
+      widenList(nameWidth);
+      setNameWidth(0);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [nameWidth, isReading, state.columnsText.value]);
+  /** @param {readonly string[]} next */
+  const show = (next) => void (state.columnsText.value = formatLists([next]) ?? "");
+  /** @param {number} from @param {number} to */
+  const move = (from, to) => to >= 0 && to < texts.length && show(texts.with(from, texts[to]).with(to, texts[from]));
+
+  /** @param {Event} event */
+  const onSubmit = (event) => {
+    event.preventDefault();
+    if (!isComplete) return;
+    setNameWidth(nameWidth || widthOfNames());
+    show([...texts, textOf(what, name, step)]);
+    setName("");
+    focus();
+  };
+  const download = () => {
+    const { header, rows } = tableOf(runs, state.groupOf.value, columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value })));
+    save(toCSV(header, rows), "runs.csv", "text/csv");
+  };
+
+  return html`<form class="tb-group-editor tb-column-editor" aria-label="Columns" onSubmit=${onSubmit} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()}>
+    ${columns.length > 0 &&
+    html`<ol>
+      ${columns.map(({ text, title, attribute }, i) => {
+        const close = attributes.unknown.value.get(text);
+        return html`<li key=${text}>
+          <span class=${attribute ? "" : "tb-filter-error"} title=${title}>${attribute ? text : title}</span>
+          <${IconButton} icon="up" label="Move ${text} up" aria-disabled=${i === 0} onClick=${() => move(i, i - 1)} />
+          <${IconButton} icon="down" label="Move ${text} down" aria-disabled=${i === columns.length - 1} onClick=${() => move(i, i + 1)} />
+          <${IconButton} icon="close" label="Remove ${text}" onClick=${() => {
+            show(texts.filter((other) => other !== text));
+            focus();
+          }} />
+          ${close &&
+          html`<small role="status">
+            No run has it${close.length > 0 ? ". Close: " : "."}
+            ${close.map((other) => html`<button type="button" onClick=${() => show(texts.with(i, other))}>${other}</button>`)}
+          </small>`}
+        </li>`;
+      })}
+    </ol>`}
+    <div class="tb-column-new">
+      <select
+        class="tb-input"
+        aria-label="What to show"
+        ref=${choice}
+        onChange=${(/** @type {Event} */ event) => setChosen(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}
+      >
+        ${Object.entries(CHOICES).map(([value, title]) => html`<option value=${value} selected=${value === what}>${title}</option>`)}
+      </select>
+      ${!isFact &&
+      html`<input
+        class="tb-input"
+        list=${listId}
+        aria-label=${what === "hparam" ? "Name of the hyperparameter" : "Tag"}
+        placeholder=${example === undefined ? "Name" : `Name, such as ${example}`}
+        spellcheck="false"
+        autocomplete="off"
+        value=${name}
+        ref=${input}
+        onInput=${(/** @type {InputEvent} */ event) => setName(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      />`}
+      ${what === "at" &&
+      html`<input
+        class="tb-input"
+        inputmode="numeric"
+        aria-label="Step"
+        placeholder="Step"
+        value=${step}
+        onInput=${(/** @type {InputEvent} */ event) => setStep(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
+      />`}
+      <button type="submit" class="tb-button primary" disabled=${!isComplete}>Add</button>
+      <datalist id=${listId}>${(what === "hparam" ? names?.hparams : names?.tags)?.map((known) => html`<option value=${known}></option>`)}</datalist>
+    </div>
+    <div class="tb-group-buttons">
+      <button type="button" class="tb-button" onClick=${onClose}>Done</button>
+      <button type="button" class="tb-button" disabled=${columns.length === 0 || isReading} title="All runs of the list with all columns, in full precision" onClick=${download}>
+        Download CSV
+      </button>
+    </div>
+  </form>`;
+}
+
+/** The width of the names in the list, with what stands beside them, in CSS pixels. */
+function widthOfNames() {
+  return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
+}
+
+/** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} nameWidth  in CSS pixels */
+function widenList(nameWidth) {
+  const list = document.querySelector("aside .tb-with-columns .tb-list");
+  const width = document.querySelector("aside")?.offsetWidth ?? 0;
+  if (!list || window.innerWidth <= NARROW_PX) return;
+  const missing = list.scrollWidth - list.clientWidth + Math.max(0, nameWidth - widthOfNames());
+  const next = Math.min(Math.ceil(width + missing), Math.floor(MAX_SHARE * window.innerWidth));
+  if (next > width) openPreferences("#sidebar").set("width", String(next));
+}
+
+/** The attribute that a column is to show, as text. @param {string} what  a key of CHOICES @param {string} name @param {string} step */
+function textOf(what, name, step) {
+  if (FACTS.has(what)) return formatAttribute({ kind: "fact", name: what });
+  if (what === "hparam") return formatAttribute({ kind: "hparam", name });
+  return formatAttribute({ kind: "value", name, stat: what, step: what === "at" ? Number(step) : null });
+}

@@ -1,0 +1,184 @@
+/** The columns beside the names in the run list: their headings and cells. Loaded when the list has columns. */
+
+import { computed, effect } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { useEffect, useRef } from "preact/hooks";
+import { parseLists } from "../../text-names.js";
+import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "./columns.js";
+
+/** @import { State } from "../state/reader-state.js" */
+/** @import { Column } from "./columns.js" */
+/** @import { Row } from "./tree.js" */
+/** @typedef {ReturnType<typeof makeTable>} Table */
+
+/** What stands before a column's text where the order of the list is stored. */
+const [ASCENDING, DESCENDING] = ["+", "-"];
+
+/** Padding at both sides of a cell that is cut, as in lazy.css. */
+const CUT_PADDING_PX = 8;
+/** What is visible of a cell must be as wide as a digit and an ellipsis with padding, or its text is not shown. */
+const MIN_VISIBLE_PX = 30;
+
+/** The columns of the page's run list. Asks for their values from now on. @param {State} state */
+export function makeTable(state) {
+  const { attributes } = state;
+  const columns = computed(() => parseColumns(parseLists(state.columnsText.value).flat()));
+  const widths = computed(() =>
+    columns.value.map((column) => ({
+      ...measureColumn(column, attributes.columnOf(column.text).value),
+      stepChars: measureSteps(column, attributes.stepsOf(column.text).value),
+    })),
+  );
+  /** The column that the list is sorted by; null if the list has its usual order. */
+  const sorted = computed(() => {
+    const text = state.list.value.column;
+    const column = columns.value.find(({ text: own }) => own === text.slice(1));
+    return column ? { column, isDescending: text.startsWith(DESCENDING) } : null;
+  });
+  /** The column that the list is sorted by, with its values, once they are read. */
+  const sorting = computed(() => {
+    const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
+    return sorted.value && values && { ...sorted.value, values };
+  });
+  let stopReading = () => {};
+  effect(() => {
+    const stopBefore = stopReading;
+    stopReading = attributes.want(columns.value.flatMap(({ text, attribute }) => (attribute ? [text] : [])));
+    stopBefore();
+  });
+  /** Sorts by a column: first ascending, then descending, then not. @param {Column} column */
+  const toggleSort = ({ text }) => {
+    const isSorted = sorted.value?.column.text === text;
+    state.setList("column", !isSorted ? ASCENDING + text : sorted.value?.isDescending ? null : DESCENDING + text);
+  };
+  /** @param {readonly string[]} runs @param {NonNullable<typeof sorting.value>} sorting */
+  const sort = (runs, { column, isDescending, values }) => sortRuns(runs, values, { isDescending, attribute: column.attribute });
+  return { state, columns, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
+}
+
+/** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
+function Heads({ table }) {
+  const { state, columns, widths, sorted, toggleSort } = table;
+  const error = state.attributes.error.value;
+  const unknown = state.attributes.unknown.value;
+  /** What the title of a column's heading says. @param {Column} column */
+  const describe = ({ text, title, attribute }) => {
+    const close = unknown.get(text);
+    if (!attribute) return title;
+    if (!close) return `${title}\nClick to sort`;
+    return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
+  };
+  const row = useRef(/** @type {HTMLElement | null} */ (null));
+  useHiddenParts(row, widths.value);
+  return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
+    <span class="tb-row-main" role="columnheader">
+      ${error ? html`<span class="tb-failed" role="status" title=${error}>Values cannot be read</span>` : "Name"}
+    </span>
+    ${columns.value.map((column, i) => {
+      const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
+      const isUnknown = unknown.has(column.text) || !column.attribute;
+      return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
+        <button type="button" class=${isUnknown ? "tb-unknown" : ""} title=${describe(column)} disabled=${!column.attribute} onClick=${() => toggleSort(column)}>
+          <span>${column.heading}</span>${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
+        </button>
+      </span>`;
+    })}
+  </div>`;
+}
+
+/** The orders by a column, as options. @param {{ table: Table }} props */
+function Orders({ table: { columns, sorted } }) {
+  return columns.value.flatMap((column) =>
+    [ASCENDING, DESCENDING].map((sign) => {
+      const isChosen = sorted.value?.column === column && sorted.value.isDescending === (sign === DESCENDING);
+      return html`<option value=${sign + column.text} disabled=${!column.attribute} selected=${isChosen}>
+        ${column.heading}, ${sign === ASCENDING ? "ascending" : "descending"}
+      </option>`;
+    }),
+  );
+}
+
+/** The cells of a row. @param {{ table: Table, row: Row }} props */
+function Cells({ table, row }) {
+  const { columns, widths } = table;
+  return columns.value.map((column, i) => {
+    const { text, step, title, isOwn } = cellOf(table, column, row);
+    return html`<span
+      key=${column.text}
+      class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${isOwn ? "" : "tb-dim"}"
+      role="gridcell"
+      title=${title}
+      style=${styleOf(i, widths.value[i])}
+    >
+      ${text}${widths.value[i].stepChars > 0 && html`<small class="tb-step"> ${step}</small>`}
+    </span>`;
+  });
+}
+
+/** The style of a cell: the width of its column, and how much of it is hidden. @param {number} i @param {{ numChars: number, stepChars: number }} width */
+function styleOf(i, { numChars, stepChars }) {
+  return { "--chars": `${numChars}ch`, "--step-chars": `${stepChars}ch`, "--left": `var(--left-${i}, 0px)`, "--right": `var(--right-${i}, 0px)`, "--seen": `var(--seen-${i}, 1)` };
+}
+
+/**
+ * Preact hook: sets how many pixels of each column are hidden, below the names and beyond the right
+ * edge of the list, as `--left-0`, `--right-0` and so on. Cells leave these free, so that a value
+ * that does not fit into the rest ends with an ellipsis, and never looks like a shorter number. If
+ * not even a digit and an ellipsis fit, `--seen-0` is 0.
+ * @param {{ readonly current: HTMLElement | null }} heads  the row of headings
+ * @param {unknown} widths
+ */
+function useHiddenParts(heads, widths) {
+  useEffect(() => {
+    const list = /** @type {HTMLElement | null | undefined} */ (heads.current?.closest(".tb-list"));
+    if (!heads.current || !list) return undefined;
+    const [names, ...cells] = heads.current.children;
+    const measure = () => {
+      const start = names.getBoundingClientRect().right;
+      const end = list.getBoundingClientRect().left + list.clientLeft + list.clientWidth;
+      const boxes = cells.map((cell) => cell.getBoundingClientRect());
+      for (const [i, { left, right, width }] of boxes.entries()) {
+        const most = width - CUT_PADDING_PX;
+        const hiddenLeft = Math.min(most, Math.max(0, start - left));
+        const hiddenRight = Math.min(most - hiddenLeft, Math.max(0, right - end));
+        list.style.setProperty(`--left-${i}`, `${hiddenLeft}px`);
+        list.style.setProperty(`--right-${i}`, `${hiddenRight}px`);
+        list.style.setProperty(`--seen-${i}`, width - hiddenLeft - hiddenRight < MIN_VISIBLE_PX ? "0" : "1");
+      }
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(list);
+    list.addEventListener("scroll", measure, { passive: true });
+    return () => {
+      observer.disconnect();
+      list.removeEventListener("scroll", measure);
+    };
+  }, [widths]);
+}
+
+/**
+ * What a cell shows. A folder or group shows what its runs have in common; in the column that the
+ * list is sorted by, the value that gives it its place: that of its first run.
+ * @param {Table} table
+ * @param {Column} column
+ * @param {Row} row
+ */
+function cellOf({ state, sorted }, column, { kind, runs }) {
+  const values = state.attributes.columnOf(column.text).value;
+  const steps = state.attributes.stepsOf(column.text).value;
+  if (!column.attribute) return { text: "", step: "", title: column.title, isOwn: true };
+  if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
+  const isOwn = kind === "run";
+  const isSorted = sorted.value?.column === column;
+  const value = isOwn || isSorted ? values.get(runs[0]) : commonValue(runs, values, column.attribute);
+  if (value === undefined) return { text: "", step: "", title: undefined, isOwn };
+  const text = formatCell(value, column.attribute);
+  if (isOwn || isSorted) {
+    const at = steps?.get(runs[0]);
+    const step = formatCellStep(column.attribute, at);
+    const full = describeCell(value, column.attribute, at);
+    return { text, step, title: isOwn ? `${column.title}: ${full}` : `${column.title} of ${runs[0]}, which is first: ${full}`, isOwn };
+  }
+  return { text, step: "", title: `${column.title} of all runs inside: ${describeCell(value, column.attribute)}`, isOwn };
+}

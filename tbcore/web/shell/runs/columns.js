@@ -1,0 +1,200 @@
+/**
+ * The columns of the run list: what they show, the order of runs by one of them, and all of them as
+ * a table. Pure functions, no DOM; loaded when the list has columns.
+ */
+
+import { formatDuration, formatStep, formatValue } from "../../format.js";
+import { formatAttribute, parseAttribute, readNumber } from "../../lib/queries/syntax.js";
+
+/** @import { Attribute } from "../../lib/queries/syntax.js" */
+/** @import { AttributeValue } from "../state/attributes.js" */
+
+/**
+ * The values of an attribute by run; runs that lack it are not in the map.
+ * @typedef {ReadonlyMap<string, AttributeValue>} Values
+ *
+ * The step of each value of a tag, by run.
+ * @typedef {ReadonlyMap<string, number>} Steps
+ *
+ * @typedef {object} Column
+ * @property {string} text  the attribute, as in the address
+ * @property {Attribute | null} attribute  null if the text names none
+ * @property {string} heading  short, and different from all other headings
+ * @property {string} title  a description, or what is wrong with the text
+ */
+
+/** Maximum number of characters of a number. */
+const NUMBER_CHARS = 8;
+/** Limits of a column's width, in characters. */
+const [MIN_CHARS, MAX_CHARS] = [5, 16];
+/** In a column with more runs, not every value is formatted to find the column's width. */
+const MAX_MEASURED = 2000;
+/** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
+const AGE_SECONDS = 60;
+/** What the values of tags are called, by their statistic. @type {Readonly<Record<string, string>>} */
+const STATISTICS = { last: "Last value", min: "Lowest value", max: "Highest value", at: "Value" };
+/** @type {Readonly<Record<string, string>>} */
+const FACT_TITLES = { step: "Last step", age: "Time since the last event", took: "Time from the first to the last event" };
+
+/** The columns for these attributes, each once. @param {readonly string[]} texts @returns {Column[]} */
+export function parseColumns(texts) {
+  /** @type {Map<string, Column & { long: string }>} */
+  const columns = new Map();
+  for (const given of texts) {
+    /** @type {Attribute | null} */
+    let attribute = null;
+    let title = "";
+    try {
+      attribute = parseAttribute(given);
+      title = titleOf(attribute);
+    } catch (error) {
+      title = `${given}: ${error instanceof Error ? error.message : error}`;
+    }
+    const text = attribute ? formatAttribute(attribute) : given;
+    columns.set(text, { text, attribute, title, heading: attribute ? headingOf(attribute, true) : given, long: attribute ? headingOf(attribute, false) : given });
+  }
+  /** @param {"heading" | "long"} field @param {string} heading */
+  const isUnique = (field, heading) => [...columns.values()].filter((column) => column[field] === heading).length === 1;
+  return Array.from(columns.values(), ({ long, ...column }) => {
+    const heading = isUnique("heading", column.heading) ? column.heading : isUnique("long", long) ? long : column.text;
+    return { ...column, heading };
+  });
+}
+
+/** @param {Attribute} attribute */
+function titleOf({ kind, name, stat, step }) {
+  if (kind === "fact") return FACT_TITLES[name];
+  if (kind === "hparam") return `Hyperparameter ${name}`;
+  return `${STATISTICS[stat ?? ""]} of ${name}${stat === "at" ? ` at step ${formatStep(Number(step))}, or the last before it` : ""}`;
+}
+
+/** @param {Attribute} attribute @param {boolean} isShort  whether only the last segment of the name is shown */
+function headingOf({ kind, name, stat, step }, isShort) {
+  const segment = isShort ? (name.split("/").filter(Boolean).pop() ?? name) : name;
+  if (kind !== "value" || stat === "last") return segment;
+  return stat === "at" ? `${segment} @${formatStep(Number(step))}` : `${stat} ${segment}`;
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+/** A value as short text: numbers have at most eight characters. @param {AttributeValue} value @param {Attribute | null} attribute */
+export function formatCell(value, attribute) {
+  if (typeof value !== "number") return String(value);
+  if (attribute?.kind === "fact") return attribute.name === "step" ? formatStep(value) : formatDuration(value);
+  for (let digits = 4; digits > 0; digits--) {
+    const text = formatValue(value, digits);
+    if (text.length <= NUMBER_CHARS) return text;
+  }
+  return value.toExponential(2).replace("e+", "e");
+}
+
+/** A value in full, with the step that it was logged at. @param {AttributeValue} value @param {Attribute | null} attribute @param {number} [step] */
+export function describeCell(value, attribute, step) {
+  const isTime = attribute?.kind === "fact" && attribute.name !== "step";
+  const text = isTime ? `${formatDuration(Number(value))} (${Math.round(Number(value))} s)` : String(value);
+  return step === undefined ? text : `${text} at step ${formatStep(step)}`;
+}
+
+/** Whether a column's values are logged at steps that its heading does not name. @param {Attribute | null} attribute */
+function hasSteps(attribute) {
+  return attribute?.kind === "value" && attribute.stat !== "last";
+}
+
+/** The step that a value was logged at, as `@700`; "" in columns that have no steps. @param {Attribute | null} attribute @param {number} [step] */
+export function formatCellStep(attribute, step) {
+  return step === undefined || !hasSteps(attribute) ? "" : `@${formatStep(step)}`;
+}
+
+/** The width of the steps in a column, in characters; 0 if it has none. @param {Column} column @param {Steps | null} steps */
+export function measureSteps({ attribute }, steps) {
+  if (!steps || !hasSteps(attribute)) return 0;
+  const largest = [...steps.values()].reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
+  return steps.size === 0 ? 0 : formatCellStep(attribute, largest).length + 1;
+}
+
+/**
+ * The width of a column in characters, without steps, and whether it has texts, which are aligned to
+ * the left.
+ * @param {Column} column
+ * @param {Values | null} values
+ */
+export function measureColumn({ heading, attribute }, values) {
+  let numChars = attribute?.kind === "fact" || (values && values.size > MAX_MEASURED) ? NUMBER_CHARS : MIN_CHARS;
+  let isText = false;
+  for (const value of values?.values() ?? []) {
+    if (typeof value === "string") isText = true;
+    const isMeasured = numChars < NUMBER_CHARS || typeof value !== "number" || attribute?.name === "step";
+    if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute).length);
+  }
+  // The heading has a sign for the order after it.
+  return { numChars: Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, NUMBER_CHARS) + 2)), isText };
+}
+
+/**
+ * The value that a folder or group shows: the one that all of its runs have in common. Runs that
+ * lack a value of a tag do not count; runs that lack a hyperparameter do. Undefined if there is none.
+ * @param {readonly string[]} runs
+ * @param {Values} values
+ * @param {Attribute | null} attribute
+ */
+export function commonValue(runs, values, attribute) {
+  /** @type {AttributeValue | undefined} */
+  let common;
+  for (const run of runs) {
+    const value = values.get(run);
+    if (value === undefined && attribute?.kind !== "hparam") continue;
+    if (value === undefined || (common !== undefined && !Object.is(value, common))) return undefined;
+    common = value;
+  }
+  return common;
+}
+
+// --- order ---------------------------------------------------------------------------------------
+
+/** Compares texts; numbers in them by value. */
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+
+/**
+ * The runs sorted by a column: numbers, then texts, then NaN, and at the end the runs that lack a
+ * value, in either direction. Runs with equal values keep their order.
+ * @param {readonly string[]} runs
+ * @param {Values} values
+ * @param {{ isDescending?: boolean, attribute?: Attribute | null }} [options]
+ */
+export function sortRuns(runs, values, { isDescending = false, attribute = null } = {}) {
+  const sign = isDescending ? -1 : 1;
+  const isAge = attribute?.kind === "fact" && attribute.name === "age";
+  const keyed = runs.map((run) => {
+    const value = values.get(run);
+    const key = typeof value === "string" ? (readNumber(value) ?? value) : typeof value === "boolean" ? String(value) : value;
+    const number = typeof key === "number" ? (isAge ? Math.floor(key / AGE_SECONDS) : key) : 0;
+    const rank = key === undefined ? 3 : typeof key === "string" ? 1 : Number.isNaN(key) ? 2 : 0;
+    return { run, rank, number, text: typeof key === "string" ? key : "" };
+  });
+  keyed.sort((a, b) => {
+    if (a.rank !== b.rank) return a.rank - b.rank;
+    if (a.rank === 0) return a.number === b.number ? 0 : a.number < b.number ? -sign : sign;
+    return a.rank === 1 ? sign * COLLATOR.compare(a.text, b.text) : 0;
+  });
+  return keyed.map(({ run }) => run);
+}
+
+// --- table ---------------------------------------------------------------------------------------
+
+/**
+ * The rows of a table of runs with all columns, in full precision, for `toCSV`. A column of values
+ * at various steps has another one with the steps after it, such as `loss:min step`.
+ * @param {readonly string[]} runs
+ * @param {ReadonlyMap<string, string> | null} groupOf  run to group
+ * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, steps: Steps | null }[]} given
+ */
+export function tableOf(runs, groupOf, given) {
+  /** @type {{ text: string, values: Values | Steps | null }[]} */
+  const columns = given.flatMap(({ text, attribute, values, steps }) => [{ text, values }, ...(hasSteps(attribute) ? [{ text: `${text} step`, values: steps }] : [])]);
+  const header = ["run", ...(groupOf ? ["group"] : []), ...columns.map(({ text }) => text)];
+  const rows = runs.map((run) => {
+    const cells = columns.map(({ values }) => values?.get(run) ?? "");
+    return [run, ...(groupOf ? [groupOf.get(run) ?? ""] : []), ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
+  });
+  return { header, rows };
+}

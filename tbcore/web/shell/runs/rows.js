@@ -1,0 +1,215 @@
+/**
+ * The rows of the run list, with keyboard navigation. They are fast with ten thousand runs, because
+ * only the visible rows are rendered.
+ *
+ * Keys: up, down, Home and End move; left and right collapse and expand; Space checks or unchecks;
+ * Enter checks only this run; the context-menu key opens the menu.
+ */
+
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatTime, plural } from "../../format.js";
+import { Icon } from "../../lib/ui/icons.js";
+import { VirtualList } from "../../lib/ui/lazy.js";
+import { Name } from "../../text-names.js";
+import { describeNonfinite, describeRun, isLive, shortAge } from "./tree.js";
+
+const ROW_HEIGHT_PX = 26;
+/** Space beside the text of a cell, as in lazy.css. */
+const CELL_PADDING_PX = 12;
+/** Number of rows that Page Up and Page Down move by. */
+const ROWS_PER_PAGE = 12;
+
+/** @import { State } from "../state/reader-state.js" */
+/** @import { Table } from "./column-table.js" */
+/** @import { Row } from "./tree.js" */
+/** The context menu of a row, at a position in the window. @typedef {{ row: Row, x: number, y: number }} Menu */
+
+/**
+ * The list itself, of at least one row, with keyboard navigation.
+ * @typedef {{ state: State, table: Table | null, onToggle: (key: string) => void, onMenu: (menu: Menu) => void }} Common
+ * @param {Common & { rows: Row[] }} props
+ */
+export function Rows({ state, rows, table, onToggle, onMenu }) {
+  /** Key of the row that has the focus, or had it last. */
+  const [active, setActive] = useState("");
+  /** Key of the row to focus once it is rendered; "" for none. */
+  const toFocus = useRef("");
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
+  const current = Math.max(0, found);
+
+  useEffect(() => {
+    // Only after a key was pressed: new runs must not move the focus.
+    if (toFocus.current !== rows[current].key) return;
+    toFocus.current = "";
+    /** @type {HTMLElement | null | undefined} */
+    const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
+    box?.focus({ preventScroll: true });
+  }, [current]);
+
+  /** @param {KeyboardEvent} event */
+  const onKeyDown = (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || (target instanceof Element && target.closest(".tb-heads"))) return;
+    const row = rows[current];
+    const next = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      ArrowRight: row.isOpen ? current + 1 : current,
+      ArrowLeft: row.isOpen ? current : parentOf(rows, current),
+      PageDown: current + ROWS_PER_PAGE,
+      PageUp: current - ROWS_PER_PAGE,
+      Home: 0,
+      End: rows.length - 1,
+    }[key];
+    if (key === "Enter" && target instanceof HTMLInputElement) state.checkOnly(row.runs);
+    else if (key === "ArrowLeft" && row.isOpen) onToggle(row.key);
+    else if (key === "ArrowRight" && row.kind !== "run" && !row.isOpen) onToggle(row.key);
+    else if (next === undefined) return;
+    else {
+      const { key } = rows[Math.min(rows.length - 1, Math.max(0, next))];
+      if (key !== row.key) toFocus.current = key;
+      setActive(key);
+    }
+    event.preventDefault();
+  };
+
+  const widths = table?.widths.value ?? [];
+  const [numChars, stepChars] = [widths.reduce((sum, width) => sum + width.numChars, 0), widths.reduce((sum, width) => sum + width.stepChars, 0)];
+  return html`<div
+    class="tb-runs-rows ${table ? "tb-with-columns" : ""}"
+    style=${{ "--columns": `calc(${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${widths.length * CELL_PADDING_PX}px)` }}
+    ref=${list}
+    onPointerLeave=${() => (state.hoveredRun.value = null)}
+  >
+    <${VirtualList}
+      items=${rows}
+      rowHeight=${ROW_HEIGHT_PX}
+      keyOf=${(/** @type {Row} */ row) => row.key}
+      label="Runs"
+      role="treegrid"
+      showIndex=${toFocus.current === rows[current].key ? current : undefined}
+      onKeyDown=${onKeyDown}
+      header=${table && html`<${table.Heads} table=${table} />`}
+      renderRow=${(/** @type {Row} */ row, /** @type {number} */ index) =>
+        html`<${RunRow}
+          state=${state}
+          row=${row}
+          table=${table}
+          index=${index}
+          isCurrent=${index === current}
+          onToggle=${onToggle}
+          onMenu=${onMenu}
+          onFocus=${() => setActive(row.key)}
+        />`}
+    />
+  </div>`;
+}
+
+/**
+ * One row of the list. The Tab key focuses the current row.
+ * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void }} props
+ */
+function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus }) {
+  const { kind, name, label, part, depth, runs } = row;
+  const isRun = kind === "run";
+  const nonfinite = isRun && state.runDetails.value.get(name)?.nonfinite;
+  const numChecked = countChecked(runs, state.checked.value);
+  /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
+  const openMenu = ({ currentTarget }, dx = 0) => {
+    const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
+    onMenu({ row, x: left + dx, y: bottom });
+  };
+  return html`<div
+    class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
+    role="row"
+    title=${name}
+    aria-level=${depth + 1}
+    aria-setsize=${row.numSiblings}
+    aria-posinset=${row.position}
+    aria-rowindex=${index + (table ? 2 : 1)}
+    aria-expanded=${isRun ? undefined : row.isOpen}
+    style=${{ "--depth": depth }}
+    onPointerEnter=${() => (state.hoveredRun.value = isRun ? name : null)}
+    onContextMenu=${(/** @type {MouseEvent} */ event) => {
+      event.preventDefault();
+      // The context-menu key sends no position.
+      if (event.clientX > 0) onMenu({ row, x: event.clientX, y: event.clientY });
+      else openMenu(event, 40);
+    }}
+  >
+    <div class="tb-row-main">
+      <span role="gridcell">
+        ${isRun
+          ? html`<i class="tb-twist"></i>`
+          : html`<button
+              type="button"
+              class="tb-twist"
+              tabindex="-1"
+              title=${row.isOpen ? "Collapse (←)" : "Expand (→)"}
+              aria-label="${row.isOpen ? "Collapse" : "Expand"} ${name}"
+              onClick=${() => onToggle(row.key)}
+            >
+              <${Icon} name="chevron" />
+            </button>`}
+        <label>
+          <input
+            type="checkbox"
+            class="tb-check"
+            style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
+            aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
+            checked=${numChecked === runs.length}
+            indeterminate=${numChecked > 0 && numChecked < runs.length}
+            tabindex=${isCurrent ? 0 : -1}
+            onFocus=${onFocus}
+            onChange=${(/** @type {Event} */ event) => state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+          />
+          <${Name} name=${label} part=${part} />
+        </label>
+        ${nonfinite && html`<b class="tb-nan" title=${describeNonfinite(nonfinite)}>NaN</b>`}
+      </span>
+      <span role="gridcell" class="tb-run-info">
+        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
+      </span>
+      <span role="gridcell" class="tb-run-actions">
+        <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>
+        <button
+          type="button"
+          class="tb-run-more"
+          tabindex="-1"
+          aria-haspopup="menu"
+          aria-label="Actions for ${name}"
+          title="More actions (or right-click the row)"
+          onClick=${openMenu}
+        >
+          ⋯
+        </button>
+      </span>
+    </div>
+    ${table && html`<${table.Cells} table=${table} row=${row} />`}
+  </div>`;
+}
+
+/** The age of a run's last event. @param {{ state: State, run: string }} props */
+function Age({ state, run }) {
+  const details = state.runDetails.value.get(run);
+  if (!details) return null;
+  const now = state.now.value;
+  const { last } = details;
+  return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
+    ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last === null ? "" : shortAge(now - last)}</span>
+  </span>`;
+}
+
+/** The index of a row's folder or group; its own index at the top level. @param {readonly Row[]} rows @param {number} index */
+function parentOf(rows, index) {
+  let parent = index;
+  while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
+  return rows[parent].depth < rows[index].depth ? parent : index;
+}
+
+/** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
+export function countChecked(runs, checked) {
+  return runs.reduce((count, run) => count + Number(checked.has(run)), 0);
+}

@@ -1,0 +1,83 @@
+/** The offer to average over seeds, and what undoes it. Loaded with what stands below the list of runs. */
+
+import { batch } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { openPreferences } from "../state/reader-state.js";
+import { repetitionsOf } from "./repetitions.js";
+
+/** @import { State } from "../state/reader-state.js" */
+
+/** The answers, by log directory: "average" while the colours are those that the offer set. */
+const answers = openPreferences("#seeds");
+
+/** The log directory whose answer is stored; "" until it is known. @param {State} state */
+const logdirOf = (state) => state.frontends.value?.logdir ?? "";
+
+/**
+ * The offer. It is made once for each log directory, while runs are neither grouped nor coloured by
+ * a rule, and the filter finds some. Under the pointer it does not appear, so that nobody accepts it
+ * by a click on the row that was there. After it was accepted, a line in its place undoes it.
+ * @param {{ state: State }} props
+ */
+export function SeedsOffer({ state }) {
+  const logdir = logdirOf(state);
+  const runs = state.runs.value;
+  const { matches } = state.runFilter.value;
+  const hasRule = state.groupRule.value !== "" || state.colorRule.value !== "";
+  const hadRule = useRef(false);
+  hadRule.current ||= hasRule;
+  const isPossible = !hadRule.current && logdir !== "" && answers.values.value[logdir] === undefined;
+  const found = useMemo(() => (isPossible ? repetitionsOf(runs) : null), [runs, isPossible]);
+  const isOffered = found !== null && runs.some(matches);
+  const [isVisible, setVisible] = useState(false);
+  /** What the accepted offer averages over; "" if it was not accepted in this visit. */
+  const [accepted, setAccepted] = useState("");
+  useEffect(() => {
+    if (!isOffered || isVisible) return;
+    const list = document.querySelector(".tb-runs");
+    const show = () => setVisible(true);
+    if (!list?.matches(":hover")) show();
+    list?.addEventListener("pointerleave", show);
+    return () => list?.removeEventListener("pointerleave", show);
+  }, [isOffered, isVisible]);
+  /** Sets both rules. @param {string} groupRule @param {string} colorRule */
+  const setRules = (groupRule, colorRule) =>
+    batch(() => {
+      state.groupRule.value = groupRule;
+      state.colorRule.value = colorRule;
+    });
+
+  if (accepted && state.groupRule.value === "seeds" && state.colorRule.value === "family") {
+    return html`<div class="tb-offer" role="status">
+      <p>Averaged over ${accepted}, coloured by family</p>
+      <button type="button" class="tb-button" onClick=${() => setRules("", "")}>Undo</button>
+    </div>`;
+  }
+  if (!isOffered || !isVisible) return null;
+  /** @param {boolean} isAccepted */
+  const answer = (isAccepted) => {
+    answers.set(logdir, isAccepted ? "average" : "not now");
+    if (!isAccepted) return;
+    setAccepted(found.noun);
+    setRules("seeds", "family");
+  };
+  return html`<div class="tb-offer" role="status">
+    <p>These look like ${found.text}: average over ${found.noun}?</p>
+    <button type="button" class="tb-button primary" onClick=${() => answer(true)}>Average</button>
+    <button type="button" class="tb-button" onClick=${() => answer(false)}>Not now</button>
+  </div>`;
+}
+
+/** Resets the colours that the accepted offer set, unless the reader has chosen others since. @param {State} state */
+export function resetColors(state) {
+  if (answers.values.value[logdirOf(state)] !== "average") return;
+  keepColors(state);
+  if (state.colorRule.value === "family") state.colorRule.value = "";
+}
+
+/** Notes that the colours are the reader's own choice from now on. @param {State} state */
+export function keepColors(state) {
+  const logdir = logdirOf(state);
+  if (answers.values.value[logdir] === "average") answers.set(logdir, "own colours");
+}

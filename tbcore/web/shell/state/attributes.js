@@ -1,0 +1,112 @@
+/**
+ * What is known about each run beyond its name: hyperparameters, values of tags, the last step and
+ * times. The run list's filter, its columns, groups and colours use it. It is read from the server
+ * only while something wants it.
+ *
+ * An attribute is named by a text as on the left of a comparison in a query: `lr`, `"my param"`,
+ * `val/loss:last`, `loss:at(1000)`, `step`, `age` or `took`.
+ */
+
+import { signal } from "@preact/signals-core";
+
+/** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
+/** @import { ServerState } from "./server-state.js" */
+
+/**
+ * @typedef {number | string | boolean} AttributeValue  times in seconds
+ *
+ * @typedef {{ hparams: readonly string[], tags: readonly string[] }} AttributeNames  the names of all
+ *   hyperparameters, and the scalar tags, those of most runs first; at most 1,000 each
+ *
+ * @typedef {object} Column  what is known of an attribute; null while it is read. Runs that lack it
+ *   are not in the maps
+ * @property {Signal<ReadonlyMap<string, AttributeValue> | null>} values  by run
+ * @property {Signal<ReadonlyMap<string, number> | null>} steps  the step of each value of a tag
+ */
+
+/** The attributes of all runs. */
+export class Attributes {
+  /** The attributes that are wanted. @type {Signal<ReadonlySet<string>>} */
+  wanted = signal(new Set());
+  /** Whether the names are wanted. */
+  areNamesWanted = signal(false);
+  /** Null until they are read, for which `wantNames` asks. @type {Signal<AttributeNames | null>} */
+  names = signal(null);
+  /** The wanted attributes that no run has, and the close ones that some run has. @type {Signal<ReadonlyMap<string, readonly string[]>>} */
+  unknown = signal(new Map());
+  /** Why attributes cannot be read; null if they can. @type {Signal<string | null>} */
+  error = signal(null);
+  /** By attribute. @type {Map<string, Column>} */
+  #columns = new Map();
+  /** How often each attribute is wanted. @type {Map<string, number>} */
+  #counts = new Map();
+  #state;
+  #reader = false;
+
+  /** @param {ServerState} state */
+  constructor(state) {
+    this.#state = state;
+  }
+
+  /**
+   * Asks for attributes until the function that it returns is called.
+   * @param {readonly string[]} texts
+   */
+  want(texts) {
+    this.#count(texts, 1);
+    let isWanted = true;
+    return () => {
+      if (isWanted) this.#count(texts, -1);
+      isWanted = false;
+    };
+  }
+
+  /** Asks for `names`, which are kept up to date from now on. */
+  wantNames() {
+    this.areNamesWanted.value = true;
+    this.prepare();
+  }
+
+  /** The values of an attribute by run; null until they are read. Runs that lack it are not in the map. @param {string} text @returns {ReadonlySignal<ReadonlyMap<string, AttributeValue> | null>} */
+  columnOf(text) {
+    return this.column(text).values;
+  }
+
+  /** The steps of these values, if they are values of a tag. @param {string} text @returns {ReadonlySignal<ReadonlyMap<string, number> | null>} */
+  stepsOf(text) {
+    return this.column(text).steps;
+  }
+
+  /** @param {string} text */
+  column(text) {
+    const column = this.#columns.get(text) ?? { values: signal(null), steps: signal(null) };
+    this.#columns.set(text, column);
+    return column;
+  }
+
+  /** @param {readonly string[]} texts @param {1 | -1} change */
+  #count(texts, change) {
+    for (const text of texts) {
+      const count = (this.#counts.get(text) ?? 0) + change;
+      if (count > 0) this.#counts.set(text, count);
+      else this.#counts.delete(text);
+    }
+    const wanted = this.wanted.peek();
+    if (wanted.size === this.#counts.size && [...this.#counts.keys()].every((text) => wanted.has(text))) return;
+    this.wanted.value = new Set(this.#counts.keys());
+    if (this.#counts.size > 0) this.prepare();
+  }
+
+  /** Loads the module that reads attributes, once. */
+  async prepare() {
+    if (this.#reader) return;
+    this.#reader = true;
+    try {
+      const { keepReading } = await import("./attribute-reader.js");
+      keepReading(this, this.#state);
+    } catch (error) {
+      console.warn(error);
+      this.error.value = "the module that reads them cannot be loaded";
+    }
+  }
+}

@@ -1,0 +1,94 @@
+"""Cards in full size, in a real browser: what all tabs with cards have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tbcore.testing import summaries, write_run
+
+NUM_RUNS = 20
+
+IN_SIGHT = """(name) => {
+  const card = tb.card(name);
+  if (!card?.matches('.tb-expanded')) return false;
+  const { top, bottom } = card.querySelector('header').getBoundingClientRect();
+  const covered = tb.all('.tb-toolbar')[0].getBoundingClientRect().bottom;
+  return top >= covered && bottom < innerHeight / 2;
+}"""
+"""Whether a card has full size, and its header is below the toolbar, in the upper half."""
+
+STAYS_IN_SIGHT = f"""async (name) => {{
+  const isInSight = {IN_SIGHT};
+  let numFrames = 0;
+  for (let i = 0; i < 600 && numFrames < 2; i++) {{
+    await tb.frame();
+    numFrames = isInSight(name) ? numFrames + 1 : 0;
+  }}
+  return numFrames === 2;
+}}"""
+"""Whether a card is in sight in two successive frames: what is above may still arrive."""
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Twenty runs, so that cards of all runs are taller than the window."""
+    logdir = tmp_path_factory.mktemp("logdir")
+    for i in range(NUM_RUNS):
+        tags = ("a/first", "a/second")
+        write_run(
+            logdir,
+            f"run{i:02}",
+            scalars={tag: [1.0, 0.5] for tag in tags},
+            images={tag: [summaries.png(96, 96)] for tag in tags},
+            audio={tag: [summaries.wav([0.0, 0.5] * 400)] for tag in tags},
+            texts={tag: ["several\n\nlines\n\nof words"] for tag in tags},
+            histograms={tag: [[0.0, 1.0, 2.0]] for tag in tags},
+        )
+    return serve_for_module(logdir)
+
+
+CARDS = {
+    "scalars": "a/second",
+    "images": "a/second",
+    "audio": "a/second",
+    "text": "a/second",
+    "histograms": "a/first in run07",
+    "distributions": "a/first in run07",
+}
+
+
+@pytest.mark.parametrize("tab", CARDS)
+def test_an_enlarged_card_scrolls_into_sight_and_escape_leaves(open_page: Any, tab: str) -> None:
+    """Also a card taller than the window; and Escape works wherever the focus is."""
+    page = open_page(f"#{tab}")
+    name = CARDS[tab]
+    page.wait_for_function("(name) => tb.card(name)?.querySelector('header')", arg=name)
+    # By script, since Playwright would scroll to the button.
+    page.evaluate(
+        "(name) => tb.card(name).querySelector('[aria-label^=\"Full size\"]').click()", name
+    )
+    page.wait_for_function(IN_SIGHT, arg=name)
+    assert page.evaluate(STAYS_IN_SIGHT, name)
+    assert not page.evaluate("() => document.activeElement?.shadowRoot?.activeElement")
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+
+
+def test_escape_closes_a_menu_before_it_leaves_full_size(open_page: Any) -> None:
+    """It leaves full size from a slider, too, but not from a text box."""
+    page = open_page("#histograms&query=run00")
+    card = page.locator(".tb-card[aria-label='a/first in run00']")
+    card.get_by_role("button", name="Full size").click()
+    page.locator(".tb-expanded").wait_for()
+    page.get_by_label("Filter tags").focus()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Settings").click()
+    page.locator(".tb-menu:popover-open").wait_for()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => tb.all('.tb-menu:popover-open').length === 0")
+    assert page.locator(".tb-expanded").count() == 1
+    page.get_by_role("radio", name="Overlay").focus()
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")

@@ -1,0 +1,350 @@
+"""Queries in the run list and for tags: mouse and keyboard, mistakes, offers, links, many runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import EventFileWriter, write_run
+from tbcore.testing.demo import write_demo
+
+VIEWS = [
+    {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"},
+    {"viewport": {"width": 400, "height": 800}, "color_scheme": "dark"},
+]
+"""What a page is opened with: wide and light, narrow and dark."""
+RUNS: dict[str, dict[str, Any]] = {
+    "resnet/seed1": {"hparams": {"lr": 0.1, "optimizer": "adam"}, "loss": [2.0, 0.25]},
+    "resnet/seed2": {"hparams": {"lr": 0.01, "optimizer": "sgd"}, "loss": [2.0, 0.75]},
+    "vit/seed1": {"hparams": {"lr": 0.1, "optimizer": "AdamW"}, "loss": [2.0, float("nan")]},
+    "vit/lr=0.1": {"hparams": {}, "loss": [1.0]},
+}
+FOUND = [
+    ("seed1 res", ["resnet/seed1"]),
+    ("RES*seed?", ["resnet/seed1", "resnet/seed2"]),
+    ("lr>0.05", ["resnet/seed1", "vit/seed1"]),
+    ("-lr>0.05", ["resnet/seed2", "vit/lr=0.1"]),
+    ('optimizer=adam* | "lr=0.1"', ["resnet/seed1", "vit/seed1", "vit/lr=0.1"]),
+    ("val/loss:last<0.5", ["resnet/seed1"]),
+    ("val/loss:max>=2 -has:nan", ["resnet/seed1", "resnet/seed2"]),
+    ("val/loss:at(0)=1", ["vit/lr=0.1"]),
+    ("quiet step<1", ["vit/lr=0.1"]),
+    ("re:(vit|net)/seed1$", ["resnet/seed1", "vit/seed1"]),
+]
+"""Queries, and the runs that each finds."""
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logdir = tmp_path_factory.mktemp("logdir")
+    for run, facts in RUNS.items():
+        scalars = {"val/loss": facts["loss"], "lr>3": [1.0]}
+        write_run(logdir, run, hparams=facts["hparams"], scalars=scalars)
+    return logdir
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_module: Any, logdir: Path) -> Any:
+    return serve_for_module(logdir)
+
+
+def run_filter(page: Any) -> Any:
+    """The filter of the run list, which a narrow page shows first."""
+    box = page.get_by_label("Filter runs", exact=True)
+    box.wait_for(state="attached")
+    if not box.is_visible():
+        page.keyboard.press("r")
+        box.wait_for(state="visible")
+    return box
+
+
+def wait_for_runs(page: Any, runs: Sequence[str]) -> None:
+    """Waits until the list shows these runs, in any order."""
+    page.wait_for_function(
+        """(runs) => [...document.querySelectorAll('.tb-run')].map((row) => row.title)
+          .sort().join('\\n') === runs.join('\\n')""",
+        arg=sorted(runs),
+    )
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=["wide", "narrow"])
+def test_a_query_finds_runs(open_page: Any, view: dict[str, Any]) -> None:
+    """What is typed is in the address as text, and a link with it finds the same."""
+    page = open_page("#scalars", **view)
+    for query, found in FOUND:
+        run_filter(page).fill("")
+        run_filter(page).press_sequentially(query)
+        wait_for_runs(page, found)
+        page.wait_for_function(
+            "(query) => decodeURIComponent(location.hash).endsWith(`&query=${query}`)", arg=query
+        )
+    linked = open_page(page.evaluate("() => location.hash"), **view)
+    assert run_filter(linked).input_value() == query
+    wait_for_runs(linked, found)
+
+
+def test_a_mistake_is_marked_and_the_list_stays(open_page: Any) -> None:
+    """The message says where the mistake is, and nothing moves."""
+    page = open_page()
+    box = run_filter(page)
+    box.fill("resnet")
+    wait_for_runs(page, ["resnet/seed1", "resnet/seed2"])
+    position = page.locator(".tb-runs-bar").bounding_box()
+    for query, message, marked in [
+        ("resnet | ", "At character 8: nothing after |", "|"),
+        ("resnet (a", "At character 8: unclosed (", "("),
+        ("lr>fast", "At character 4: expected a number after >", "f"),
+        ("resnet age<2", "At character 12: expected a duration such as 2h after <", "2"),
+        ("val/loss:best<1", "At character 10: unknown statistic 'best'", "b"),
+        ("resnet re:[", "At character 11: unclosed [", "["),
+    ]:
+        box.fill(query)
+        page.get_by_text(message).wait_for()
+        assert page.locator(".tb-filter-error mark").inner_text() == marked
+        assert box.get_attribute("aria-invalid") == "true"
+        wait_for_runs(page, ["resnet/seed1", "resnet/seed2"])
+        assert page.locator(".tb-runs-bar").bounding_box() == position
+
+
+@pytest.mark.parametrize("key", ["mouse", "keyboard"])
+def test_what_may_be_meant_is_one_click_away(open_page: Any, key: str) -> None:
+    """Close names, the comparison as part of a name, and a regular expression."""
+    page = open_page()
+    box = run_filter(page)
+
+    def accept(label: str) -> None:
+        button = page.get_by_role("button", name=label, exact=True)
+        button.wait_for()
+        if key == "mouse":
+            button.click()
+            return
+        while not button.evaluate("(node) => node === document.activeElement"):
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+
+    for query, note, offer, corrected, found in [
+        (
+            "seed1 lrr>0.01",
+            "No hyperparameter lrr",
+            "lr",
+            "seed1 lr>0.01",
+            ["resnet/seed1", "vit/seed1"],
+        ),
+        (
+            "val/los:last<0.5",
+            "No tag val/los",
+            "val/loss:last",
+            "val/loss:last<0.5",
+            ["resnet/seed1"],
+        ),
+        ("has:val/los", "No tag val/los", "has:val/loss", "has:val/loss", list(RUNS)),
+        ("lrate=0.1", "No hyperparameter lrate", 'Names with "lrate=0.1"', '"lrate=0.1"', []),
+        ("^vit/s.*1$", "", "Search as an expression", "re:^vit/s.*1$", ["vit/seed1"]),
+        ("[rv]\\w+/seed1 ", "", "Search as an expression", 're:"[rv]\\w+/seed1 "', []),
+        ("(vit", "At character 1: unclosed (", "Search as an expression", "re:(vit", None),
+    ]:
+        box.fill(query)
+        if note:
+            page.get_by_text(note).first.wait_for()
+        accept(offer)
+        assert box.input_value() == corrected
+        assert box.evaluate("(node) => node === document.activeElement")
+        if found is not None:
+            wait_for_runs(page, found)
+
+
+def test_notes_cover_nothing_when_the_filter_is_not_used(open_page: Any) -> None:
+    page = open_page("#scalars&query=lrr>3")
+    note = page.locator(".tb-filter-note")
+    note.wait_for(state="attached")
+    assert not note.is_visible()
+    run_filter(page).focus()
+    note.wait_for(state="visible")
+    page.get_by_label("Sort runs").focus()
+    note.wait_for(state="hidden")
+
+
+def test_a_link_with_an_unknown_name_says_so(open_page: Any) -> None:
+    """Below "No runs match", without the focus in the filter."""
+    page = open_page("#scalars&query=lrr>3")
+    page.get_by_text("No runs match. No hyperparameter lrr").wait_for()
+
+
+def test_mistakes_cover_nothing_when_the_filter_is_not_used(open_page: Any) -> None:
+    """That of a link is above the list; after typing it is in the title, so that nothing moves."""
+    page = open_page("#scalars&query=vit (a")
+    message = page.locator(".tb-filter-error")
+    message.get_by_text("unclosed (").wait_for()
+    box, bar = message.bounding_box(), page.locator(".tb-runs-bar").bounding_box()
+    assert box["y"] + box["height"] <= bar["y"]
+    run_filter(page).focus()
+    bar = page.locator(".tb-runs-bar").bounding_box()
+    box = message.bounding_box()
+    assert box["y"] + box["height"] > bar["y"]
+    page.get_by_label("Sort runs").focus()
+    message.wait_for(state="hidden")
+    assert page.locator(".tb-runs-bar").bounding_box() == bar
+    assert run_filter(page).get_attribute("title") == "unclosed ("
+
+
+def test_first_tries_have_offers(open_page: Any) -> None:
+    """A tag without a statistic, blanks around an operator, other values and words."""
+    page = open_page()
+    box = run_filter(page)
+    for query, offer, found in [
+        ("val/loss<0.5", "val/loss:last<0.5", ["resnet/seed1"]),
+        ("lr > 0.05", "lr>0.05", ["resnet/seed1", "vit/seed1"]),
+        ("optimizer=adm", "optimizer=adam", ["resnet/seed1"]),
+        ("optimizer:sgd", "optimizer=sgd", ["resnet/seed2"]),
+        ("vit and not seed1", "vit -seed1", ["vit/lr=0.1"]),
+    ]:
+        box.fill(query)
+        page.get_by_role("button", name=offer, exact=True).click()
+        wait_for_runs(page, found)
+
+
+def test_the_list_stays_until_values_are_read(open_page: Any) -> None:
+    """The page says that it reads values, and why it cannot."""
+    page = open_page()
+    wait_for_runs(page, list(RUNS))
+    held: list[Any] = []
+    page.route("**/data/run_attributes", lambda route: held.append(route))
+    with page.expect_request("**/data/run_attributes"):
+        run_filter(page).fill("lr>0.05")
+    page.get_by_text("Reading values…").wait_for()
+    wait_for_runs(page, list(RUNS))
+    held.pop().continue_()
+    wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
+    page.get_by_text("Reading values…").wait_for(state="detached")
+
+
+def test_old_links_are_read_and_not_written(open_page: Any) -> None:
+    """Their regular expressions are queries that find the same."""
+    page = open_page("#scalars&runFilter=^vit|seed2$&tagFilter=loss .%7C%5Elr")
+    wait_for_runs(page, ["vit/seed1", "vit/lr=0.1", "resnet/seed2"])
+    assert run_filter(page).input_value() == "re:^vit|seed2$"
+    assert page.get_by_label("Filter tags", exact=True).input_value() == 're:"loss .|^lr"'
+    page.wait_for_function("() => tb.card('lr>3') && !tb.card('val/loss')")
+    tensorboard = open_page("#scalars&regexInput=seed2")
+    wait_for_runs(tensorboard, ["resnet/seed2"])
+    run_filter(page).fill("vit")
+    page.wait_for_function("() => location.hash.includes('query=vit')")
+    assert "Filter" not in page.evaluate("() => location.hash")
+
+
+def test_queries_for_tags_have_words_and_expressions(open_page: Any) -> None:
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.card('lr>3') && tb.card('val/loss')")
+    box = page.get_by_label("Filter tags", exact=True)
+    for query, shows_lr, shows_loss in [
+        ("lr>3", True, False),
+        ("loss val", False, True),
+        ("-loss", True, False),
+        ("l*3 | nothing", True, False),
+        ("re:^val/", False, True),
+        ("-(val | lr)", False, False),
+    ]:
+        box.fill(query)
+        page.wait_for_function(
+            "(shown) => ['lr>3', 'val/loss'].every((tag, i) => Boolean(tb.card(tag)) === shown[i])",
+            arg=[shows_lr, shows_loss],
+        )
+    box.fill("^val")
+    page.get_by_role("button", name="Search as an expression").click()
+    page.wait_for_function("() => tb.card('val/loss')")
+    box.fill("a | ")
+    page.get_by_text("At character 3: nothing after |").wait_for()
+
+
+def test_the_syntax_is_explained(open_page: Any) -> None:
+    """Beside each filter, by mouse and by keyboard, and in the help dialog."""
+    page = open_page()
+    summary = page.get_by_role("table", name="Filter runs")
+    page.get_by_role("button", name="Syntax of the filter").first.click()
+    summary.get_by_text("val/loss:last<0.5").wait_for()
+    page.keyboard.press("Escape")
+    summary.wait_for(state="detached")
+    run_filter(page).focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    summary.wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("tab").first.focus()
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("learning_rate>1e-3").wait_for()
+    page.get_by_role("dialog").get_by_text("its highest step").wait_for()
+
+
+def test_a_query_follows_new_values(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """A run is found or not by what is written while the page is open."""
+    logdir = tmp_path / "logs"
+    write_run(logdir, "done", hparams={"lr": 1}, scalars={"loss": [1.0, 0.5]})
+    with EventFileWriter(logdir / "live" / "events.out.tfevents.1") as writer:
+        writer.add_scalar("loss", 0.9, 0, wall_time=time.time())
+    page = profile.open(serve(logdir).url, "#scalars&query=loss:last<0.6")
+    wait_for_runs(page, ["done"])
+    with EventFileWriter(logdir / "live" / "events.out.tfevents.1") as writer:
+        writer.add_scalar("loss", 0.1, 1, wall_time=time.time())
+    wait_for_runs(page, ["done", "live"])
+    run_filter(page).fill("live")
+    wait_for_runs(page, ["live"])
+    run_filter(page).fill("age>1d")
+    wait_for_runs(page, ["done"])
+    run_filter(page).fill("age<1d -took<1d")  # the file's first event has a fixed time
+    wait_for_runs(page, ["live"])
+
+
+def test_queries_work_on_the_demo(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Hyperparameters, values and NaN of the demo runs are found."""
+    write_demo(tmp_path / "demo")
+    page = profile.open(serve(tmp_path / "demo").url)
+    box = run_filter(page)
+    box.fill("learning_rate>0.001 optimizer=adam*")
+    page.wait_for_function(
+        "() => / \\(of \\d+\\)$/.test(document.querySelector('.tb-runs-count').innerText)"
+    )
+    box.fill("has:nan")
+    page.wait_for_function("() => document.querySelector('.tb-run .tb-nan')")
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_are_filtered_at_once(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """An idle machine takes 130 ms from a key to the list."""
+    logdir = tmp_path / "logs"
+    for index in range(10_000):
+        hparams = {"lr": 10.0 ** -(index % 5), "model": f"m{index % 4}"}
+        scalars = {"loss": [1.0, (index % 100) / 100]}
+        write_run(logdir, f"exp{index % 50}/run{index}", hparams=hparams, scalars=scalars)
+    page = profile.open(serve(logdir).url, "#scalars&runs=")
+    page.get_by_text("0 of 10,000", exact=True).wait_for()
+    seconds = []
+    for query, count in [
+        ("lr>0.005", "0 of 6,000 (of 10,000)"),
+        ("lr>0.005 loss:last<0.5", "0 of 3,000 (of 10,000)"),
+        ("lr=1 loss:last<0.5", "0 of 1,000 (of 10,000)"),
+        ("(model=m1 | model=m2) -loss:last<.5", "0 of 2,500 (of 10,000)"),
+        ("re:run\\d*7$ lr<2", "0 of 1,000 (of 10,000)"),
+    ]:
+        seconds.append(
+            page.evaluate(
+                """([query, count]) => new Promise((done) => {
+                  const box = document.querySelector('aside input[type=search]');
+                  const start = performance.now();
+                  box.value = query;
+                  box.dispatchEvent(new InputEvent('input', { bubbles: true }));
+                  const check = () => {
+                    const isDone = document.querySelector('.tb-runs-count').innerText === count;
+                    if (isDone) done((performance.now() - start) / 1000);
+                    else requestAnimationFrame(check);
+                  };
+                  check();
+                })""",
+                [query, count],
+            )
+        )
+    assert min(seconds) < 0.2
+    assert max(seconds) < 5  # on a busy machine
