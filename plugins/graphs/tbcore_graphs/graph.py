@@ -1,15 +1,16 @@
-"""Graph: the nodes, edges and scopes of one graph, and responses about them for the front end.
+"""Graph: the nodes and scopes of one graph, and responses about them for the front end.
 
 Responses are computed from arrays over all nodes and edges, so that each takes only milliseconds
 for a hundred thousand nodes. A *series* is a group of children of a scope whose names differ only
-in one number; in a large scope it becomes one row. Attributes are in `attributes.py`.
+in one number; in a large scope it becomes one row. Edges are in `edges.py`, costs and devices in
+`costs.py`, attributes in `attributes.py`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,60 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import NotFoundError
-from tbcore_graphs.columns import GraphColumns, resolve_input
-from tbcore_graphs.profile import Cost
+from tbcore_graphs.columns import GraphColumns
+from tbcore_graphs.costs import CostTotals, DevicePlacement, cost_json, device_placement
+from tbcore_graphs.edges import MAX_LISTED_NEIGHBOURS, Edges
 from tbcore_graphs.tree import ROOT, Tree
 
 MIN_SERIES_MEMBERS = 5
 """Minimum number of members of a series."""
-MAX_LISTED_NEIGHBOURS = 500
-"""Maximum number of inputs, and of outputs, that are listed for one node or scope."""
 
 _NUMBER = re.compile(r"\d+")
 _WILDCARD = re.compile(r"\.?\*")
 """The wildcard of searches: `*`, or `.*` as in regular expressions."""
 
 Json = dict[str, Any]
-
-
-class DevicePlacement(NamedTuple):
-    """The device of each of N nodes, and the device range below each of S + N entries, see Tree."""
-
-    node: NDArray[np.int32]
-    """N codes, indices into `names`."""
-    names: list[str]
-    """Device names; names[0] is "", for nodes without a device."""
-    lowest: NDArray[np.int32]
-    """S + N: the lowest code below each entry, ignoring nodes without a device."""
-    highest: NDArray[np.int32]
-    """S + N: the highest code below each entry."""
-
-
-class CostTotals(NamedTuple):
-    """Time and memory from run metadata, summed over the nodes below each of S + N entries."""
-
-    compute_us: NDArray[np.int64]
-    """S + N sums of compute time, in microseconds."""
-    num_bytes: NDArray[np.int64]
-    """S + N sums of requested memory, in bytes."""
-    num_nodes: NDArray[np.int64]
-    """S + N counts of the nodes that have a cost."""
-    devices: DevicePlacement
-    """The device on which each node ran, or the device in the graph if the metadata has none."""
-
-    @property
-    def size(self) -> int:
-        """Estimated memory of this object, in bytes."""
-        sums = self.compute_us.nbytes + self.num_bytes.nbytes + self.num_nodes.nbytes
-        _, names, lowest, highest = self.devices
-        # `highest` counts twice, since `node` is at most as large.
-        return sums + lowest.nbytes + 2 * highest.nbytes + 200 * len(names)
-
-    def cost_of(self, entry: int) -> Cost | None:
-        """The total cost of an entry; None if none of its nodes has a cost."""
-        if not self.num_nodes[entry]:
-            return None
-        return Cost(int(self.compute_us[entry]), int(self.num_bytes[entry]))
 
 
 class _Row(NamedTuple):
@@ -89,37 +49,12 @@ class Graph:
     def __init__(self, columns: GraphColumns) -> None:
         self.columns = columns
         self.tree = Tree(columns.names)
-        self._source_position = self.tree.node_position[columns.source]
-        """E positions in the tree, of the node that each edge starts from."""
-        self._target_position = self.tree.node_position[columns.target]
-        """E positions in the tree, of the node that each edge leads to."""
+        self._edges = Edges(columns, self.tree)
 
     @property
     def num_bytes(self) -> int:
         """Estimated memory of this object, in bytes."""
-        return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self._source_position)
-
-    def cost_totals(self, costs: Mapping[str, Cost]) -> CostTotals:
-        """The total costs of all entries; `costs` maps the name of each node to its own cost.
-
-        Names that no node has are ignored.
-        """
-        values = np.zeros((3, len(self.columns.names)), np.int64)
-        device = self.columns.device.copy()
-        device_codes = {text: code for code, text in enumerate(self.columns.devices)}
-        # Clipped so that no sum overflows int64, whatever the log contains.
-        max_value = 2**62 // max(len(self.columns.names), 1)
-        for name, cost in costs.items():
-            node = self.columns.index.get(name)
-            if node is not None:
-                values[0, node] = min(cost.compute_us, max_value)
-                values[1, node] = min(cost.num_bytes, max_value)
-                values[2, node] = 1
-                if cost.device:
-                    device[node] = device_codes.setdefault(cost.device, len(device_codes))
-        compute_us, num_bytes, num_nodes = (self.tree.subtree_sums(row) for row in values)
-        placement = self._placement(device, list(device_codes))
-        return CostTotals(compute_us, num_bytes, num_nodes, placement)
+        return self.columns.num_bytes + 200 * len(self.tree) + 16 * len(self.columns.source)
 
     def scope(
         self, path: str, costs: CostTotals | None, *, limit: int, offset: int = 0, series: str = ""
@@ -140,7 +75,7 @@ class Graph:
         return {
             "path": path,
             "children": self._table(shown, costs),
-            **self._edges(scope, children, row_of, limit),
+            **self._edges.of_rows(scope, children, row_of, limit),
             "total": len(rows),
             "too_many": len(children) > limit,
         }
@@ -157,9 +92,9 @@ class Graph:
         edges_out = np.flatnonzero(columns.source == node)
         if inputs is None:
             shown = edges_in[:MAX_LISTED_NEIGHBOURS].tolist()
-            listed = [self._edge_end(edge, columns.source) for edge in shown]
+            listed = [self._edges.end_json(edge, columns.source) for edge in shown]
         else:
-            listed = self._inputs(inputs[:MAX_LISTED_NEIGHBOURS], edges_in)
+            listed = self._edges.inputs(inputs[:MAX_LISTED_NEIGHBOURS], edges_in)
         return {
             "name": tree.name(entry),
             "kind": "op",
@@ -168,11 +103,11 @@ class Graph:
             "inputs": listed,
             "num_inputs": len(edges_in) if inputs is None else len(inputs),
             "outputs": [
-                self._edge_end(edge, columns.target)
+                self._edges.end_json(edge, columns.target)
                 for edge in edges_out[:MAX_LISTED_NEIGHBOURS].tolist()
             ],
             "num_outputs": len(edges_out),
-            **_cost_json(costs, entry),
+            **cost_json(costs, entry),
         }
 
     def scope_totals(self, entry: int, costs: CostTotals | None) -> Json:
@@ -183,8 +118,8 @@ class Graph:
         devices = costs.devices if costs else self._devices
         first, end = tree.position[entry], tree.position[entry] + tree.size[entry]
         is_inside = (tree.node_position >= first) & (tree.node_position < end)  # 1
-        from_inside = (self._source_position >= first) & (self._source_position < end)
-        to_inside = (self._target_position >= first) & (self._target_position < end)
+        from_inside = (self._edges.source_position >= first) & (self._edges.source_position < end)
+        to_inside = (self._edges.target_position >= first) & (self._edges.target_position < end)
         edges_in = np.flatnonzero(to_inside & ~from_inside)  # 2
         edges_out = np.flatnonzero(from_inside & ~to_inside)
         return {
@@ -192,13 +127,13 @@ class Graph:
             "kind": "scope",
             "nodes": int(tree.num_nodes[entry]),
             "edges": int((from_inside & to_inside).sum()),
-            "inputs": self._border_neighbours(edges_in, columns.source),
+            "inputs": self._edges.border_neighbours(edges_in, columns.source),
             "num_inputs": len(edges_in),
-            "outputs": self._border_neighbours(edges_out, columns.target),
+            "outputs": self._edges.border_neighbours(edges_out, columns.target),
             "num_outputs": len(edges_out),
             "ops": _counts(columns.op[is_inside], columns.ops),
             "devices": _counts(devices.node[is_inside], devices.names),
-            **_cost_json(costs, entry),
+            **cost_json(costs, entry),
         }
 
     def ancestor_counts(self, entry: int) -> NDArray[np.int64]:
@@ -213,7 +148,7 @@ class Graph:
         stack = np.flatnonzero(is_ancestor).tolist()
         # One node at a time, not one level at a time: a graph can be as deep as it has nodes, and
         # arrays of one element are slower than a list.
-        starts, sources = self._first_edge_into, self.columns.source.tolist()
+        starts, sources = self._edges.first_into, self.columns.source.tolist()
         while stack:
             node = stack.pop()
             for source in sources[starts[node] : starts[node + 1]]:
@@ -276,13 +211,6 @@ class Graph:
         return self.tree.num_scopes + node
 
     @cached_property
-    def _first_edge_into(self) -> list[int]:
-        """N + 1 indices i of edges: the edges i[n]:i[n + 1] lead into node n."""
-        nodes = np.arange(len(self.columns.names) + 1)
-        first: list[int] = np.searchsorted(self.columns.target, nodes).tolist()
-        return first
-
-    @cached_property
     def _structure(self) -> NDArray[np.int64]:
         """S + N structure ids as in Tree.structure_ids; 0 for nodes."""
         nodes = np.zeros(len(self.columns.names), np.int64)
@@ -302,13 +230,7 @@ class Graph:
     @cached_property
     def _devices(self) -> DevicePlacement:
         """The devices according to the graph alone, without run metadata."""
-        return self._placement(self.columns.device, self.columns.devices)
-
-    def _placement(self, device: NDArray[np.int32], names: list[str]) -> DevicePlacement:
-        # Code 0, which means no device, must not count as the lowest: many nodes never run, and a
-        # scope should still get the device that its other nodes share.
-        lowest = np.where(device == 0, np.iinfo(np.int32).max, device)
-        return DevicePlacement(device, names, *self.tree.subtree_extremes(lowest, device))
+        return device_placement(self.tree, self.columns.device, self.columns.devices)
 
     def _scope(self, path: str) -> int:
         scope = self.tree.scope(path)
@@ -379,146 +301,6 @@ class Graph:
             "bytes": sum_of("num_bytes"),
         }
 
-    def _edges(
-        self,
-        scope: int,
-        children: NDArray[np.int64],
-        row_of: NDArray[np.int64],
-        limit: int,
-    ) -> Json:
-        """The edges with at least one end in a displayed row.
-
-        `row_of` has S + N elements: the row that displays each child, or -1.
-        """
-        # 1. Select the edges with at least one end inside the scope; in a large graph, most have
-        #    none.
-        # 2. Replace each end by the entry in which it appears, see `_visible_entries`, and by the
-        #    row that displays this entry.
-        # 3. Select the edges between rows, then the edges into a row, then the edges out of a row,
-        #    and merge the edges of each selection.
-        tree = self.tree
-        first, end = tree.position[scope], tree.position[scope] + tree.size[scope]
-        edges = np.flatnonzero(  # 1
-            ((self._source_position > first) & (self._source_position < end))
-            | ((self._target_position > first) & (self._target_position < end))
-        )
-        source = self._visible_entries(scope, self._source_position[edges])  # 2
-        target = self._visible_entries(scope, self._target_position[edges])
-        from_row, to_row = row_of[source], row_of[target]
-
-        is_inner = (from_row >= 0) & (to_row >= 0) & (from_row != to_row)  # 3
-        inner = self._merge_edges(from_row[is_inner], to_row[is_inner], edges[is_inner])
-        is_in = (from_row < 0) & (to_row >= 0)
-        ins = self._merge_edges(to_row[is_in], source[is_in], edges[is_in], limit)
-        is_out = (from_row >= 0) & (to_row < 0)
-        outs = self._merge_edges(from_row[is_out], target[is_out], edges[is_out], limit)
-        return {
-            "edges": _rename_ends(inner, "from", "to"),
-            "ins": self._with_outside_names(_rename_ends(ins, "child", "outside")),
-            "outs": self._with_outside_names(_rename_ends(outs, "child", "outside")),
-        }
-
-    def _visible_entries(self, scope: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The entry in which each node appears while `scope` is displayed.
-
-        A node inside `scope` appears in a child of `scope`. A node outside appears in a child of
-        the innermost scope that encloses both. `positions` are those of the nodes.
-        """
-        tree = self.tree
-        found = np.full(len(positions), -1, np.int64)
-        # From the root inwards, so that a nearer scope overwrites the result of an outer one.
-        for container in [*tree.enclosing_scopes(scope), scope]:
-            children = tree.children(container)
-            first = tree.position[container]
-            below = (positions > first) & (positions < first + tree.size[container])
-            child = np.searchsorted(tree.position[children], positions[below], "right") - 1
-            found[below] = children[child]
-        return found
-
-    def _merge_edges(
-        self,
-        near: NDArray[np.int64],
-        far: NDArray[np.int64],
-        edges: NDArray[np.int64],
-        limit: int | None = None,
-    ) -> Json:
-        """Merges edges with the same ends, data and control edges separately, and counts them.
-
-        `near` and `far` are the ends of each of `edges`, as rows or entries. With a limit, only the
-        merged edges with the highest counts are returned.
-        """
-        # 1. Sort the edges, so that edges to be merged follow each other.
-        # 2. Find where each group starts, and its size.
-        # 3. Test whether all edges of a group have the same shape.
-        # 4. With a limit, keep the largest groups, in the order of step 1.
-        columns = self.columns
-        control = columns.control[edges]
-        order = np.lexsort((control, far, near))  # 1
-        near, far, control = near[order], far[order], control[order]
-        shape = columns.shape[edges][order]
-        is_new = np.ones(len(order), bool)  # 2
-        is_new[1:] = (near[1:] != near[:-1]) | (far[1:] != far[:-1]) | (control[1:] != control[:-1])
-        starts = np.flatnonzero(is_new)
-        count = np.diff(starts, append=len(order))
-        is_one_shape = np.ones(0, bool)  # 3
-        if len(starts):
-            is_one_shape = np.minimum.reduceat(shape, starts) == np.maximum.reduceat(shape, starts)
-        kept = np.arange(len(starts))  # 4
-        if limit is not None and len(starts) > limit:
-            kept = np.sort(np.argsort(-count, kind="stable")[:limit])
-        starts = starts[kept]
-        codes = np.where(is_one_shape[kept], shape[starts], 0).tolist()
-        return {
-            "near": near[starts].tolist(),
-            "far": far[starts].tolist(),
-            "count": count[kept].tolist(),
-            "control": control[starts].tolist(),
-            "shape": [columns.shapes[code] for code in codes],
-        }
-
-    def _with_outside_names(self, table: Json) -> Json:
-        """The table with the entries in its column `outside` replaced by their names."""
-        names = {entry: self.tree.name(entry) for entry in set(table["outside"])}
-        return {**table, "outside": [names[entry] for entry in table["outside"]]}
-
-    def _border_neighbours(self, edges: NDArray[np.int64], ends: NDArray[np.int32]) -> list[Json]:
-        """The nodes at the outer ends of edges that cross a scope's border, with counts.
-
-        `ends` is the column with the outer ends: `source` or `target`. Only the
-        MAX_LISTED_NEIGHBOURS most frequent nodes are returned.
-        """
-        far = ends[edges].astype(np.int64)
-        merged = self._merge_edges(np.zeros_like(far), far, edges, MAX_LISTED_NEIGHBOURS)
-        names = [self.tree.names[node] for node in merged.pop("far")]
-        columns = {"name": names, **merged}
-        del columns["near"]
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-    def _inputs(self, inputs: list[str], edges: NDArray[np.int64]) -> list[Json]:
-        """Describes each logged input of a node; `edges` are the node's, in the order of inputs."""
-        # An input that names a missing node has no edge.
-        remaining = iter(edges.tolist())
-        listed = []
-        for text in inputs:
-            node, _, control = resolve_input(self.columns.index, text)
-            if node < 0:
-                listed.append(
-                    {"name": text, "output": 0, "control": control, "shape": "", "missing": True}
-                )
-            else:
-                listed.append(self._edge_end(next(remaining), self.columns.source))
-        return listed
-
-    def _edge_end(self, edge: int, nodes: NDArray[np.int32]) -> Json:
-        """One end of an edge. `nodes` is the column with that end: `source` or `target`."""
-        columns = self.columns
-        return {
-            "name": self.tree.names[nodes[edge]],
-            "output": int(columns.output[edge]),
-            "control": bool(columns.control[edge]),
-            "shape": columns.shapes[columns.shape[edge]],
-        }
-
 
 def _contains_in_order(name: str, parts: Sequence[str]) -> bool:
     """Whether the parts, which are case-folded, occur in the name one after another."""
@@ -546,16 +328,3 @@ def _counts(codes: NDArray[np.int32], texts: list[str]) -> list[list[Any]]:
     counts = np.bincount(codes, minlength=len(texts))
     order = np.argsort(-counts, kind="stable").tolist()
     return [[texts[code], int(counts[code])] for code in order if counts[code]]
-
-
-def _cost_json(costs: CostTotals | None, entry: int) -> Json:
-    cost = costs.cost_of(entry) if costs is not None else None
-    return {
-        "compute_us": cost.compute_us if cost else None,
-        "bytes": cost.num_bytes if cost else None,
-    }
-
-
-def _rename_ends(merged: Json, near: str, far: str) -> Json:
-    """The result of `_merge_edges` with other names for its columns `near` and `far`."""
-    return {near: merged.pop("near"), far: merged.pop("far"), **merged}

@@ -12,7 +12,8 @@ from tbcore_graphs import sources, wire
 from tbcore_graphs.attributes import attributes
 from tbcore_graphs.cache import Cache
 from tbcore_graphs.columns import columns_of, columns_of_function
-from tbcore_graphs.graph import CostTotals, Graph
+from tbcore_graphs.costs import CostTotals, cost_totals
+from tbcore_graphs.graph import Graph
 from tbcore_graphs.profile import read_costs
 from tbcore_graphs.proto.graph_pb2 import NodeDef
 from tbcore_graphs.sources import GraphSource
@@ -72,7 +73,8 @@ class Library:
         def make() -> CostTotals:
             graph = self._graph(source, function)
             with sources.decoding(f"run metadata {tag!r}"):
-                return graph.cost_totals(read_costs(sources.blob(item.read())))
+                costs = read_costs(sources.blob(item.read()))
+                return cost_totals(graph.columns, graph.tree, costs)
 
         key = (source.item.etag, source.id, function, item.etag)
         return self._cost_totals.get(key, make, lambda totals: totals.size)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from common_fixtures import until
 
 from tbcore_graphs.cache import Cache, TextCache
 
@@ -73,7 +73,9 @@ def test_after_an_error_a_waiting_thread_makes_the_value_alone() -> None:
         key_lock = cache._key_locks["key"]
         num_references = sys.getrefcount(key_lock)
         waiting.append(pool.submit(cache.get, "key", is_locked, lambda _: 1))
-        until(lambda: sys.getrefcount(key_lock) > num_references)
+        deadline = time.monotonic() + 60
+        while sys.getrefcount(key_lock) == num_references and time.monotonic() < deadline:
+            time.sleep(0.001)
         raise ZeroDivisionError
 
     waiting: list[Future[bool]] = []

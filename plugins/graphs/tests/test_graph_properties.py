@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tbcore import NotFoundError
 from tbcore_graphs.columns import columns_of, columns_of_function, shape_text
+from tbcore_graphs.costs import cost_totals
 from tbcore_graphs.graph import Graph
 from tbcore_graphs.profile import Cost
 from tbcore_graphs.proto.graph_pb2 import FunctionDef, GraphDef
@@ -180,7 +181,8 @@ def test_details_of_nodes_and_scopes_equal_the_reference(
 ) -> None:
     """Inputs are in the order logged; outputs, operations and cost totals are the same."""
     reference, graph = Reference(logged), Graph(columns_of(logged.SerializeToString()))
-    totals = graph.cost_totals({name: Cost(cost, 2 * cost) for name, cost in costs.items()})
+    node_costs = {name: Cost(cost, 2 * cost) for name, cost in costs.items()}
+    totals = cost_totals(graph.columns, graph.tree, node_costs)
 
     for name, node in reference.nodes.items():
         found = graph.node(graph.entry(name), totals, list(node.input))

@@ -60,6 +60,8 @@ class Experiment(NamedTuple):
     time_created_secs: float = 0.0
     hparams: Sequence[HParamInfo] = ()
     metrics: Sequence[MetricInfo] = ()
+    is_logged: bool = False
+    """Whether an experiment was logged; otherwise, nobody has declared what this one contains."""
 
     def declared(self) -> Experiment:
         """This experiment without undeclared hyperparameters and metrics."""
@@ -92,6 +94,7 @@ def merge_logged(logged: Sequence[ExperimentValue]) -> Experiment:
         first.created,
         list(hparams.values()),
         list(metrics.values()),
+        is_logged=True,
     )
 
 

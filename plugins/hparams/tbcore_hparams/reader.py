@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 _MAX_WARNINGS = 100
 """Maximum number of warnings about invalid messages, so that they do not fill the log."""
+_MAX_SHARED_EXPERIMENTS = 100
+"""Maximum number of different experiments of which equal ones become one object. A run whose
+experiment changes would otherwise leave each version in memory."""
 
 
 class Reader:
@@ -146,6 +149,8 @@ class Reader:
         """The decoded experiment; the same object for equal ones, which many sessions may log."""
         content = metadata.plugin_data.content
         if content not in self._experiments:
+            if len(self._experiments) >= _MAX_SHARED_EXPERIMENTS:
+                self._experiments.clear()
             self._experiments[content] = values.experiment(metadata)
         return self._experiments[content]
 

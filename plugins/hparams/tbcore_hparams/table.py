@@ -56,6 +56,7 @@ def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
             "description": experiment.description,
             "user": experiment.user,
             "time_created_secs": experiment.time_created_secs,
+            "is_logged": experiment.is_logged,
         },
         "hparams": hparams,
         "metrics": [
@@ -114,6 +115,7 @@ def tables_of(
         by_session[f"m{i}.wall_time"] = data.metrics.wall_time[i]
         for name, (of_sessions, of_groups) in extremes.items():
             by_group[f"m{i}.{name}"] = of_groups.value[i]
+            by_group[f"m{i}.{name}_step"] = of_groups.step[i]
             by_session[f"m{i}.{name}"] = of_sessions.value[i]
             by_session[f"m{i}.{name}_step"] = of_sessions.step[i]
     return [by_group, by_session]

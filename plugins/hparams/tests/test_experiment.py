@@ -12,8 +12,10 @@ import pytest
 from google.protobuf.struct_pb2 import ListValue
 
 import tbcore_hparams
+from tbcore import Multiplexer
 from tbcore.testing import summaries, write_run
 from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
+from tbcore_hparams.reader import Reader
 
 EMPTY = {
     "name": "",
@@ -233,6 +235,17 @@ def test_changes_on_disk_appear(tbcore_logdir: Path, write_session: Any, make_ap
     api.client.reload()
     assert list(infos(api)) == ["x"]
     assert api.names() == ["a"]
+
+
+def test_versions_of_an_experiment_do_not_stay_in_memory() -> None:
+    """Equal experiments are one object, but only a limited number of them is kept."""
+    reader = Reader(Multiplexer(), 10)
+    metadata = [summaries.experiment({}, [], created=n).metadata for n in range(1000)]
+    experiments = [reader._experiment_in(one) for one in metadata]
+
+    assert experiments[999].created == 999
+    assert reader._experiment_in(metadata[999]) is experiments[999]
+    assert len(reader._experiments) <= 100
 
 
 START = "_hparams_/session_start_info"

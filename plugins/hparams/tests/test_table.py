@@ -93,6 +93,7 @@ def test_the_header_describes_columns_sessions_and_groups(
         "description": "",
         "user": "",
         "time_created_secs": 0.0,
+        "is_logged": False,
     }
 
 
@@ -201,6 +202,7 @@ def test_undeclared_hyperparameters_and_metrics_come_last(
 
     header, (groups, sessions) = table(api)
 
+    assert header["experiment"]["is_logged"]
     assert [(h["name"], h["declared"]) for h in header["hparams"]] == [
         ("lr", True),
         ("batch", False),
@@ -242,10 +244,13 @@ def test_extremes_over_the_steps_are_returned_if_requested(
     assert sessions["m0.lowest_step"] == [2.0, 7.0, 1.0, 0.0]
     assert sessions["m0.highest_step"] == [4.0, 8.0, 1.0, 0.0]
     assert groups["m0"][2] == 0.875
+    # The mean of 2 and 7, and of 4 and 8; group g comes last.
+    assert (groups["m0.lowest_step"][2], groups["m0.highest_step"][2]) == (4.0, 6.0)
 
-    for by, last, lowest in (("last", 0.75, 0.25), ("lowest", 1.0, 0.125)):
+    for by, last, lowest, step in (("last", 0.75, 0.25, 7.0), ("lowest", 1.0, 0.125, 2.0)):
         _, (groups, _) = table(api, f"aggregation=min&tag=loss&by={by}&extremes=true")
         assert (groups["m0"][2], groups["m0.lowest"][2]) == (last, lowest)
+        assert groups["m0.lowest_step"][2] == step
 
     write_run(tbcore_logdir, "b", scalars={"loss": [(9, 0.0625)]})
     write_run(tbcore_logdir, "c/val", scalars={"acc": [0.5, 0.25]})
@@ -258,6 +263,7 @@ def test_extremes_over_the_steps_are_returned_if_requested(
 def test_without_sessions_the_table_is_empty(make_api: Callable[[], Any]) -> None:
     """Lists are empty, and there is no error."""
     header, (groups, sessions) = table(make_api())
+    assert not header["experiment"]["is_logged"]
 
     assert header["hparams"] == header["metrics"] == header["groups"]["names"] == []
     assert header["strings"] == groups == sessions == {}

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
+from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, smoothed
 from tbcore_scalars.bands import band_of
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
-from tbcore_scalars.smoothing import point_weight, smoothed
 from tbcore_scalars.windows import Line, Scale, count_between, line_of, select_indices
 
 Table = dict[str, NDArray[np.float64]]
@@ -89,7 +88,7 @@ class Charts:
         window = request.window
         groups = {
             name: [
-                (line, _smoothed_value(line, window.smoothing))
+                (line, smoothed(line.value, window.smoothing, line.starts))
                 for _, series in self._series(request.tag, runs)
                 for line in [line_of(series, window.axis)]
             ]
@@ -157,12 +156,5 @@ def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], smoothi
         "value": line.value[indices],
     }
     if smoothing:
-        table["smoothed"] = _smoothed_value(line, smoothing)[indices]
+        table["smoothed"] = smoothed(line.value, smoothing, line.starts)[indices]
     return table
-
-
-def _smoothed_value(line: Line, smoothing: float) -> NDArray[np.float64]:
-    """All values of a line, smoothed. After a restart, smoothing starts from scratch."""
-    weight = point_weight(smoothing, len(line)) if smoothing else 0.0
-    parts = [smoothed(line.value[first:end], weight) for first, end in line.bounds()]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

@@ -21,11 +21,6 @@ Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
 """Indices of rows, either in a series or in its Line."""
 
-MAX_RESTARTS = 64
-"""Maximum number of decreases of the step that are taken for restarts.
-
-If the step decreases more often, several writers log in turn, and their rows are one line.
-"""
 MAX_NONFINITE_ROWS = 10_000
 """Maximum number of non-finite rows up to which every one is kept.
 
@@ -90,7 +85,7 @@ def line_of(series: ScalarSeries, axis: Axis) -> Line:
         x = series.wall_time
     else:
         x = series.wall_time - series.wall_time[0]
-    starts = _segment_starts(series.step)
+    starts = series.segment_starts
     order = _order(x, starts)
     if order is None:
         return Line(x, series.value, None, starts)
@@ -220,16 +215,6 @@ def _first_extremes(value: NDArray[Any], extreme: np.ufunc, starts: Rows) -> Row
     extremes = extreme.reduceat(value, starts)
     hits = np.flatnonzero(value == np.repeat(extremes, np.diff(starts, append=len(value))))
     return hits[np.searchsorted(hits, starts)]
-
-
-def _segment_starts(step: NDArray[np.int64]) -> Rows:
-    """0 and all rows where the step decreases; only 0 if it decreases too often to be restarts."""
-    if not len(step):
-        return _NO_ROWS
-    restarts = np.flatnonzero(step[1:] < step[:-1]) + 1
-    if len(restarts) > min(MAX_RESTARTS, len(step) // 4):
-        restarts = _NO_ROWS
-    return np.concatenate([np.zeros(1, np.int64), restarts])
 
 
 def _order(x: NDArray[Any], starts: Rows) -> Rows | None:

@@ -95,7 +95,7 @@ function Tab({ host, layout }) {
     html`<${CustomCard} key=${`${options.x} ${key}`} host=${host} cursor=${cursor} chart=${charts.get(key)} runs=${runs} options=${options} />`;
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts (regular expression)" />
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts" />
       <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
       <${Menu} icon="settings" label="Settings" content=${() => html`<${Settings} host=${host} />`} />

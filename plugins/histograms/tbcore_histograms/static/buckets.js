@@ -142,6 +142,54 @@ export function columnsOf({ left, right, count }, range, numColumns) {
   return columns;
 }
 
+/** About how many bins of equal width the axis of values has. */
+const NUM_BINS = 50;
+
+/**
+ * The width of bins for an axis: the 1, 2 or 5 times a power of ten that divides it into about 50
+ * bins, at least 32 and at most 80.
+ * @param {Range} range
+ */
+export function binWidthOf([min, max]) {
+  const ideal = (max / 2 - min / 2) / (NUM_BINS / 2);
+  const power = 10 ** Math.floor(Math.log10(ideal));
+  const choices = [1, 2, 5, 10].map((factor) => factor * power);
+  const distance = (/** @type {number} */ width) => Math.abs(Math.log(width / ideal));
+  return choices.reduce((best, width) => (distance(width) < distance(best) ? width : best));
+}
+
+/**
+ * The samples in bins of equal width, which start at multiples of the width, for display: writers
+ * use up to 1,500 buckets whose widths differ by powers of ten, so that the densities of a few
+ * hundred samples are a comb. A bucket's count is spread evenly over the bins that it overlaps.
+ * @param {Buckets} buckets
+ * @param {Range} view  bins outside it are left out
+ * @returns {Buckets} the same buckets if none of them is narrower than a bin
+ */
+export function rebin(buckets, view) {
+  const { left, right, count, total, numUnplaced } = buckets;
+  const width = binWidthOf(view);
+  const isFine = left.some((edge, i) => count[i] > 0 && right[i] - edge < width * (1 - 1e-9));
+  if (!isFine || !(width > 0) || !Number.isFinite(width)) return buckets;
+  const first = Math.floor(Math.max(view[0], left[0]) / width);
+  const num = Math.max(1, Math.ceil(Math.min(view[1], right[right.length - 1]) / width) - first);
+  if (!(num <= 4 * NUM_BINS)) return buckets; // the width is below the precision of the values
+  const edges = Float64Array.from({ length: num + 1 }, (_, i) => (first + i) * width);
+  return { left: edges.slice(0, -1), right: edges.slice(1), count: columnsOf(buckets, [edges[0], edges[num]], num), total, numUnplaced };
+}
+
+/**
+ * The value that a share of a histogram's samples is below, assuming that samples are spread evenly
+ * within a bucket.
+ * @param {Histogram} histogram
+ * @param {number} share
+ * @returns {number} NaN if there are no samples
+ */
+export function percentileOf(histogram, share) {
+  const range = rangeOf([histogram]);
+  return range ? quantileOf([histogram], share, ...range) : NaN;
+}
+
 /**
  * Index of the bucket that contains a value, otherwise of the nearest one. A value on an edge is in
  * the bucket to its right.

@@ -3,7 +3,7 @@
  */
 
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/format.js";
-import { densityOf } from "./buckets.js";
+import { countBelow, densityOf, percentileOf } from "./buckets.js";
 
 /** @typedef {import("./types.js").Histogram} Histogram */
 
@@ -37,30 +37,42 @@ export function labelOf(label, histograms, range) {
 }
 
 /**
- * The tooltip about a bucket.
+ * The tooltip about a bucket or a bin.
  * @param {import("./types.js").Reading} reading
  * @param {readonly Histogram[]} histograms
+ * @param {import("./types.js").Buckets} drawn  the bins of the histogram, or its buckets
  * @param {{ name: string, color: string }} run
  * @returns {import("tbcore/chart.js").ReadOut}
  */
-export function readOutOf({ ridge, bucket, value }, histograms, run) {
+export function readOutOf({ ridge, bucket, value }, histograms, drawn, run) {
   const { step, wallTime, min, max, num, buckets } = histograms[ridge];
   const start = histograms.reduce((first, other) => Math.min(first, other.wallTime), wallTime);
   const isBucket = bucket >= 0;
-  const edges = isBucket ? `${formatValue(buckets.left[bucket])} to ${formatValue(buckets.right[bucket])}` : `none at ${formatValue(value, 4)}`;
-  const count = isBucket ? buckets.count[bucket] : 0;
-  const share = buckets.total > 0 ? ` (${formatValue((100 * count) / buckets.total, 3)} %)` : "";
+  const edges = isBucket ? `${formatValue(drawn.left[bucket])} to ${formatValue(drawn.right[bucket])}` : `none at ${formatValue(value, 4)}`;
+  const count = isBucket ? drawn.count[bucket] : 0;
+  /** A part of all samples, in percent. @param {number} part */
+  const percent = (part) => `${formatValue((100 * part) / buckets.total, 3)} %`;
+  const share = buckets.total > 0 ? ` (${percent(count)})` : "";
+  const [low, median, high] = [0.05, 0.5, 0.95].map((part) => formatValue(percentileOf(histograms[ridge], part), 4));
+  const isBinned = drawn !== buckets;
   return {
     ...run,
     rows: [
       ["Step", formatStep(step)],
-      ["Bucket", edges],
-      ["Count", `${formatStep(count)}${share}`],
-      ["Density", formatValue(isBucket ? densityOf(buckets, bucket) : 0, 4)],
+      [isBinned ? "Bin" : "Bucket", edges],
+      ["Count", `${isBinned ? formatValue(count, 4) : formatStep(count)}${share}`],
+      ["Density", formatValue(isBucket ? densityOf(drawn, bucket) : 0, 4)],
+      ...(buckets.left.length > 0
+        ? /** @type {[string, string][]} */ ([
+            [`Below ${formatValue(value, 4)}`, percent(countBelow(buckets, value))],
+            ["Median", median],
+            ["5 % to 95 %", `${low} to ${high}`],
+          ])
+        : []),
       ["Samples", `${formatStep(num)} from ${formatValue(min)} to ${formatValue(max)}`],
       ["Relative", formatDuration(wallTime - start)],
     ],
     note: formatTime(wallTime),
-    spoken: `step ${formatStep(step)}, ${isBucket ? `${edges}: ${plural(count, "sample")}` : "no bucket"}`,
+    spoken: `step ${formatStep(step)}, ${isBucket ? `${edges}: ${plural(Math.round(count), "sample")}` : "no bucket"}`,
   };
 }

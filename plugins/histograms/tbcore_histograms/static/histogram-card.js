@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { seriesCards } from "tbcore/cards.js";
-import { bucketRows } from "./buckets.js";
+import { bucketRows, rangeOf } from "./buckets.js";
 import { RidgeChart } from "./ridge-chart.js";
 
 const { SeriesCard } = await seriesCards();
@@ -23,13 +23,20 @@ const { SeriesCard } = await seriesCards();
  * @param {import("./types.js").Run} props.run
  * @param {string} props.group  name of the section, which the title omits
  * @param {import("./types.js").Options} props.options
+ * @param {import("./shared-ranges.js").SharedRanges} props.ranges
  */
-export function HistogramCard({ run, options, ...props }) {
+export function HistogramCard({ run, options, ranges, ...props }) {
+  const { host, tag } = props;
+  const shared = ranges.union(tag, options.trim, host.runs.value);
   /** @type {import("tbcore/cards.js").Drawing<Histogram[], RidgeChart>} */
   const drawing = {
     make: (element, label, { hover, zoom }) => new RidgeChart(element, label, (isHovered) => hover(isHovered ? run.name : null), zoom),
-    draw: (chart, histograms) => chart.set(histograms, run, options),
-    drawnBy: [options.mode, options.y, options.trim, options.root],
+    draw(chart, histograms) {
+      const own = rangeOf(histograms, options.trim);
+      ranges.set(tag, options.trim, run.name, own);
+      chart.set(histograms, run, options, own, options.own ? own : ranges.union(tag, options.trim, host.runs.value));
+    },
+    drawnBy: [options.mode, options.y, options.trim, options.root, options.bins, options.own, String(shared)],
     table: (histograms) => ({ header: ["Wall time", "Step", "Left", "Right", "Count"], rows: bucketRows(histograms) }),
   };
   return html`<${SeriesCard} ...${props} run=${run} samples=${options.samples} drawing=${drawing} />`;

@@ -6,6 +6,7 @@
 import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
+import { useMemo } from "preact/hooks";
 import { seriesCards } from "tbcore/cards.js";
 import { Options } from "tbcore/options.js";
 import { Answers } from "tbcore/requests.js";
@@ -13,6 +14,7 @@ import { TagTab, watchTags } from "tbcore/tags.js";
 import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
+import { SharedRanges } from "./shared-ranges.js";
 
 const { SAMPLES } = await seriesCards();
 
@@ -44,6 +46,16 @@ const HEIGHT_SCALES = [
   [false, "Linear", "The height is the number of samples per unit of the axis"],
   [true, "Square root", "The height is the square root of the density, so that low parts are visible beside a high peak"],
 ];
+/** @type {[value: TabOptions["bins"], title: string, why: string][]} */
+const BIN_CHOICES = [
+  ["equal", "About 50, equal", "Combines logged buckets that are narrower. Downloads have the logged buckets"],
+  ["logged", "As logged", "Draws every logged bucket"],
+];
+/** @type {[value: boolean, title: string, why: string][]} */
+const RANGE_CHOICES = [
+  [false, "Same for a tag", "The cards of a tag have the same axis of values, so that they can be compared"],
+  [true, "Each its own", "The axis of each card has the values of its run"],
+];
 /** @type {[value: TabOptions["size"], title: string][]} */
 const CARD_SIZES = [
   ["medium", "Medium"],
@@ -51,11 +63,12 @@ const CARD_SIZES = [
 ];
 
 const OPTIONS = new Options(
-  /** @type {TabOptions} */ ({ mode: "offset", y: "step", trim: 0, root: false, samples: "", size: "medium" }),
+  /** @type {TabOptions} */ ({ mode: "offset", y: "step", trim: 0, root: false, bins: "equal", own: false, samples: "", size: "medium" }),
   {
     mode: MODES.map(([mode]) => mode),
     y: Y_AXES.map(([axis]) => axis),
     trim: TRIM_CHOICES.map(([trim]) => trim),
+    bins: BIN_CHOICES.map(([bins]) => bins),
     samples: SAMPLES.map(([samples]) => samples),
     size: ["medium", "large"],
   },
@@ -82,6 +95,7 @@ export default {
  */
 function Tab({ host, tags, answers }) {
   const options = OPTIONS.parse(host.settings.value);
+  const ranges = useMemo(() => new SharedRanges(), []);
   /**
    * @template {keyof TabOptions & string} Name
    * @param {Name} name
@@ -97,6 +111,8 @@ function Tab({ host, tags, answers }) {
       icon="settings"
       label="Settings"
       content=${() => html`<div class="tb-settings">
+        <${Pick} label="Bins" choices=${BIN_CHOICES} value=${options.bins} onChange=${setter("bins")} />
+        <${Pick} label="Axis of values" choices=${RANGE_CHOICES} value=${options.own} onChange=${setter("own")} />
         <${Pick} label="Height scale" choices=${HEIGHT_SCALES} value=${options.root} onChange=${setter("root")} />
         <${Pick} label="Card size" choices=${CARD_SIZES} value=${options.size} onChange=${setter("size")} />
       </div>`}
@@ -109,6 +125,6 @@ function Tab({ host, tags, answers }) {
     controls=${controls}
     size=${options.size}
     renderCard=${(/** @type {{ tag: string, run: import("./types.js").Run, group: string }} */ { tag, run, group }) =>
-      html`<${HistogramCard} key=${run.name} host=${host} answers=${answers} tag=${tag} run=${run} group=${group} options=${options} />`}
+      html`<${HistogramCard} key=${run.name} host=${host} answers=${answers} tag=${tag} run=${run} group=${group} options=${options} ranges=${ranges} />`}
   />`;
 }

@@ -1,21 +1,23 @@
 /**
  * A chart of the histograms of one series: stacked ridges with the newest in front, or curves on
  * one baseline. A ridge is identified by the index of its histogram in drawing order. Heights are
- * densities (samples per unit of the axis), exact to a pixel.
+ * densities (samples per unit of the axis), exact to a pixel. Histograms are drawn in about 50 bins of
+ * equal width, or with the buckets as logged if the option says so or if these are wider.
  *
  * Dragging zooms the axis of values, as in a line chart. The arrow keys step through buckets and
  * histograms.
  */
 
-import { ChartFrame, axisTicks, pictureTools, xColumn } from "tbcore/cards.js";
+import { ChartFrame, axisTicks, pictureTools } from "tbcore/cards.js";
 import { Tooltip, readOutNodes } from "tbcore/ui.js";
-import { bucketAt, columnsOf, rangeOf, shareOf } from "./buckets.js";
+import { bucketAt, columnsOf, rebin, shareOf } from "./buckets.js";
 import { labelOf, notesOf, readOutOf } from "./descriptions.js";
-import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, ridgeAt, traceRidge } from "./ridges.js";
+import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, positionsOf, ridgeAt, traceRidge } from "./ridges.js";
 
 /**
+ * @typedef {import("./types.js").Buckets} Buckets
  * @typedef {import("./types.js").Histogram} Histogram
- * @typedef {import("./types.js").Options} Options
+ * @typedef {Pick<import("./types.js").Options, "mode" | "y" | "trim" | "root" | "bins">} Options
  * @typedef {import("./types.js").Range} Range
  * @typedef {import("./types.js").Reading} Reading
  * @typedef {import("tbcore/cards.js").Layout} Layout
@@ -31,12 +33,13 @@ export class RidgeChart {
   #frame;
   #label;
   #run = { name: "", color: "#888888" };
-  /** @type {Pick<Options, "mode" | "y" | "trim" | "root">} */ #options = { mode: "offset", y: "step", trim: 0, root: false };
+  /** @type {Options} */ #options = { mode: "offset", y: "step", trim: 0, root: false, bins: "equal" };
   #onHover;
   #onZoom;
   /** @type {readonly Histogram[]} in drawing order */ #histograms = [];
+  /** @type {readonly Buckets[]} what is drawn of each histogram: bins, or its buckets */ #drawn = [];
   /** @type {ArrayLike<number>} of the histograms on the vertical axis */ #positions = [];
-  /** @type {Range | null} of all values, after trimming */ #fullRange = null;
+  /** @type {Range | null} of the axis, without its margin */ #fullRange = null;
   /** @type {Range | null} zoomed to; null for everything */ #view = null;
   /** @type {Range} of values that is drawn */ #x = [0, 1];
   /** @type {Float64Array[]} of each histogram's columns, CSS pixels; a column is one device pixel wide */ #heights = [];
@@ -80,9 +83,11 @@ export class RidgeChart {
    * Replaces the histograms. The view stays as it is, unless the trim changes.
    * @param {readonly Histogram[]} histograms  in the order of the file
    * @param {{ name: string, color: string }} run
-   * @param {Pick<Options, "mode" | "y" | "trim" | "root">} options
+   * @param {Options} options
+   * @param {Range | null} own  range of the values, after trimming; null if there are none
+   * @param {Range | null} full  range of the axis, which contains `own`
    */
-  set(histograms, run, options) {
+  set(histograms, run, options, own, full) {
     const start = histograms[0]?.wallTime ?? 0;
     const positions = positionsOf(histograms, options.y, start);
     // Sorted by position, so that ridges further down are drawn in front.
@@ -92,10 +97,11 @@ export class RidgeChart {
     if (options.trim !== this.#options.trim) this.#setView(null);
     this.#run = run;
     this.#options = options;
-    this.#fullRange = rangeOf(histograms, options.trim);
+    this.#fullRange = full;
     this.#reading = this.#reading && this.#reading.ridge < histograms.length ? this.#reading : null;
+    this.#rebin();
     this.#frame.scheduleDraw();
-    this.#frame.element.setAttribute("aria-label", labelOf(this.#label, this.#histograms, this.#fullRange));
+    this.#frame.element.setAttribute("aria-label", labelOf(this.#label, this.#histograms, own));
   }
 
   /** Redraws with the theme's current colours. Call it when the theme has changed. */
@@ -149,7 +155,7 @@ export class RidgeChart {
    */
   #layOut(place) {
     this.#frame.note.textContent = notesOf(this.#histograms, this.#options.trim);
-    this.#x = this.#view ?? this.#everything();
+    this.#rebin();
     const isOverlay = this.#options.mode === "overlay";
     /** @param {number} width @param {number} height  of the plot */
     const computeHeights = (width, height) => this.#computeHeights(Math.max(1, Math.round(width * devicePixelRatio)), height);
@@ -171,6 +177,14 @@ export class RidgeChart {
     return isOverlay ? { ...layout, yTicks: this.#densityTicks(plotHeight) } : layout;
   }
 
+  /** Sets the range of the axis, and the bins for it; the selected bin is at the same value. */
+  #rebin() {
+    this.#x = this.#view ?? this.#everything();
+    this.#drawn = this.#histograms.map(({ buckets }) => (this.#options.bins === "equal" ? rebin(buckets, this.#x) : buckets));
+    const reading = this.#reading;
+    if (reading) this.#reading = { ...reading, bucket: bucketAt(this.#drawn[reading.ridge], reading.value, Infinity) };
+  }
+
   /** `count`: number of samples in the highest column; `height`: its height in CSS pixels. */
   #peak = { count: 0, height: 0 };
 
@@ -181,7 +195,7 @@ export class RidgeChart {
    */
   #computeHeights(numColumns, height) {
     const { mode, root } = this.#options;
-    const columns = this.#histograms.map(({ buckets }) => columnsOf(buckets, this.#x, numColumns));
+    const columns = this.#drawn.map((buckets) => columnsOf(buckets, this.#x, numColumns));
     const count = columns.reduce((highest, column) => column.reduce((a, b) => Math.max(a, b), highest), 0);
     this.#baselines = mode === "overlay" ? this.#histograms.map(() => height) : baselinesOf(this.#positions, height);
     const isStacked = mode === "offset" && this.#baselines[0] < this.#baselines[this.#baselines.length - 1];
@@ -268,7 +282,7 @@ export class RidgeChart {
     const hasReading = this.#reading !== null;
     const last = this.#histograms.length - 1;
     const ridge = this.#reading?.ridge ?? last;
-    const lastBucket = this.#histograms[ridge].buckets.left.length - 1;
+    const lastBucket = this.#drawn[ridge].left.length - 1;
     const bucket = this.#reading?.bucket ?? -1;
     if (key === "Escape") {
       if (!hasReading && !this.#view) return false;
@@ -286,7 +300,7 @@ export class RidgeChart {
 
   /** Selects the bucket of another histogram at the same value. @param {number} ridge */
   #readRidge(ridge) {
-    const { buckets } = this.#histograms[ridge];
+    const buckets = this.#drawn[ridge];
     const { left, right } = buckets;
     const value = this.#reading?.value ?? (left.length > 0 ? left[0] / 2 + right[right.length - 1] / 2 : 0);
     this.#read({ ridge, bucket: bucketAt(buckets, value, Infinity), value });
@@ -294,7 +308,7 @@ export class RidgeChart {
 
   /** Selects a bucket by its index. @param {number} ridge @param {number} bucket */
   #readBucket(ridge, bucket) {
-    const { left, right } = this.#histograms[ridge].buckets;
+    const { left, right } = this.#drawn[ridge];
     const index = Math.max(0, Math.min(left.length - 1, bucket));
     this.#read({ ridge, bucket: left.length > 0 ? index : -1, value: left.length > 0 ? left[index] / 2 + right[index] / 2 : 0 });
   }
@@ -323,7 +337,7 @@ export class RidgeChart {
     const [from, to] = this.#x;
     const value = from + (pointer.left / layout.width) * (to - from);
     const reach = (HOVER_REACH_PX / layout.width) * (to - from);
-    return ridge < 0 ? null : { ridge, bucket: bucketAt(this.#histograms[ridge].buckets, value, reach), value };
+    return ridge < 0 ? null : { ridge, bucket: bucketAt(this.#drawn[ridge], value, reach), value };
   }
 
   /** Updates the highlight and the tooltip when the pointer or the drawing has changed. */
@@ -339,7 +353,7 @@ export class RidgeChart {
       left: Math.max(0, Math.min(1, shareOf(this.#x, reading.value))) * layout.width,
       top: this.#baselines[reading.ridge],
     };
-    const readOut = readOutOf(reading, this.#histograms, { name: this.#run.name, color: this.#color(reading.ridge) });
+    const readOut = readOutOf(reading, this.#histograms, this.#drawn[reading.ridge], { name: this.#run.name, color: this.#color(reading.ridge) });
     this.#tooltip.show(readOutNodes(readOut), { left: plot.left + left, top: plot.top + top }, this.#reading ? readOut.spoken : null);
   }
 
@@ -352,7 +366,7 @@ export class RidgeChart {
     const { ridge, bucket } = reading;
     const heights = this.#heights[ridge];
     const baseline = this.#baselines[ridge];
-    const { left: lowerEdges, right: upperEdges } = this.#histograms[ridge].buckets;
+    const { left: lowerEdges, right: upperEdges } = this.#drawn[ridge];
     context.fillStyle = colors.text;
     context.globalAlpha = 0.5;
     if (this.#options.mode === "offset") context.fillRect(0, Math.min(baseline, layout.height - 1), layout.width, 1);
@@ -378,16 +392,4 @@ export class RidgeChart {
     context.fillRect(from / ratio, Math.min(baseline, layout.height - 2), (to - from) / ratio, 2);
     context.globalAlpha = 1;
   }
-}
-
-/**
- * The positions of histograms on the vertical axis.
- * @param {readonly Histogram[]} histograms
- * @param {Options["y"]} kind
- * @param {number} start  seconds since the epoch
- */
-function positionsOf(histograms, kind, start) {
-  const step = Float64Array.from(histograms, (one) => one.step);
-  const wallTime = Float64Array.from(histograms, (one) => one.wallTime);
-  return xColumn({ step, wallTime, value: step }, kind, start);
 }

@@ -3,7 +3,7 @@
  * and colours.
  */
 
-import { axisTicks } from "tbcore/cards.js";
+import { axisTicks, xColumn } from "tbcore/cards.js";
 
 /**
  * @typedef {import("./types.js").Range} Range
@@ -144,4 +144,16 @@ export function fadedColor(color, background, age) {
 /** A colour as `#rrggbb`. @param {string} text  `#rrggbb` or `#rgb` */
 function expandHex(text) {
   return text.length === 4 ? `#${[...text.slice(1)].map((digit) => digit + digit).join("")}` : text;
+}
+
+/**
+ * The positions of histograms on the vertical axis.
+ * @param {readonly import("./types.js").Histogram[]} histograms
+ * @param {XAxis} kind
+ * @param {number} start  seconds since the epoch
+ */
+export function positionsOf(histograms, kind, start) {
+  const step = Float64Array.from(histograms, (one) => one.step);
+  const wallTime = Float64Array.from(histograms, (one) => one.wallTime);
+  return xColumn({ step, wallTime, value: step }, kind, start);
 }

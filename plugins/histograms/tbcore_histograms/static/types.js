@@ -31,11 +31,13 @@ export {};
  * @property {XAxis} y  quantity of the vertical axis
  * @property {number} trim  percent of the samples left out at each end
  * @property {boolean} root  heights are square roots of densities
+ * @property {"equal" | "logged"} bins  what is drawn: about 50 bins of equal width, or the buckets
+ * @property {boolean} own  whether each card has its own range of values, not that of all of its tag
  * @property {string} samples  how many steps to show, one of `SAMPLES`
  * @property {"medium" | "large"} size  of the cards
  *
- * @typedef {object} Reading  the bucket that the tooltip describes
+ * @typedef {object} Reading  the bin or bucket that the tooltip describes
  * @property {number} ridge  index of the histogram, in drawing order
- * @property {number} bucket  -1 between or beyond the buckets
+ * @property {number} bucket  index of the bin or bucket as drawn; -1 between or beyond them
  * @property {number} value  on the x axis
  */

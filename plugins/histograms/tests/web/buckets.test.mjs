@@ -2,7 +2,20 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bucketAt, bucketRows, columnsOf, countBelow, densityOf, rangeOf, readHistogram } from "../../tbcore_histograms/static/buckets.js";
+import {
+  binWidthOf,
+  bucketAt,
+  bucketRows,
+  columnsOf,
+  countBelow,
+  densityOf,
+  percentileOf,
+  rangeOf,
+  readHistogram,
+  rebin,
+} from "../../tbcore_histograms/static/buckets.js";
+import { readOutOf } from "../../tbcore_histograms/static/descriptions.js";
+import { SharedRanges } from "../../tbcore_histograms/static/shared-ranges.js";
 
 /**
  * @param {number} min
@@ -86,4 +99,85 @@ test("table rows have every bucket of every step", () => {
     [1e9 + 7, 7, 0, 1, 3],
     [1e9 + 7, 7, 1, 2, 4],
   ]);
+});
+
+/** Buckets as tensorboardX logs them, each 10 % wider than the one before. @param {number[]} samples */
+function exponential(samples) {
+  const positive = Array.from({ length: 774 }, (_, k) => 1e-12 * 1.1 ** k);
+  const limits = [...positive.map((edge) => -edge).reverse(), 0, ...positive];
+  const counts = limits.map(() => 0);
+  for (const sample of samples) counts[limits.findIndex((limit) => sample <= limit)]++;
+  return histogram(Math.min(...samples), Math.max(...samples), limits, counts);
+}
+
+test("bins have a round width, and an axis has about fifty", () => {
+  for (const [range, width] of /** @type {[[number, number], number][]} */ ([[[0, 1], 0.02], [[-3, 3], 0.1], [[0, 31.2], 0.5], [[1e9, 1e9 + 4], 0.1], [[-1e308, 1e308], 5e306]])) {
+    assert.ok(Math.abs(binWidthOf(range) / width - 1) < 1e-12, `${range}: ${binWidthOf(range)}`);
+  }
+  for (let size = 1e-300; size < 1e300; size *= 3.7) {
+    const num = size / binWidthOf([0, size]);
+    assert.ok(num > 31 && num < 80, String(num));
+  }
+});
+
+test("narrow buckets are combined into bins of equal width, without losing a sample", () => {
+  const samples = Array.from({ length: 500 }, (_, k) => Math.tan(3 * ((k + 0.5) / 500 - 0.5)) / 4);
+  const { buckets } = exponential(samples);
+  const view = /** @type {[number, number]} */ ([buckets.left[0], buckets.right[buckets.right.length - 1]]);
+  const bins = rebin(buckets, view);
+  assert.ok(bins.left.length >= 32 && bins.left.length <= 82, String(bins.left.length));
+  assert.ok(Math.abs(bins.count.reduce((a, b) => a + b) - 500) < 1e-6);
+  const widths = bins.left.map((edge, i) => bins.right[i] - edge);
+  assert.ok(widths.every((width) => Math.abs(width / binWidthOf(view) - 1) < 1e-9));
+  // A bucket near 0 has a density of more than 1,000; no bin has.
+  const densest = (/** @type {import("../../tbcore_histograms/static/types.js").Buckets} */ of) => Math.max(...of.left.map((_, i) => (of.count[i] > 0 ? densityOf(of, i) : 0)));
+  assert.ok(densest(buckets) > 1000 && densest(bins) < 1000, `${densest(buckets)} ${densest(bins)}`);
+});
+
+test("buckets that are wider than bins, and histograms without samples, stay as logged", () => {
+  const { buckets } = histogram(0, 4, [1, 2, 3, 4], [1, 5, 0, 2]);
+  assert.equal(rebin(buckets, [0, 4]), buckets);
+  assert.notEqual(rebin(buckets, [0, 400]), buckets);
+  const { buckets: empty } = histogram(0, 0, [], []);
+  assert.equal(rebin(empty, [0, 1]), empty);
+  // A single value has a bin around it, and values outside the view are left out.
+  const { buckets: single } = histogram(2, 2, [2], [10]);
+  const bins = rebin(single, [1, 3]);
+  assert.deepEqual([...bins.count], [10]);
+  assert.ok(bins.left[0] <= 2 && bins.right[0] >= 2 && bins.right[0] > bins.left[0]);
+  assert.equal(rebin(single, [5, 6]).count.reduce((a, b) => a + b, 0), 0);
+  const { buckets: large } = histogram(1e15, 1e15 + 0.25, [1e15 + 0.125, 1e15 + 0.25], [1, 1]);
+  assert.ok(rebin(large, [1e15, 1e15 + 0.25]).left.length <= 200);
+});
+
+test("percentiles are those of the samples", () => {
+  const uniform = exponential(Array.from({ length: 1000 }, (_, k) => (k + 0.5) / 1000));
+  for (const share of [0.05, 0.5, 0.95]) assert.ok(Math.abs(percentileOf(uniform, share) - share) < 0.01, `${percentileOf(uniform, share)}`);
+  assert.ok(Number.isNaN(percentileOf(histogram(0, 0, [], []), 0.5)));
+});
+
+test("the tooltip says which share is below, the median, and the middle nine tenths", () => {
+  const one = histogram(0, 4, [1, 2, 3, 4], [1, 1, 1, 1]);
+  const run = { name: "train", color: "#123456" };
+  const { rows } = readOutOf({ ridge: 0, bucket: 1, value: 1.5 }, [one], one.buckets, run);
+  const texts = new Map(rows.map(([what, text]) => [what, text]));
+  assert.equal(texts.get("Bucket"), "1 to 2");
+  assert.equal(texts.get("Below 1.5"), "37.5 %");
+  assert.equal(texts.get("Median"), "2");
+  assert.equal(texts.get("5 % to 95 %"), "0.2 to 3.8");
+  const none = histogram(0, 0, [], []);
+  assert.ok(!readOutOf({ ridge: 0, bucket: -1, value: 0 }, [none], none.buckets, run).rows.some(([what]) => what === "Median"));
+});
+
+test("the cards of a tag share the range of the selected runs", () => {
+  const ranges = new SharedRanges();
+  ranges.set("w", 0, "a", [0, 1]);
+  ranges.set("w", 0, "b", [-2, 0.5]);
+  ranges.set("w", 5, "c", [0, 9]);
+  ranges.set("v", 0, "c", [0, 99]);
+  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }, { name: "b" }, { name: "c" }]), [-2, 1]);
+  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }]), [0, 1]);
+  assert.equal(ranges.union("w", 0, []), null);
+  ranges.set("w", 0, "b", null);
+  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }, { name: "b" }]), [0, 1]);
 });

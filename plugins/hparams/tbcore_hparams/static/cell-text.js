@@ -2,7 +2,7 @@
  * Cells as text: short in the table, exact in the tooltip. Pure functions.
  */
 
-import { formatValue } from "tbcore/format.js";
+import { formatStep, formatValue } from "tbcore/format.js";
 import { textOf } from "./filters.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 
@@ -22,7 +22,20 @@ const MAX_DECIMALS = 6;
 export function shortText(column, cell) {
   if (cell === null) return "—";
   if (typeof cell !== "number") return cell === "" ? "“”" : String(cell);
+  if (column.isStep) return formatStep(cell);
   return isNumeric(column) ? labelOf(column, cell) : formatValue(cell);
+}
+
+/**
+ * The step of a metric's cell, in words.
+ * @param {Column} column
+ * @param {number} row
+ * @param {boolean} isMean  whether the cell is a mean of several sessions
+ * @returns {string} such as `at step 905`; "" if there is none
+ */
+export function stepText({ steps }, row, isMean) {
+  const step = steps?.[row];
+  return typeof step === "number" ? `at step ${formatStep(step)}${isMean ? " on average" : ""}` : "";
 }
 
 /** The exact text of a cell, for the tooltip. @param {Column} column @param {Cell} cell */

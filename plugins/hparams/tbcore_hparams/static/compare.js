@@ -115,7 +115,7 @@ function Line({ tab, column, rows }) {
     <th scope="row" title=${column.description || column.label}>${column.label}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
-        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])}\nbest of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
+        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])} ${tab.stepText(column, row)}\nbest of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
         : html`<${Cell} column=${column} cell=${column.cells[row]} />`,
     )}
     ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}

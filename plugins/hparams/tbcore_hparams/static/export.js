@@ -4,6 +4,7 @@
  */
 
 import { toCSV } from "tbcore/ui.js";
+import { withStepColumn } from "./sweep.js";
 
 /**
  * @typedef {import("./types.js").Cell} Cell
@@ -18,8 +19,10 @@ import { toCSV } from "tbcore/ui.js";
  * @property {readonly number[]} rows  indexes into `groups`, in the order of the table
  */
 
-/** The table as CSV. @param {Shown} shown @returns {string} a missing cell is empty */
-export function csvOf({ columns, groups, rows }) {
+/** The table as CSV, with the steps of all metrics. @param {Shown} shown @returns {string} a missing cell is empty */
+export function csvOf({ columns: shown, groups, rows }) {
+  const keys = new Set(shown.map(({ key }) => key));
+  const columns = shown.flatMap((column) => (column.steps && !keys.has(`at.${column.key}`) ? withStepColumn(column) : [column]));
   return toCSV(
     ["name", ...columns.map(({ label }) => label)],
     rows.map((row) => [groups[row].label, ...columns.map(({ cells }) => csvCell(cells[row]))]),

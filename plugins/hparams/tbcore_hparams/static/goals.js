@@ -38,15 +38,34 @@ export function guessGoal(name) {
 }
 
 /**
- * The metric that is optimised by default: preferably one with a known goal, measured on held-out
- * data, that most groups have. An undeclared metric is chosen only if no declared one is
- * informative, since some libraries declare a metric that stays -1 unless it is used.
+ * The metric that is optimised by default: the first that an experiment declares, if most groups
+ * have it. Otherwise one with a known goal, measured on held-out data, that most groups have; one
+ * that is not declared only if no declared one is informative, since some libraries declare a
+ * metric that stays -1 unless it is used.
  * @param {readonly Column[]} metrics  in the order of the experiment, which decides between equals
  * @returns {Column | null}
  */
 export function defaultMetric(metrics) {
+  const first = metrics.find((metric) => metric.isDeclared && isInformative(metric) && presenceOf(metric) > 0.5);
   const declared = metrics.filter(({ isUndeclared }) => !isUndeclared);
-  return highestScoring(declared.some(isInformative) ? declared : metrics);
+  return first ?? highestScoring(declared.some(isInformative) ? declared : metrics);
+}
+
+/**
+ * Metrics in the order of lists: first those that the experiment declares, as declared; then those
+ * with a known goal; last those such as `epoch`, which nobody optimises, and those that are always
+ * equal.
+ * @param {readonly Column[]} metrics
+ */
+export function usefulFirst(metrics) {
+  /** @param {Column} metric */
+  const placeOf = (metric) => (metric.isDeclared ? 0 : guessGoal(`${metric.metric?.group}/${metric.metric?.tag}`) !== null && isInformative(metric) ? 1 : 2);
+  return [...metrics].sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** The share of the groups that have a finite value. @param {Column} metric */
+function presenceOf({ cells }) {
+  return cells.filter((cell) => Number.isFinite(cell)).length / Math.max(1, cells.length);
 }
 
 /** Whether a metric's values differ, or there is only one so far. @param {Column} metric */
@@ -68,8 +87,7 @@ function highestScoring(metrics) {
   for (const metric of metrics) {
     const name = `${metric.metric?.group}/${metric.metric?.tag}`;
     const goal = guessGoal(name);
-    const present = metric.cells.filter((cell) => cell !== null && Number.isFinite(cell)).length / Math.max(1, metric.cells.length);
-    const score = (isInformative(metric) ? 1 : 0.5) * present * (1 + (goal === null ? 0 : goal === "max" ? 2.5 : 2) + (HELD_OUT.test(name) ? 1 : 0));
+    const score = (isInformative(metric) ? 1 : 0.5) * presenceOf(metric) * (1 + (goal === null ? 0 : goal === "max" ? 2.5 : 2) + (HELD_OUT.test(name) ? 1 : 0));
     if (score > highestScore) {
       highestScore = score;
       best = metric;

@@ -8,7 +8,17 @@
 /** @typedef {import("./types.js").Column} Column */
 
 /** With fewer rows, any pattern is likely to be chance. */
-const MIN_ROWS = 8;
+export const MIN_ROWS = 8;
+/** Most shuffles of the metric that show what chance reaches. */
+const MAX_SHUFFLES = 500;
+/** Fewest shuffles. With many rows, chance reaches so little that a few are enough. */
+const MIN_SHUFFLES = 50;
+/** Number of rows that are shuffled in all, which takes some milliseconds. */
+const SHUFFLED_ROWS = 400_000;
+/** The share of the shuffles that must explain less. One in a hundred, since a sweep has many hyperparameters. */
+const CHANCE_QUANTILE = 0.99;
+/** Names of hyperparameters that number the repetitions of an experiment. */
+const SEED = /(^|[^a-z])(seeds?|random_state|repeat|replicate|repetition|trial|fold)([^a-z]*|[^a-z]+(id|number|index))$/;
 
 /** Most bins that numeric values are divided into; all have about the same number of rows. */
 const MAX_BINS = 6;
@@ -23,6 +33,9 @@ const MIN_TURN_SHARE = 0.25;
 /**
  * @typedef {object} Importance
  * @property {number} share  of the variance of ranks that it explains, 0 to 1
+ * @property {number} chance  the share that it reaches in 1 of 100 cases if the metric is shuffled
+ * @property {boolean} isClear  whether the share is larger than that
+ * @property {number} numRows  on which it is based
  * @property {number} trend  Spearman's rank correlation, -1 to 1; NaN if the values are not numbers
  * @property {boolean} isNonMonotonic  whether the metric both rises and falls with it
  */
@@ -41,13 +54,56 @@ export function importanceOf(column, metric, rows) {
   if (usable.length < MIN_ROWS) return null;
   const ys = ranks(usable.map((row) => /** @type {number} */ (metric.cells[row])));
   const cells = usable.map((row) => column.cells[row]);
-  const areNumbers = cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
+  // The order of seeds means nothing, so each is a group of its own.
+  const areNumbers = !isSeed(column) && cells.every((cell) => typeof cell === "number" && !Number.isNaN(cell));
   const xs = areNumbers ? ranks(/** @type {number[]} */ (cells)) : null;
   const bins = xs && binsOf(xs);
-  const share = omegaSquared(bins ?? cells, ys);
+  const groups = groupsOf(bins ?? cells);
+  const share = omegaSquared(groups, ys);
   if (Number.isNaN(share)) return null;
   const trend = xs ? correlation(xs, ys) : NaN;
-  return { share, trend, isNonMonotonic: xs !== null && bins !== null && (isNonMonotonicInBins(bins, ys) || endContradictsTrend(xs, ys, trend)) };
+  const isNonMonotonic = xs !== null && bins !== null && (isNonMonotonicInBins(bins, ys) || endContradictsTrend(xs, ys, trend));
+  const chance = chanceOf(groups, ys);
+  return { share, chance, isClear: share > chance, numRows: usable.length, trend, isNonMonotonic };
+}
+
+/**
+ * Whether a hyperparameter only numbers repetitions, by its name.
+ * @param {{ key: string }} column
+ */
+export function isSeed({ key }) {
+  return SEED.test(key.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase());
+}
+
+/**
+ * The share that groups explain of a shuffled metric: the quantile CHANCE_QUANTILE of many shuffles.
+ * They are the same each time, so that a number does not change by itself.
+ * @param {Groups} groups
+ * @param {Float64Array} ys
+ */
+function chanceOf(groups, ys) {
+  const count = Math.max(MIN_SHUFFLES, Math.min(MAX_SHUFFLES, Math.round(SHUFFLED_ROWS / ys.length)));
+  const random = randomNumbers();
+  const shuffled = Float64Array.from(ys);
+  const shares = Float64Array.from({ length: count }, () => {
+    for (let i = shuffled.length - 1; i > 0; i--) {
+      const other = Math.floor(random() * (i + 1));
+      [shuffled[i], shuffled[other]] = [shuffled[other], shuffled[i]];
+    }
+    return omegaSquared(groups, shuffled);
+  }).sort();
+  return shares[Math.ceil(count * CHANCE_QUANTILE) - 1];
+}
+
+/** Returns a generator of numbers from 0 to below 1 (mulberry32), which starts alike each time. */
+function randomNumbers() {
+  let state = 1;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
 /**
@@ -130,30 +186,42 @@ function correlation(xs, ys) {
 }
 
 /**
+ * Groups of rows with equal labels.
+ * @typedef {{ of: Int32Array, sizes: Float64Array }} Groups  the group of each row; their numbers of rows
+ * @param {readonly unknown[]} labels
+ * @returns {Groups}
+ */
+function groupsOf(labels) {
+  const indices = new Map([...new Set(labels)].map((label, i) => [label, i]));
+  const of = Int32Array.from(labels, (label) => /** @type {number} */ (indices.get(label)));
+  const sizes = new Float64Array(indices.size);
+  for (const group of of) sizes[group]++;
+  return { of, sizes };
+}
+
+/**
  * Omega squared of a one-way analysis of variance: eta squared without its bias, which would be
  * large for many values with few rows each. At least 0; NaN if there is only one group, or as many
  * groups as rows.
- * @param {readonly unknown[]} labels
+ * @param {Groups} groups
  * @param {Float64Array} ys
  */
-function omegaSquared(labels, ys) {
-  /** @type {Map<unknown, number[]>} */
-  const groups = new Map();
-  labels.forEach((label, i) => {
-    const members = groups.get(label);
-    if (members) members.push(ys[i]);
-    else groups.set(label, [ys[i]]);
-  });
-  if (groups.size < 2 || groups.size === labels.length) return NaN;
+function omegaSquared({ of, sizes }, ys) {
+  if (sizes.length < 2 || sizes.length === ys.length) return NaN;
   // (SS_between - df_between * MS_within) / (SS_total + MS_within), with sums of squares and mean
   // squares.
   const all = mean(ys);
-  const total = ys.reduce((sum, y) => sum + (y - all) ** 2, 0);
-  let between = 0;
-  for (const members of groups.values()) between += members.length * (mean(members) - all) ** 2;
-  const within = (total - between) / (labels.length - groups.size);
+  const sums = new Float64Array(sizes.length);
+  let total = 0;
+  for (let i = 0; i < ys.length; i++) {
+    sums[of[i]] += ys[i] - all;
+    total += (ys[i] - all) ** 2;
+  }
   if (total === 0) return NaN;
-  return Math.max(0, (between - (groups.size - 1) * within) / (total + within));
+  let between = 0;
+  for (let i = 0; i < sizes.length; i++) between += sums[i] ** 2 / sizes[i];
+  const within = (total - between) / (ys.length - sizes.length);
+  return Math.max(0, (between - (sizes.length - 1) * within) / (total + within));
 }
 
 /** The arithmetic mean. @param {ArrayLike<number> & { reduce: any }} values @returns {number} */
@@ -164,15 +232,21 @@ function mean(values) {
 /**
  * The importance as short text.
  * @param {Importance} importance
- * @returns {string} such as `62 % ↗`
+ * @returns {string} such as `62 % ↗`; `unclear` if chance reaches as much
  */
-export function formatImportance({ share, trend, isNonMonotonic }) {
+export function formatImportance({ share, isClear, trend, isNonMonotonic }) {
+  if (!isClear) return "unclear";
   const arrow = isNonMonotonic ? "" : trend >= MIN_TREND ? " ↗" : trend <= -MIN_TREND ? " ↘" : "";
   return `${Math.round(share * 100)} %${arrow}`;
 }
 
 /** The importance in words. @param {Importance} importance @param {string} metric  its label */
-export function explainImportance({ share, trend, isNonMonotonic }, metric) {
+export function explainImportance({ share, chance, isClear, numRows, trend, isNonMonotonic }, metric) {
+  const rows = `over the rows shown (n = ${numRows})`;
+  const limit = `a shuffled column reaches ${Math.round(chance * 100)} % in 1 of 100 cases`;
+  if (!isClear) {
+    return `Importance: unclear. It explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}, but ${limit}.`;
+  }
   const way = isNonMonotonic
     ? `; ${metric} rises and falls with it, so neither low nor high values are always better`
     : trend >= MIN_TREND
@@ -180,5 +254,5 @@ export function explainImportance({ share, trend, isNonMonotonic }, metric) {
       : trend <= -MIN_TREND
         ? `; ${metric} falls with it (ρ ${trend.toFixed(2)})`
         : "";
-  return `Explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, over the rows shown${way}.`;
+  return `Importance: explains ${Math.round(share * 100)} % of the variance of ranks by ${metric}, ${rows}${way}; ${limit}.`;
 }

@@ -8,7 +8,7 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
 import { dragColumn } from "./column-list.js";
-import { ImportanceMark } from "./importance-mark.js";
+import { ImportanceMark, ImportanceName } from "./importance-mark.js";
 import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
 import { contextOf, followDrag, readColors, renderPNG, useExporter, useSize } from "./plot-canvas.js";
 import { useRowHover } from "./row-hover.js";
@@ -91,6 +91,7 @@ export function ParallelPlot({ tab }) {
   const keys = axes.map(({ key }) => key);
   const minSize = { minWidth: `${axes.length * MIN_AXIS_SPACING_PX}px` };
   return html`<section class="plot parallel" aria-label="Parallel coordinates">
+    <${ImportanceName} tab=${tab} />
     <div class="scroller">
       <div class="axis-heads" style=${minSize}>
         ${width > 0 &&

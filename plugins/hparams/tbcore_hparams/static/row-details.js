@@ -60,6 +60,7 @@ function Sessions({ tab, group: { sessions }, metrics }) {
     end: sessions.some(({ start, end }) => end >= start),
     links: sessions.some(({ modelUri, monitorUrl }) => modelUri || monitorUrl),
   };
+  const lasts = metrics.filter(({ extreme }) => !extreme);
   return html`<div class="sessions">
     <table aria-label="Sessions of this row">
       <thead>
@@ -68,8 +69,11 @@ function Sessions({ tab, group: { sessions }, metrics }) {
           <th scope="col">Status</th>
           ${has.start && html`<th scope="col">Started</th>`}
           ${has.end && html`<th scope="col">Duration</th>`}
-          ${metrics.map((metric) => html`<th scope="col" class="number" title=${VALUE_NAMES[metric.extreme ?? "last"]}>${metric.label}</th>`)}
-          ${metrics.length > 0 && html`<th scope="col" class="number" title=${metrics[0].extreme ? `of the best ${metrics[0].title}` : "of the last values"}>Step</th>`}
+          ${metrics.map(
+            (metric) => html`<th scope="col" class="number" title=${VALUE_NAMES[metric.extreme ?? "last"]}>${metric.label}</th>
+              ${metric.extreme && html`<th scope="col" class="number" title="The step of ${metric.label}">at step</th>`}`,
+          )}
+          ${lasts.length > 0 && html`<th scope="col" class="number" title="of the last values">Step</th>`}
           ${has.links && html`<th scope="col">Links</th>`}
         </tr>
       </thead>
@@ -83,9 +87,10 @@ function Sessions({ tab, group: { sessions }, metrics }) {
             ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}
             ${metrics.map((metric) => {
               const cell = tab.hasMetric(metric, session) ? tab.sweep.sessionValues[metric.index].value[session.index] : null;
-              return html`<td class="number" title=${exactText(metric, cell)}>${shortText(metric, cell)}</td>`;
+              return html`<td class="number" title=${exactText(metric, cell)}>${shortText(metric, cell)}</td>
+                ${metric.extreme && html`<td class="number">${stepOf(tab, [metric], session)}</td>`}`;
             })}
-            ${metrics.length > 0 && html`<td class="number">${stepOf(tab, metrics, session)}</td>`}
+            ${lasts.length > 0 && html`<td class="number">${stepOf(tab, lasts, session)}</td>`}
             ${has.links && html`<td><${Links} session=${session} /></td>`}
           </tr>`;
         })}
@@ -95,15 +100,13 @@ function Sessions({ tab, group: { sessions }, metrics }) {
 }
 
 /**
- * The step shown for a session: that of the first metric's best value if best values are shown,
- * otherwise the session's last step.
+ * The largest step of a session's values of some metrics.
  * @param {import("./tab.js").Tab} tab
  * @param {readonly Column[]} metrics
  * @param {Session} session
  */
 function stepOf(tab, metrics, session) {
-  const counted = metrics[0]?.extreme ? [metrics[0]] : metrics;
-  const steps = counted.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.sessionValues[index].step[session.index]);
+  const steps = metrics.filter((metric) => tab.hasMetric(metric, session)).map(({ index }) => tab.sweep.sessionValues[index].step[session.index]);
   return steps.length > 0 ? formatStep(Math.max(...steps)) : "—";
 }
 

@@ -3,6 +3,9 @@
  * each group of sessions.
  */
 
+import { usefulFirst } from "./goals.js";
+import { isSeed } from "./importance.js";
+
 /**
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
@@ -56,17 +59,22 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     type: "number",
     differs: true,
     isUndeclared: isUndeclared(info, header.metrics),
-    cells: cellsOf(byGroup, i, ""),
+    isDeclared: header.experiment.is_logged && info.declared,
+    ...cellsAndSteps(byGroup, i, "", ".step"),
     metric: { group: info.group, tag: info.tag },
   }));
   const differing = hparams.filter(({ differs, isUndeclared }) => differs && !isUndeclared);
   const same = hparams.filter(({ differs, isUndeclared }) => !differs && !isUndeclared);
   const extra = hparams.filter(({ isUndeclared }) => isUndeclared);
-  const columns = [...infoColumns(groups), ...differing, ...same, ...extra, ...metrics];
+  const ordered = usefulFirst(metrics);
+  const declared = [...differing, ...same];
+  // Seeds come last, since no conclusion can be drawn from them.
+  const chosen = [...declared.filter((column) => !isSeed(column)), ...declared.filter(isSeed)];
+  const columns = [...infoColumns(groups), ...chosen, ...extra, ...ordered.flatMap(withStepColumn)];
   return {
     columns,
     byKey: new Map(columns.map((column) => [column.key, column])),
-    metrics,
+    metrics: ordered,
     groups,
     sessions,
     sessionValues: metrics.map((_, i) => ({
@@ -104,6 +112,35 @@ function cellsOf(byGroup, i, which) {
 }
 
 /**
+ * The cells of a metric, and the step of each, which is null if the cell is missing or NaN.
+ * @param {Record<string, Float64Array>} byGroup
+ * @param {number} i  index of the metric
+ * @param {string} which  suffix of the table's column of values
+ * @param {string} step  suffix of that of steps
+ */
+function cellsAndSteps(byGroup, i, which, step) {
+  const cells = cellsOf(byGroup, i, which);
+  const steps = cellsOf(byGroup, i, step).map((at, row) => (Number.isNaN(cells[row]) ? null : at));
+  return { cells, steps };
+}
+
+/**
+ * A metric, and the column of its steps, which stands beside it.
+ * @param {Column} metric
+ * @returns {Column[]}
+ */
+export function withStepColumn(metric) {
+  const { key, label, steps = [], isUndeclared } = metric;
+  const description = `The step of ${label}; the mean step if a row has the mean of several sessions`;
+  /** @type {Column} */
+  const column = {
+    ...{ key: `at.${key}`, kind: "info", index: -1, label: `${label} at step`, heading: "at step", description },
+    ...{ type: "number", differs: true, isUndeclared, cells: steps, metric: null, isStep: true },
+  };
+  return [metric, column];
+}
+
+/**
  * The lowest or highest values of a metric over the steps.
  * @param {Record<string, Float64Array>} byGroup
  * @param {Record<string, Float64Array>} bySession
@@ -113,7 +150,7 @@ function cellsOf(byGroup, i, which) {
  */
 function extremeOf(byGroup, bySession, i, which) {
   return {
-    cells: cellsOf(byGroup, i, `.${which}`),
+    ...cellsAndSteps(byGroup, i, `.${which}`, `.${which}_step`),
     sessionValues: { value: bySession[`m${i}.${which}`], step: bySession[`m${i}.${which}_step`], wallTime: bySession[`m${i}.wall_time`] },
   };
 }
@@ -135,9 +172,10 @@ export function withBestValues(sweep, goalOf) {
     const extreme = goal === "min" ? "lowest" : "highest";
     const best = extremes[metric.index][extreme];
     sessionValues[metric.index] = best.sessionValues;
-    return /** @type {Column} */ ({ ...metric, extreme, title: metric.label, label: `${metric.label} (${goal})`, cells: best.cells });
+    const { cells, steps } = best;
+    return /** @type {Column} */ ({ ...metric, extreme, title: metric.label, label: `${metric.label} (${goal})`, cells, steps });
   });
-  const columns = [...sweep.columns.filter(({ kind }) => kind !== "metric"), ...metrics];
+  const columns = [...sweep.columns.filter(({ kind, isStep }) => kind !== "metric" && !isStep), ...metrics.flatMap(withStepColumn)];
   return { ...sweep, columns, byKey: new Map(columns.map((column) => [column.key, column])), metrics, sessionValues };
 }
 
@@ -274,4 +312,19 @@ export function sessionOf(run, sessions) {
     if (sessions.has(name)) return name;
     if (!name.includes("/")) return sessions.has(".") ? "." : null;
   }
+}
+
+/**
+ * The runs of sessions: their own, and those inside of them that are not in another session.
+ * @param {readonly { name: string }[]} runs
+ * @param {readonly Group[]} groups  of all sessions
+ * @param {readonly number[]} rows  indices of the groups whose sessions are wanted
+ */
+export function runsOfRows(runs, groups, rows) {
+  const rowOfSession = new Map(groups.flatMap(({ sessions }, row) => sessions.map(({ name }) => [name, row])));
+  const wanted = new Set(rows);
+  return runs.flatMap(({ name }) => {
+    const session = sessionOf(name, rowOfSession);
+    return session !== null && wanted.has(rowOfSession.get(session) ?? -1) ? [name] : [];
+  });
 }

@@ -7,14 +7,14 @@ import { computed, signal } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { formatLists } from "tbcore/text-names.js";
-import { VALUE_NAMES } from "./cell-text.js";
+import { VALUE_NAMES, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { sortRows } from "./sorting.js";
-import { colorsOfRuns, sessionOf, withBestValues } from "./sweep.js";
+import { colorsOfRuns, runsOfRows, sessionOf, withBestValues } from "./sweep.js";
 import { AGGREGATIONS, VALUE_CHOICES, formatSorts, goalOf, parseView, toggled, withScale } from "./view.js";
 
 /**
@@ -66,6 +66,7 @@ export function useTab(host, loadedSweep, answers) {
     theme,
     answers,
     ...rows,
+    passingRows,
     ...useColors(theme, view, rows.candidates),
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
@@ -80,11 +81,15 @@ export function useTab(host, loadedSweep, answers) {
     /** Whether all sessions are shown, not only the newest runs that are checked by default. */
     areAllShown: host.runs.value.length < runs.length,
     aggregationName: AGGREGATION_NAMES[aggregation],
+    /** The step of a metric's cell, in words; "" if there is none. @param {Column} column @param {number} row */
+    stepText: (column, row) => stepText(column, row, aggregation === "avg" && sweep.groups[row].sessions.length > 1),
     nameColumn: /** @type {Column} */ (sweep.byKey.get("name")),
     /** Functions that export the visible plots as PNG. */
     exporters: useMemo(() => signal(/** @type {ReadonlyMap<import("./view.js").Panel, () => Promise<Blob>>} */ (new Map())), []),
     /** @param {Column} column @param {Session} session */
     hasMetric: (column, session) => !Number.isNaN(sweep.sessionValues[column.index].wallTime[session.index]),
+    /** Shows only the runs of these rows, in all tabs. */
+    showOnlyRows: () => host.checkOnly(runsOfRows(runs, sweep.groups, passingRows)),
     ...actionsOf(host, sweep, view, shownRow),
   };
 }

@@ -16,6 +16,7 @@ import { PANELS } from "./view.js";
 
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const METRIC_HELP = "Colours, the star and the default order of rows depend on this metric";
+const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs";
 const ALL_SESSIONS_HELP = "All sessions are shown until you select runs in the list of runs.";
 /**
  * How the sessions of a row are combined into one value.
@@ -124,6 +125,7 @@ export function StatusLine({ tab }) {
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to show it in the table" onClick=${() => tab.showRow(bestRow)}>
       <${Icon} name="star" /><span class="what">Best ${metric.label}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
+      <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">
         <span class="run">${sweep.groups[bestRow].label}</span>
         ${settings.map((column) => html`<span class="setting">${column.label} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
@@ -142,6 +144,9 @@ export function StatusLine({ tab }) {
       })}
       ${filters.length > 1 && html`<li><button type="button" class="chip" onClick=${() => tab.set("filter", null)}>Clear all</button></li>`}
     </ul>`}
+    ${tab.rows.length > 0 &&
+    tab.rows.length < tab.candidates.length &&
+    html`<button type="button" class="tb-button" title=${SHOW_ONLY_HELP} onClick=${tab.showOnlyRows}>Show only these runs</button>`}
     <span class="tb-summary" role="status" title=${tab.areAllShown ? ALL_SESSIONS_HELP : ""}>${countsText(tab)}</span>
   </div>`;
 }

@@ -13,7 +13,7 @@ import { exactText, shortText, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { dragColumn } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
-import { ImportanceMark } from "./importance-mark.js";
+import { ImportanceMark, ImportanceName } from "./importance-mark.js";
 import { RowDetails } from "./row-details.js";
 import { isNumeric } from "./scales.js";
 import { moveKey, nextSort } from "./sorting.js";
@@ -162,7 +162,7 @@ function indexAt(edges, at) {
 function widthOf(column) {
   const write = writerOf(column);
   const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, cell) => Math.max(longest, write(cell).length), 0);
-  const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, column.label.length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + HEADING_BUTTONS_WIDTH_PX);
+  const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, (column.heading ?? column.label).length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + HEADING_BUTTONS_WIDTH_PX);
   return Math.round(Math.min(MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
 }
 
@@ -194,7 +194,7 @@ function onRowKey(event) {
  */
 function Heading({ tab, column, keys, isFixed = false }) {
   const { view } = tab;
-  const { key, label, description, kind } = column;
+  const { key, label, heading = label, description, kind } = column;
   const sortIndex = view.sorts.findIndex((sort) => sort.key === key);
   const order = sortIndex < 0 ? null : view.sorts[sortIndex].descending ? "descending" : "ascending";
   const filter = tab.filterOf(key);
@@ -218,7 +218,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
   >
     <div class="heading">
       <button type="button" class="sort" title="${description ? `${label}: ${description}` : label}\n${sortHint}" onClick=${onSort} onKeyDown=${isFixed ? undefined : onKeyDown}>
-        <span>${label}</span>
+        <span>${heading}</span>
         ${order && html`<b aria-hidden="true">${order === "ascending" ? "↑" : "↓"}${view.sorts.length > 1 ? sortIndex + 1 : ""}</b>`}
       </button>
       <${Menu}
@@ -228,7 +228,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
         content=${() => html`<${ColumnMenu} tab=${tab} column=${column} />`}
       />
     </div>
-    ${kind !== "info" && html`<${ImportanceMark} tab=${tab} column=${column} />`}
+    ${isFixed ? html`<${ImportanceName} tab=${tab} />` : kind !== "info" && html`<${ImportanceMark} tab=${tab} column=${column} />`}
   </th>`;
 }
 
@@ -273,7 +273,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
         const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + CELL_ALPHA_HEX };
-        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${exactText(column, cell) + spreadText(tab, column, group)} style=${style}>${writers[from + i](cell)}</td>`;
+        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[exactText(column, cell), tab.stepText(column, row)].filter(Boolean).join(" ") + spreadText(tab, column, group)} style=${style}>${writers[from + i](cell)}</td>`;
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
   );

@@ -24,6 +24,7 @@ export {};
  * @property {boolean} differs  whether it has more than one value; a missing value counts
  * @property {boolean} isUndeclared  whether the experiment declares others of its kind but not
  *   this; hidden by default
+ * @property {boolean} [isDeclared]  of a metric: whether an experiment was logged that declares it
  * @property {readonly Cell[]} cells
  * @property {readonly string[]} [texts]  what regular expressions are matched with; the cells by
  *   default
@@ -31,6 +32,10 @@ export {};
  * @property {"lowest" | "highest"} [extreme]  which value over the steps the cells of a metric are;
  *   the last one by default
  * @property {string} [title]  of the metric's curve; the label by default
+ * @property {readonly Cell[]} [steps]  of a metric: the step of each cell; the mean step if the cell
+ *   is a mean of several sessions
+ * @property {string} [heading]  in the table, if it differs from the label
+ * @property {boolean} [isStep]  whether the cells are steps of the metric in the column before
  *
  * @typedef {object} Session  one training, with its run and the runs below it
  * @property {string} name  of its run
@@ -51,8 +56,8 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {{ cells: readonly Cell[], sessionValues: SessionMetric }} MetricValues  values of a
- *   metric, by group and by session
+ * @typedef {{ cells: readonly Cell[], steps: readonly Cell[], sessionValues: SessionMetric }} MetricValues
+ *   values of a metric, by group and by session, and their steps
  *
  * @typedef {object} Sweep
  * @property {readonly Column[]} columns  in default order: information, hyperparameters that

@@ -5,7 +5,7 @@
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { parseFilters } from "./filters.js";
 import { defaultMetric, guessGoal } from "./goals.js";
-import { importanceOf } from "./importance.js";
+import { importanceOf, isSeed } from "./importance.js";
 import { isLogByDefault, isNumeric } from "./scales.js";
 
 /**
@@ -102,16 +102,18 @@ function parsePanels(text, sweep) {
 
 /**
  * The columns shown by default: the metric, all hyperparameters, the other metrics, the number of
- * sessions if a row has several, and the status if it differs.
+ * sessions if a row has several, and the status if it differs. Beside the best value of a metric
+ * stands its step.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
-function defaultColumns({ columns }, metric) {
+function defaultColumns({ columns, byKey }, metric) {
   const others = columns.filter((column) => column.kind !== "info" && !column.isUndeclared && column !== metric);
   const infos = columns.filter(
     ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && differs),
   );
-  return [...(metric ? [metric] : []), ...others, ...infos];
+  const shown = [...(metric ? [metric] : []), ...others, ...infos];
+  return shown.flatMap((column) => (column.extreme ? [column, byKey.get(`at.${column.key}`) ?? []].flat() : [column]));
 }
 
 /**
@@ -150,7 +152,7 @@ function candidatesOf({ columns, groups }) {
 const sharesByMetric = new WeakMap();
 
 /**
- * The importance of each hyperparameter, 0 to 1.
+ * The importance of each hyperparameter, 0 to 1, or -1.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  * @returns {ReadonlyMap<Column, number>}
@@ -160,10 +162,22 @@ function sharesOf(sweep, metric) {
   let known = sharesByMetric.get(metric);
   if (!known) {
     const rows = sweep.groups.map((_, i) => i);
-    known = new Map(candidatesOf(sweep).map((column) => [column, importanceOf(column, metric, rows)?.share ?? 0]));
+    known = new Map(candidatesOf(sweep).map((column) => [column, clearShareOf(column, metric, rows)]));
     sharesByMetric.set(metric, known);
   }
   return known;
+}
+
+/**
+ * The importance of a hyperparameter; 0 if it is not clear, and -1 for seeds.
+ * @param {Column} column
+ * @param {Column} metric
+ * @param {readonly number[]} rows
+ */
+function clearShareOf(column, metric, rows) {
+  if (isSeed(column)) return -1;
+  const importance = importanceOf(column, metric, rows);
+  return importance?.isClear ? importance.share : 0;
 }
 
 /** The most important hyperparameter. @param {Sweep} sweep @param {Column | null} metric */

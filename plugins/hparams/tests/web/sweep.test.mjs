@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
+import { shortText, stepText } from "../../tbcore_hparams/static/cell-text.js";
 import { bestRow, defaultMetric, guessGoal } from "../../tbcore_hparams/static/goals.js";
-import { colorsOfRuns, readSweep, runOf, sessionOf, withBestValues } from "../../tbcore_hparams/static/sweep.js";
+import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionOf, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
 const HASH = "f54fb9b9f8130d2c5c3aab7f10cf8c8bd9bb5ea1a4cb4e8f6b2bb8d1a4d7a2d1";
@@ -40,8 +41,10 @@ const ANSWER = {
       h0: Float64Array.of(0.1, 0.001, NaN),
       h1: Float64Array.of(0, 0, NaN),
       m0: Float64Array.of(0.5, NaN, NaN),
+      "m0.step": Float64Array.of(1, 3, 0),
       "m0.sessions": Float64Array.of(2, 1, 0),
       m1: Float64Array.of(1, 2, NaN),
+      "m1.step": Float64Array.of(1, 1, 0),
       "m1.sessions": Float64Array.of(1, 1, 0),
     },
     {
@@ -109,6 +112,13 @@ test("a session is shown if its run or a run below it is selected, preferably in
   });
 });
 
+test("the runs of a row are those of its sessions and those inside of them", () => {
+  const runs = ["a/0", "a/0/eval", "a/1", "a", "b/eval", "bb", "c", "c/x/y", "."].map((name) => ({ name }));
+  assert.deepEqual(runsOfRows(runs, sweep.groups, [0]), ["a/0", "a/0/eval", "a/1"]);
+  assert.deepEqual(runsOfRows(runs, sweep.groups, [1, 2]), ["b/eval", "c", "c/x/y"]);
+  assert.deepEqual(runsOfRows(runs, sweep.groups, []), []);
+});
+
 test("the goal is guessed from names, and the last known word decides", () => {
   for (const name of ["loss", "val_loss", "epoch_loss", "test/mse", "score_error", "valLoss", "perplexity"]) assert.equal(guessGoal(name), "min", name);
   for (const name of ["hparam/accuracy", "val_acc", "mean_reward", "loss/top1", "F1", "ROC-AUC"]) assert.equal(guessGoal(name), "max", name);
@@ -137,6 +147,19 @@ test("by default the best row comes first, and the metric comes before the hyper
   assert.deepEqual([...view.panels], ["parallel", "table"]);
 });
 
+test("the step of a cell is known, and stands beside best values", () => {
+  assert.deepEqual(cells("at.m..loss"), [1, 1, null]);
+  assert.deepEqual(cells("at.m.eval\\.1.acc"), [1, null, null]); // NaN has no step
+  assert.ok(!parseView({}, sweep).columns.some(({ isStep }) => isStep));
+  const [metric, steps] = withStepColumn({ .../** @type {any} */ (sweep.byKey.get("m..loss")), extreme: "lowest" });
+  const best = { ...sweep, metrics: [metric], columns: [metric, steps], byKey: new Map([metric, steps].map((one) => [one.key, one])) };
+  assert.deepEqual(parseView({}, best).columns, [metric, steps]);
+  assert.equal(shortText(steps, 1150), "1,150");
+  assert.equal(stepText(metric, 0, false), "at step 1");
+  assert.equal(stepText(metric, 0, true), "at step 1 on average");
+  assert.equal(stepText(metric, 2, false), "");
+});
+
 test("settings that name unknown columns are ignored", () => {
   const view = parseView({ metric: "m..gone", sort: "h.gone,desc;h.lr", columns: "h.gone,h.lr", filter: "h.gone,in,1,2;h.lr,in,x,2", show: "pie" }, sweep);
   assert.equal(view.metric?.key, "m..loss");
@@ -162,7 +185,7 @@ test("undeclared hyperparameters and metrics exist, but are hidden by default", 
   Object.assign(extra.header.metrics[0], { declared: false });
   const beside = readSweep(extra);
   const keys = ["h.lr", "m.eval\\.1.acc"];
-  assert.deepEqual(beside.columns.filter(({ isUndeclared }) => isUndeclared).map(({ key }) => key), keys);
+  assert.deepEqual(beside.columns.filter(({ isUndeclared }) => isUndeclared).map(({ key }) => key), [...keys, `at.${keys[1]}`]);
 
   const { columns, axes, metric } = parseView({}, beside);
   assert.equal(metric?.key, "m..loss");
@@ -177,12 +200,28 @@ test("undeclared hyperparameters and metrics exist, but are hidden by default", 
 
 test("a constant metric is not the default", () => {
   /** @param {string} tag @param {number[]} values @param {boolean} isUndeclared */
-  const metric = (tag, values, isUndeclared) => /** @type {any} */ ({ label: tag, cells: values, isUndeclared, metric: { group: "", tag } });
+  const metric = (tag, values, isUndeclared) => /** @type {any} */ ({ label: tag, cells: values, isUndeclared, isDeclared: !isUndeclared, metric: { group: "", tag } });
   const unused = metric("hp_metric", [-1, -1, -1], false);
   const loss = metric("val_loss", [0.3, 0.1, 0.2], true);
   assert.equal(defaultMetric([unused, loss]), loss);
   assert.equal(defaultMetric([metric("hp_metric", [0.3, 0.2, 0.1], false), loss])?.label, "hp_metric");
   assert.equal(defaultMetric([unused]), unused);
+  // The first one that is declared, though the other one has a better name.
+  assert.equal(defaultMetric([metric("size", [3, 2, 1], false), metric("val/acc", [1, 2, 3], false), loss])?.label, "size");
+});
+
+test("metrics that are declared come first, and those that nobody optimises last", () => {
+  const extra = structuredClone(ANSWER);
+  Object.assign(extra.header.metrics[0], { tag: "epoch", declared: false });
+  const labels = () => readSweep(extra).metrics.map(({ label, index }) => [label, index]);
+  assert.deepEqual(labels(), [["loss", 1], ["eval.1.epoch", 0]]);
+  Object.assign(extra.header.experiment, { is_logged: true });
+  extra.header.metrics.forEach((info) => Object.assign(info, { declared: true }));
+  assert.deepEqual(labels(), [["eval.1.epoch", 0], ["loss", 1]]);
+  const { metrics, sessionValues, columns } = readSweep(extra);
+  assert.equal(defaultMetric(metrics)?.label, "loss"); // most rows have no epoch
+  assert.deepEqual([...sessionValues[1].value], [1, NaN, 2, NaN]);
+  assert.deepEqual(columns.slice(-4).map(({ key }) => key), ["m.eval\\.1.epoch", "at.m.eval\\.1.epoch", "m..loss", "at.m..loss"]);
 });
 
 test("best values over the steps replace last values for metrics with a known goal", () => {
@@ -191,6 +230,7 @@ test("best values over the steps replace last values for metrics with a known go
   const none = Float64Array.of(NaN, NaN, NaN, NaN);
   for (const [i, lowest, highest] of /** @type {const} */ ([[0, [0.25, NaN, NaN], [0.75, NaN, NaN]], [1, [0.5, 1.5, NaN], [2, 3, NaN]]])) {
     Object.assign(answer.tables[0], { [`m${i}.lowest`]: Float64Array.from(lowest), [`m${i}.highest`]: Float64Array.from(highest) });
+    Object.assign(answer.tables[0], { [`m${i}.lowest_step`]: Float64Array.of(5, 6, 0), [`m${i}.highest_step`]: Float64Array.of(7, 8, 0) });
     Object.assign(answer.tables[1], { [`m${i}.lowest`]: none, [`m${i}.lowest_step`]: none, [`m${i}.highest`]: Float64Array.of(2, NaN, 3, NaN), [`m${i}.highest_step`]: Float64Array.of(7, NaN, 8, NaN) });
   }
   const asked = readSweep(answer);
@@ -205,7 +245,11 @@ test("best values over the steps replace last values for metrics with a known go
   assert.deepEqual(best.metrics[1].cells, [2, 3, null]);
   assert.deepEqual([...best.sessionValues[1].step], [7, NaN, 8, NaN]);
   assert.equal(best.sessionValues[0], asked.sessionValues[0]);
-  assert.equal(best.columns.at(-1), best.byKey.get("m..loss"));
+  assert.deepEqual(best.columns.slice(-2).map(({ key, label, cells }) => [key, label, cells]), [
+    ["m..loss", "loss (max)", [2, 3, null]],
+    ["at.m..loss", "loss (max) at step", [7, 8, null]],
+  ]);
+  assert.equal(best.columns.at(-2), best.byKey.get("m..loss"));
   assert.equal(best.columns.length, asked.columns.length);
   assert.equal(withBestValues(asked, () => "min").metrics[1].label, "loss (min)");
 });

@@ -1,19 +1,19 @@
 /**
- * One image. A click toggles between its actual size and the selected one.
+ * One image. A click opens it at the size of the window.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Lazy } from "tbcore/ui.js";
 import { filterOf, parseDisplayOptions, widthOf } from "./display-options.js";
 
 /** The image of one sample. @param {import("tbcore/steps.js").SampleProps} props */
-export function ImageSample({ host, entry, url, label, expanded, alone, onBroken }) {
+export function ImageSample({ host, entry, url, label, run, tag, found, expanded, alone, onBroken }) {
   const image = useRef(/** @type {HTMLImageElement | null} */ (null));
-  const [showsActualSize, setShowsActualSize] = useState(false);
+  /** What the lightbox started with; null while it is closed. */
+  const [opened, setOpened] = useState(/** @type {{ found: typeof found, sample: number } | null} */ (null));
   const [brokenUrl, setBrokenUrl] = useState("");
   const display = parseDisplayOptions(host.settings.value);
-  const toggledSize = display.size === "1" ? "fit" : "1";
-  const size = showsActualSize ? toggledSize : display.size;
 
   /**
    * Draws pixels as squares if the image is enlarged; the browser averages them if it is reduced.
@@ -42,10 +42,10 @@ export function ImageSample({ host, entry, url, label, expanded, alone, onBroken
       class="logged-image ${expanded ? "large" : ""} ${alone ? "" : "several"}"
       hidden=${brokenUrl === url}
       aria-label="${label}, ${entry.width} by ${entry.height} pixels"
-      title="${entry.width} × ${entry.height} pixels. Click to ${size === "1" ? "fit the available space" : "show the actual size"}"
-      aria-pressed=${showsActualSize}
-      style=${{ width: widthOf(size, entry) }}
-      onClick=${() => setShowsActualSize(!showsActualSize)}
+      title="${entry.width} × ${entry.height} pixels. Click to enlarge"
+      aria-haspopup="dialog"
+      style=${{ width: widthOf(display.size, entry) }}
+      onClick=${() => setOpened({ found, sample: found.samples.indexOf(entry) })}
     >
       <img
         ref=${image}
@@ -59,5 +59,6 @@ export function ImageSample({ host, entry, url, label, expanded, alone, onBroken
         onError=${onError}
       />
     </button>
+    ${opened && html`<${Lazy} load=${() => import("./lightbox.js")} of="Lightbox" ...${{ host, tag, run, ...opened }} onClose=${() => setOpened(null)} />`}
   </div>`;
 }

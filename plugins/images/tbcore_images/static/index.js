@@ -26,6 +26,7 @@ export default {
       Sample: ImageSample,
       Controls,
       ending: fileExtension,
+      keys: [{ key: "↑ ↓", label: "Previous or next run, of an enlarged image" }],
       fetchAhead(url) {
         new Image().src = url;
       },

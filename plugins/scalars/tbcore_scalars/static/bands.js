@@ -7,10 +7,10 @@ import { NO_BANDS, keepLoaded, rowOptions } from "./chart-feed.js";
 import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").Band} Band */
-/** @import { Host, Options, Part, RunGroup, ShownBands, View } from "./types.js" */
+/** @import { Host, Options, Part, RunGroup, View } from "./types.js" */
 
 /**
- * @typedef {{ group: string, num_runs: number, num_inside: number, reduced: boolean }} GroupEntry
+ * @typedef {{ group: string, num_runs: number }} GroupEntry
  *   from the server
  *
  * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
@@ -43,12 +43,12 @@ export class BandFeed {
         return { tag, runs: [...members, ...alone] };
       });
     });
-    const bandOptions = computed(() => rowOptions(allOptions.value) + allOptions.value.spread);
+    const bandOptions = computed(() => `${rowOptions(allOptions.value)} ${allOptions.value.spread} ${allOptions.value.ends}`);
     /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
     const wholeBands = computed(() => {
       grouped.value;
       bandOptions.value;
-      return { found: /** @type {ShownBands | null} */ (null) };
+      return { found: /** @type {readonly Band[] | null} */ (null) };
     });
     let lastSmooth = allOptions.peek().smooth;
     /** The view whose bands are drawn. @type {View | null} */
@@ -66,10 +66,14 @@ export class BandFeed {
         });
         return undefined;
       }
-      /** @param {ShownBands} found @param {View | null} bandView */
+      /** @param {readonly Band[]} found @param {View | null} bandView */
       const draw = (found, bandView) => {
-        const overviews = new Map(whole.found?.bands.map(({ key, x }) => [key, x]));
-        this.shown.value = { ...found, bands: found.bands.map((band) => ({ ...band, overview: overviews.get(band.key) })) };
+        const wholes = new Map(whole.found?.map((band) => [band.key, band]));
+        const withWhole = (/** @type {Band} */ band) => {
+          const { x, count } = wholes.get(band.key) ?? band;
+          return { ...band, overview: x, overviewCount: count };
+        };
+        this.shown.value = found.map(withWhole);
         drawnView = bandView;
       };
       this.drawUncovered = (target) => {
@@ -82,7 +86,8 @@ export class BandFeed {
         const load = async (/** @type {View | null} */ bandView) => {
           const found = await loadBands(host, groupedParts, options, bandView, width, signal);
           signal.throwIfAborted();
-          return found;
+          if (!options.ends) return found;
+          return found.map((band) => endedBand(band, bandView && whole.found)).filter(({ x }) => x.length > 0);
         };
         if (!shownView || !whole.found) {
           whole.found = await load(null);
@@ -99,6 +104,27 @@ export class BandFeed {
     if (nearest?.band) this.hoveredGroup.value = groupOfBand(nearest.band);
     else if (!nearest?.line?.faint) this.hoveredGroup.value = null;
   }
+}
+
+/**
+ * The part of a band before the first of its runs ends.
+ * @param {Band} band
+ * @param {readonly Band[] | null} [wholes]  the parts for the full range, if the band is that of a view
+ * @returns {Band}
+ */
+export function endedBand(band, wholes) {
+  const { key, x, count } = band;
+  const whole = wholes?.find((other) => other.key === key);
+  let most = 0;
+  const isPastEnd = (/** @type {number} */ runs, /** @type {number} */ i) => {
+    most = Math.max(most, runs);
+    return whole ? x[i] > whole.x[whole.x.length - 1] : runs < most;
+  };
+  const end = count.findIndex(isPastEnd);
+  if (end < 0) return band;
+  const cut = (/** @type {Float64Array | undefined} */ column) => column?.subarray(0, end);
+  const columns = { x, count, mean: band.mean, low: band.low, high: band.high, nonfinite: band.nonfinite };
+  return { ...band, ...Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, cut(column)])) };
 }
 
 /**
@@ -140,7 +166,7 @@ export function groupOfBand({ key, name }) {
  * @param {View | null} view
  * @param {number} pixels
  * @param {AbortSignal} signal
- * @returns {Promise<ShownBands>}
+ * @returns {Promise<Band[]>}
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
   const found = await Promise.all(
@@ -157,15 +183,9 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
           ...styleOf(name, color, tag, tagIndex, parts),
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
         };
-        return { band, numInside: entry.reduced ? entry.num_inside : 0 };
+        return band;
       });
     }),
   );
-  const all = found.flat().filter(({ band }) => band.x.length > 0);
-  const reduced = all.filter(({ numInside }) => numInside > 0);
-  return {
-    bands: all.map(({ band }) => band),
-    numShown: reduced.reduce((sum, { band }) => sum + band.x.length, 0),
-    numInside: reduced.reduce((sum, { numInside }) => sum + numInside, 0),
-  };
+  return found.flat().filter(({ x }) => x.length > 0);
 }

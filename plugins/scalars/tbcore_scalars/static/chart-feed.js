@@ -8,7 +8,8 @@ import { serialize } from "tbcore/requests.js";
 import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").LineChart} LineChart */
-/** @import { Host, Link, Options, Part, ShownBands, ShownLines, Tab, View } from "./types.js" */
+/** @typedef {import("tbcore/chart.js").Band} Band */
+/** @import { Host, Link, Options, Part, ShownLines, Tab, View } from "./types.js" */
 /** @import { BandFeed } from "./bands.js" */
 
 /**
@@ -18,8 +19,8 @@ import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "
 const MAX_DRAW_DELAY_MS = 1000;
 /** How long view, smoothing and pointer must stay unchanged before rows are requested. */
 const SETTLE_DELAY_MS = 120;
-/** @type {ShownBands} */
-export const NO_BANDS = { bands: [], numShown: 0, numInside: 0 };
+/** @type {readonly Band[]} */
+export const NO_BANDS = [];
 
 /** The lines, bands and view of one chart, as signals. */
 export class ChartFeed {
@@ -49,17 +50,17 @@ export class ChartFeed {
   #drawUncovered = () => {};
   /** @type {LineChart | null} */ #chart = null;
   /** @type {Link | null} */ #link = null;
-  #id;
+  #first;
   #tab;
   #stops;
 
-  /** @param {string} id  of the card in the page address @param {Tab} tab */
-  constructor(id, tab) {
-    this.#id = id;
+  /** @param {string} first  the first tag of the card, which has its view in the page address @param {Tab} tab */
+  constructor(first, tab) {
+    this.#first = first;
     this.#tab = tab;
     this.options = signal(tab.options);
     this.#lastSmooth = tab.options.smooth;
-    this.view.value = tab.viewOf(id);
+    this.view.value = tab.viewOf(first);
     this.#stops = [effect(() => this.#watchGroups()), effect(() => this.#watchLines())];
   }
 
@@ -78,7 +79,7 @@ export class ChartFeed {
         // A view means nothing on another axis.
         this.view.value = null;
         this.#lastView = null;
-        tab.onView(this.#id, null);
+        tab.onView(this.#first, null);
       }
       this.options.value = tab.options;
       this.#isGrouped.value = tab.isGrouped;
@@ -107,7 +108,7 @@ export class ChartFeed {
     this.#chart = chart;
     const stops = [
       this.view.subscribe((view) => chart.setView(view)),
-      this.bands.subscribe(({ bands }) => chart.setBands(bands)),
+      this.bands.subscribe((bands) => chart.setBands(bands)),
       this.lines.subscribe(({ lines }) => chart.setLines(lines)),
     ];
     const measure = () => void (this.pixels.value = pixelsFor(chart.pixels));
@@ -140,7 +141,8 @@ export class ChartFeed {
     for (const feed of this.#link.feeds) {
       if (feed === this) continue;
       feed.#chart?.setView(view, settled);
-      feed.#showMoved(view, settled, null); // the chart that was zoomed keeps the view in the address
+      // The chart that was zoomed keeps the view in the address, also for its copy.
+      feed.#showMoved(view, settled, feed.#first === this.#first ? view : null);
     }
   }
 
@@ -154,7 +156,7 @@ export class ChartFeed {
     this.#bandFeed.peek()?.drawUncovered(view);
     if (!settled) return;
     this.view.value = view;
-    this.#tab.onView(this.#id, addressed);
+    this.#tab.onView(this.#first, addressed);
   }
 
   /** The pointer is at a point, or nowhere. @param {import("tbcore/chart.js").Hit | undefined} nearest */

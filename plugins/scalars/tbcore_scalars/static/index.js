@@ -39,6 +39,7 @@ export const OPTIONS = new Options(
     link: false,
     size: "medium",
     spread: "range",
+    ends: false,
   }),
   {
     x: X_AXIS_CHOICES.map(([axis]) => axis),
@@ -113,7 +114,9 @@ function Dashboard({ host, store, tags }) {
   /** @param {string} tag @param {string} group @param {string} section */
   const renderCard = (tag, group, section) => {
     const shown = tab.tagsOf(tag);
-    if (options.link && !links.has(section)) links.set(section, { view: null, feeds: new Set() });
+    // Both copies of a pinned card have one zoom, so their sections zoom together.
+    const link = groups.some(({ name, tags }) => name === section && tags.some((other) => pinnedTags.includes(other))) ? PINNED : section;
+    if (options.link && !links.has(link)) links.set(link, { view: null, feeds: new Set() });
     return html`<${ScalarsCard}
       key=${shown.join("\n")}
       id=${section === PINNED ? `${PINNED} ${tag}` : tag}
@@ -121,14 +124,14 @@ function Dashboard({ host, store, tags }) {
       parts=${shown.map((name) => ({ tag: name, runs: runsOf.get(name) ?? [] }))}
       group=${group}
       pinned=${pinnedTags.includes(tag)}
-      link=${links.get(section) ?? null}
+      link=${links.get(link) ?? null}
     />`;
   };
   const shownPins = pinnedTags.filter((tag) => runsOf.has(tag));
 
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags (regular expression)" />
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
       <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => set("smooth", weight)} />
       <${Menu}
@@ -162,7 +165,8 @@ function Dashboard({ host, store, tags }) {
  * @returns {import("./types.js").StateOfCards}
  */
 function stateOfCards(host) {
-  // A setting has lists, which begin with a card or a tag.
+  // A setting has lists, which begin with a card or a tag. Zooms are by tag: both copies of a pinned
+  // card show the same part.
   const listOf = (/** @type {string} */ setting, /** @type {string} */ first) =>
     parseLists(host.settings.value[setting]).find((list) => list[0] === first)?.slice(1) ?? [];
   /** @param {string} setting @param {string} first @param {string[]} rest  empty: removes the list */
@@ -172,11 +176,11 @@ function stateOfCards(host) {
   };
   const flagsOf = (/** @type {string} */ card) => listOf("cards", card);
   return {
-    viewOf(card) {
-      const [from, to] = listOf("zoom", card).map(Number);
+    viewOf(tag) {
+      const [from, to] = listOf("zoom", tag).map(Number);
       return from < to ? [from, to] : null;
     },
-    onView: (card, view) => setList("zoom", card, view?.map(String) ?? []),
+    onView: (tag, view) => setList("zoom", tag, view?.map(String) ?? []),
     flagsOf,
     onFlag(card, kind, flag) {
       const others = flagsOf(card).filter((old) => !kind.test(old));
@@ -209,10 +213,11 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const title = tags.join(" + ");
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
-  const feed = useMemo(() => new ChartFeed(id, tab), []);
+  const [first] = tags;
+  const feed = useMemo(() => new ChartFeed(first, tab), []);
   useEffect(() => () => feed.close(), []);
   useEffect(() => feed.show(tab, parts, link));
-  const addressed = tab.viewOf(id);
+  const addressed = tab.viewOf(first);
   useEffect(() => feed.showAddressed(addressed), [String(addressed)]);
   // Kept in the page address, so that it survives while a filter hides the card.
   const flags = tab.flagsOf(id);
@@ -221,13 +226,17 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const [hasPin, setHasPin] = useState(false);
   const [pinnedHere, setPinnedHere] = useState(false);
   const showsTable = flags.includes("table") || (!flags.includes("plain") && (options.legend || expanded || (pinnedHere && hasPin)));
+  /** The runs that are far out of range; they can be left out of it in this card alone. */
+  const [far, setFar] = useState(/** @type {string[]} */ ([]));
+  const leavesOut = flags.includes("clip");
+  const clip = options.clip || leavesOut;
   const toggleTable = () => tab.onFlag(id, /^(table|plain)$/, showsTable ? "plain" : "table");
 
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
   const make = (element, on) => {
     const chart = new LineChart(element, {
       label: title,
-      ...axesOf(options),
+      ...axesOf({ ...options, clip }),
       cursor,
       onView: (view, settled) => feed.move(view, settled),
       onHover: (hits) => {
@@ -241,6 +250,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       },
       nextX: (x, direction) => feed.nextX(x, direction),
       onZoom: on.zoom,
+      onFar: (names) => setFar((old) => (String(old) === String(names) ? old : names)),
     });
     feed.attach(chart, element, on.signal);
     return chart;
@@ -250,7 +260,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, [popover]")) return;
     if (event.key !== "p") return;
-    tab.onPin(tags[0]);
+    tab.onPin(first);
     event.preventDefault();
   };
   const actions = html`
@@ -260,32 +270,30 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       label="Pin ${title}"
       title=${pinned ? "Unpin from the top (p)" : "Pin to the top (p)"}
       aria-pressed=${pinned}
-      onClick=${() => tab.onPin(tags[0])}
+      onClick=${() => tab.onPin(first)}
     />
     <${IconButton} icon="table" label="Table of ${title}" title="Show the values as a table" aria-pressed=${showsTable} onClick=${toggleTable} />
   `;
-  const { lines, ...shown } = feed.lines.value;
-  const { bands, ...shownBands } = feed.bands.value;
+  const { lines } = feed.lines.value;
+  const bands = feed.bands.value;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
-  const notes = html`
-    ${shown.numShown < shown.numInside &&
-    html`<p class="tb-card-note" title="Each column of pixels shows its first, lowest, highest and last point, which looks like drawing all. Zoom in to see every point.">
-      ${shown.numShown.toLocaleString("en")} of ${shown.numInside.toLocaleString("en")} points shown
-    </p>`}
-    ${shownBands.numInside > 0 &&
-    html`<p class="tb-card-note" title="Each mean is over the points of all runs in one column of pixels. Zoom in to see every point.">
-      ${plural(shownBands.numShown, "mean")} of ${plural(shownBands.numInside, "point")} shown
-    </p>`}
-  `;
+  const chip =
+    far.length > 0 &&
+    !options.clip &&
+    html`<p class="tb-card-note">
+      <button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
+        ${plural(far.length, tags.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far out of range: ${leavesOut ? "show" : "leave out"}
+      </button>
+    </p>`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, error, actions, expanded, onKeyDown }}
     group=${parts.length === 1 ? group : ""}
     onExpand=${(/** @type {boolean} */ expand) => tab.onFlag(id, /^full$/, expand ? "full" : null)}
-    dragged=${tags[0]}
+    dragged=${first}
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
-    draw=${(/** @type {LineChart} */ chart) => chart.setAxes(axesOf(options))}
-    drawnBy=${[options.x, options.logX, options.logY, options.clip]}
+    draw=${(/** @type {LineChart} */ chart) => chart.setAxes(axesOf({ ...options, clip }))}
+    drawnBy=${[options.x, options.logX, options.logY, clip]}
     hint=${!isEmpty || !isNear || error ? "" : feed.isComplete.value ? "no points" : "loading"}
     dashes=${tags.map((tag, index) => [tag, DASHES[index % DASHES.length]])}
     menu=${{
@@ -295,7 +303,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} pictures=${pictures} />`,
     }}
     picture=${{ name: tags.join("_"), note: options.smooth > 0 ? `smoothed by ${options.smooth}` : "" }}
-    below=${notes}
+    below=${chip}
     legend=${showsTable &&
     isNear &&
     ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>

@@ -40,12 +40,13 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
     <h4 aria-hidden="true">${title}</h4>
     <${Choice} label=${title} name=${name} choices=${choices} value=${options[name]} onChange=${(/** @type {any} */ value) => set(name, value)} />
   </section>`;
+  /** @param {(typeof SWITCHES)[number][0] | "ends"} name @param {string} title @param {string} why */
+  const checkOf = (name, title, why) =>
+    html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => set(name, isChecked)} />`;
   return html`<div class="card-menu">
-    ${SWITCHES.map(
-      ([name, title, why]) =>
-        html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => set(name, isChecked)} />`,
-    )}
+    ${SWITCHES.map((each) => checkOf(...each))}
     ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("spread", "What the band of a run group shows", SPREADS)}
+    ${isGrouped && checkOf("ends", "End means where the first run ends", "Or where its values are no longer finite. Otherwise the mean goes on, dashed, over fewer runs, and may jump although no run does.")}
     <section>
       <h4>Download all points of the tags and runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(

@@ -25,6 +25,7 @@ export {};
  * @property {boolean} link  zoom all charts of a section together
  * @property {"small" | "medium" | "large"} size  of the cards
  * @property {Spread} spread  what the band of a group of runs covers
+ * @property {boolean} ends  end the mean of a group where the first of its runs ends
  *
  * @typedef {<Name extends keyof Options>(name: Name, value: Options[Name]) => void} SetOption
  *
@@ -36,11 +37,6 @@ export {};
  * @property {Line[]} lines
  * @property {number} numShown  points drawn in the view
  * @property {number} numInside  points logged in the view
- *
- * @typedef {object} ShownBands  the bands of run groups that a chart currently draws
- * @property {import("tbcore/chart.js").Band[]} bands
- * @property {number} numShown  means drawn, counting only groups that have more points than means
- * @property {number} numInside  points logged by those groups in the view
  *
  * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run
  *   changes
@@ -82,11 +78,11 @@ export {};
  *
  * @typedef {object} StateOfCards  what the page address has about each card, and functions that
  *   change it
- * @property {(card: string) => View | null} viewOf  the card's view in the page address
- * @property {(card: string, view: View | null) => void} onView
+ * @property {(tag: string) => View | null} viewOf  the view of a tag's cards in the page address
+ * @property {(tag: string, view: View | null) => void} onView
  * @property {(card: string) => string[]} flagsOf  the card's flags in the page address: `full`
- *   (full size), `table` or `plain` (without a table), and the sort order of the table (`max-`
- *   descending, `max+` ascending)
+ *   (full size), `table` or `plain` (without a table), `clip` (without outliers), and the sort order
+ *   of the table (`max-` descending, `max+` ascending)
  * @property {(card: string, kind: RegExp, flag: string | null) => void} onFlag  replaces the flags
  *   that match `kind`
  * @property {(tag: string) => void} onPin  pins the tag's card to the top, or unpins it

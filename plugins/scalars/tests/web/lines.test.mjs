@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
-import { groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
+import { endedBand, groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
 import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/lines.js";
 
@@ -270,7 +270,20 @@ test("a run that is alone in its group is a line, and all others form groups", (
   assert.deepEqual(alone, [runs[1], runs[3]]);
 });
 
-test("bands of several tags have different keys, names and dashes, and count omitted points", async () => {
+test("a band ends before the first of its runs ends, also in a view", () => {
+  const columns = (/** @type {number[]} */ x, /** @type {number[]} */ count) => {
+    const numbers = Float64Array.from(x);
+    return { name: "10", key: "10", color: "#000000", x: numbers, mean: numbers, low: numbers, high: numbers, count: Float64Array.from(count) };
+  };
+  const whole = endedBand(columns([0, 1, 2, 3, 4], [2, 3, 3, 2, 3]));
+  assert.deepEqual([whole.x, whole.mean, whole.count, whole.nonfinite].map((column) => column && [...column]), [[0, 1, 2], [0, 1, 2], [2, 3, 3], undefined]);
+  assert.deepEqual([...endedBand(columns([1.5, 2, 2.5], [3, 3, 2]), [whole]).x], [1.5, 2]);
+  assert.equal(endedBand(columns([3, 4], [2, 3]), [whole]).x.length, 0);
+  const all = columns([0, 1], [3, 3]);
+  assert.equal(endedBand(all), all);
+});
+
+test("bands of several tags have different keys, names and dashes", async () => {
   /** @type {any[]} */
   const requests = [];
   const host = {
@@ -284,13 +297,12 @@ test("bands of several tags have different keys, names and dashes, and count omi
   };
   const runs = ["s1", "s2"].map((name) => ({ name, color: "#123456", group: "10" }));
   const parts = ["loss", "val", "rare"].map((tag) => ({ tag, groups: tag === "rare" ? [] : [{ name: "10", color: "#123456", runs }] }));
-  const { bands, numShown, numInside } = await loadBands(/** @type {any} */ (host), parts, OPTIONS, null, 300, signal);
+  const bands = await loadBands(/** @type {any} */ (host), parts, OPTIONS, null, 300, signal);
   assert.deepEqual(requests, ["loss", "val"].map((tag) => ["bands", tag, { 10: ["s1", "s2"] }]));
   assert.deepEqual(bands.map(({ name, dash }) => [name, dash]), [["10 · loss", undefined], ["10 · val", [6, 3]]]);
   assert.deepEqual(bands.map(groupOfBand), ["10", "10"]);
   assert.notEqual(bands[0].key, bands[1].key);
   assert.deepEqual(bands.map(({ numRuns, nonfinite }) => [numRuns, [...(nonfinite ?? [])]]), [[2, [0, 1]], [2, [0, 1]]]);
-  assert.deepEqual([numShown, numInside], [2, 900]); // only of the tag that is reduced
 });
 
 test("runs of the hovered group are faint and not counted", async () => {

@@ -177,5 +177,6 @@ function goTo(host, tag, { step, nth }) {
   }
   // The card is in a folded section, or in the part of a long section that is not drawn yet.
   host.settings.set("closed", null);
-  host.tagFilter.set(`^${tag.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`);
+  const expression = tag.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&").replaceAll('"', '""');
+  host.tagFilter.set(`re:"^${expression}$"`);
 }
