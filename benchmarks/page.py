@@ -74,7 +74,7 @@ def run_list(bench: Bench) -> dict[str, float]:
         listed = page.evaluate("() => performance.now()")
         page.wait_for_timeout(2000)
         times = {
-            text: page.evaluate(KEYSTROKES, text) for text in ["run77", "lr3.*run1", "^sweep1/"]
+            text: page.evaluate(KEYSTROKES, text) for text in ["run77", "re:lr3.*run1", "*/lr1/*"]
         }
         # Each keystroke of each text, from the event until the frame is drawn.
         keystroke_times = [time for text_times in times.values() for time in text_times]
@@ -89,6 +89,36 @@ def run_list(bench: Bench) -> dict[str, float]:
     }
 
 
+def run_queries(bench: Bench) -> dict[str, float]:
+    """10,000 runs: the time from a new query until the runs that it finds are listed."""
+    folder = bench.logs / "R10000-hparams"
+    if not folder.exists():
+        for index in range(10_000):
+            hparams = {"lr": 10.0 ** -(index % 5), "model": f"m{index % 4}"}
+            scalars = {"loss": [1.0, index % 100 / 100]}
+            write_run(folder, f"sweep{index % 40}/run{index}", hparams=hparams, scalars=scalars)
+    times = {}
+    with bench.open("R10000-hparams", "#none") as page:
+        page.wait_for_function(
+            "() => document.querySelector('.tb-runs-count')?.innerText.includes('of 10,000')"
+        )
+        page.get_by_label("Filter runs").focus()  # which loads what queries need
+        page.wait_for_timeout(2000)
+        for query, count in QUERIES.items():
+            milliseconds = page.evaluate(QUERY_TIME, [query, f"of {count:,} (of 10,000)"])
+            times[f"10,000 runs filtered by {query}, ms"] = milliseconds
+    return times
+
+
+QUERIES = {
+    "lr>0.005": 6000,
+    "lr>0.005 model=m1": 1500,
+    "loss:last<0.5": 5000,
+    "loss:last<0.4 lr=1": 800,
+    "(model=m1 | model=m2) -loss:last<.5": 2500,
+    "re:run[0-9]*7$ lr<2": 1000,
+}
+"""The number of runs that each finds. The first ones read what they need."""
 AFTER_FRAME = """
   const drawn = () => new Promise((done) => requestAnimationFrame(() => {
     const channel = new MessageChannel();
@@ -123,6 +153,15 @@ def keystrokes(box: str, first: str) -> str:
 
 KEYSTROKES = keystrokes("document.querySelector('.tb-runs input[type=search]')", "-text.length")
 
+QUERY_TIME = f"""async ([query, count]) => {{
+  {AFTER_FRAME}
+  const start = performance.now();
+  const box = document.querySelector('.tb-runs input[type=search]');
+  box.value = query;
+  box.dispatchEvent(new InputEvent('input', {{ bubbles: true }}));
+  while (!document.querySelector('.tb-runs-count').innerText.endsWith(count)) await drawn();
+  return performance.now() - start;
+}}"""
 CHECK_ALL = f"""async () => {{
   {AFTER_FRAME}
   const box = document.querySelector('.tb-runs-all input');
@@ -318,6 +357,7 @@ REQUESTS_UNTIL = """async (selector) => {
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "first_charts": first_charts,
     "run_list": run_list,
+    "run_queries": run_queries,
     "graph": graph,
     "tag_groups": tag_groups,
 }

@@ -29,7 +29,7 @@ PAUSE_MS = 1000
 MAX_BYTES = 200_000
 """Size limit of one picture, since every clone of the repository has them all."""
 
-RUNS = "large/eval,large/train,large-resumed/eval,large-resumed/train,small/eval,small/train"
+RULES = "group=seeds&color=family"
 TAGS = (
     "loss/total,accuracy,optimizer/gradient_norm,"
     "loss/regularization,throughput/examples_per_second,optimizer/learning_rate"
@@ -48,11 +48,12 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture(
         "scalars",
-        f"#scalars&scalars.smooth=0.6&runs={RUNS}&scalars.pinned={TAGS}",
+        f"#scalars&query=-has:nan -sweep&{RULES}&columns=accuracy:max"
+        f"&scalars.smooth=0.6&scalars.pinned={TAGS}",
         height=606,
         drawn=".tb-chart-canvas",
     ),
-    Picture("hparams", "#hparams", height=565, drawn="table"),
+    Picture("hparams", "#hparams&query=-has:nan&color=family", height=565, drawn="table"),
 )
 
 
