@@ -20,7 +20,7 @@ WALL_TIME = 1_700_000_000.0
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs with hyperparameters; the loss of the last one is NaN at the end."""
-    path = tmp_path_factory.mktemp("logs")
+    path = tmp_path_factory.mktemp("commands") / "logs"
     for number in range(3):
         last = float("nan") if number == 2 else 0.1 + number
         write_run(
@@ -135,10 +135,10 @@ def test_a_tag_is_shown_with_all_points(logdir: Path) -> None:
         (".", ["exp/lr0"], {}),
         (".", ["./exp/lr0/"], {}),
         (".", ["exp/lr0", "loss"], {}),
-        ("..", ["logs0", "exp/lr0"], {}),
-        ("..", ["logs0", "exp/lr0", "loss"], {}),
-        ("..", ["logs0/exp/lr0"], {}),
-        ("..", ["exp/lr0", "loss"], {"TBCORE_LOGDIR": "logs0"}),
+        ("..", ["logs", "exp/lr0"], {}),
+        ("..", ["logs", "exp/lr0", "loss"], {}),
+        ("..", ["logs/exp/lr0"], {}),
+        ("..", ["exp/lr0", "loss"], {"TBCORE_LOGDIR": "logs"}),
     ],
 )
 def test_the_directory_may_be_left_out(
