@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, smoothed
 from tbcore_scalars.bands import band_of
+from tbcore_scalars.pairing import TagAxis, ascending, goes_one_way, paired_line
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
-from tbcore_scalars.windows import Line, Scale, count_between, line_of, select_indices
+from tbcore_scalars.windows import Axis, Line, Scale, count_between, line_of, select_indices
 
 Table = dict[str, NDArray[np.float64]]
 
@@ -43,13 +44,9 @@ class Charts:
         # Get the generations before reading. Rows that are committed in between belong to a later
         # generation, so the client requests them again.
         generations = self._multiplexer.run_generations()
-        runs = [
-            (run, series, line_of(series, window.axis))
-            for run, series in self._series(request.tag, request.runs)
-        ]
+        runs = list(self._lines(request.tag, request.runs, window.axis))
         start, stop = _extent(window, [line for *_, line in runs])
-        header = {"tag": request.tag, "x": window.axis, "from": start, "to": stop}
-        data = ChartData(header, [])
+        data = ChartData(_header(request, start, stop), [])
         is_whole = window.start is None and window.stop is None
         widened = _widen(start, stop, request.margin, window.scale)
         pixels = math.ceil(window.pixels * (1 + 2 * request.margin))
@@ -64,7 +61,7 @@ class Charts:
             # of the other runs: the client may later draw it together with others.
             extent = (line.extent() or widened) if is_whole else widened
             indices = select_indices(line, *extent, pixels, window.scale)
-            data.tables.append(_table(series, line, indices, window.smoothing))
+            data.tables.append(_table(series, line, indices, window))
             x = line.x[indices]
             # The first selected row of each segment that has any.
             segments = np.unique(np.searchsorted(indices, line.starts))
@@ -73,13 +70,15 @@ class Charts:
                     "run": run,
                     "generation": generation,
                     "unchanged": False,
-                    "num_points": len(series),
+                    "num_points": len(line),
                     "num_inside": count_between(line, start, stop),
                     "num_shown": int(((x >= start) & (x <= stop)).sum()),
                     "start_time": float(series.wall_time[0]) if len(series) else None,
                     "segments": segments[segments < len(indices)],
                 }
             )
+            if isinstance(window.axis, TagAxis):
+                entries[-1]["one_way"] = goes_one_way(line)
         data.header["runs"] = entries
         return data
 
@@ -88,16 +87,15 @@ class Charts:
         window = request.window
         groups = {
             name: [
-                (line, smoothed(line.value, window.smoothing, line.starts))
-                for _, series in self._series(request.tag, runs)
-                for line in [line_of(series, window.axis)]
+                (line, _band_values(series, line, window))
+                for _, series, line in self._lines(request.tag, runs, window.axis)
             ]
             for name, runs in request.groups.items()
         }
-        start, stop = _extent(window, [line for lines in groups.values() for line, _ in lines])
-        header = {"tag": request.tag, "x": window.axis, "from": start, "to": stop, "groups": []}
-        data = ChartData(header, [])
-        for name, lines in groups.items():
+        pairs = {name: [found for _, found in runs if found] for name, runs in groups.items()}
+        start, stop = _extent(window, [line for lines in pairs.values() for line, _ in lines])
+        data = ChartData({**_header(request, start, stop), "groups": []}, [])
+        for name, lines in pairs.items():
             band = band_of(lines, start, stop, window.pixels, request.spread, window.scale)
             data.header["groups"].append(
                 {
@@ -107,6 +105,13 @@ class Charts:
                     "reduced": band.is_reduced,
                 }
             )
+            if isinstance(window.axis, TagAxis):
+                num_without_x = sum(not len(line) for line, _ in groups[name])
+                num_left_out = len(groups[name]) - len(lines)
+                data.header["groups"][-1] |= {
+                    "num_without_x": num_without_x,
+                    "num_back_and_forth": num_left_out - num_without_x,
+                }
             data.tables.append(
                 {
                     "x": band.x,
@@ -118,6 +123,17 @@ class Charts:
                 }
             )
         return data
+
+    def _lines(
+        self, tag: str, runs: Iterable[str], axis: Axis | TagAxis
+    ) -> Iterable[tuple[str, ScalarSeries, Line]]:
+        """Yields each run that has the tag, with its series and line."""
+        for run, series in self._series(tag, runs):
+            if isinstance(axis, TagAxis):
+                other = next((found for _, found in self._series(axis.tag, [run])), None)
+                yield run, series, paired_line(series, other)
+            else:
+                yield run, series, line_of(series, axis)
 
     def _series(self, tag: str, runs: Iterable[str]) -> Iterable[tuple[str, ScalarSeries]]:
         """Yields each run that has the tag, with its series."""
@@ -147,7 +163,23 @@ def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[floa
     return start - more, stop + more
 
 
-def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], smoothing: float) -> Table:
+def _header(request: LinesRequest | BandsRequest, start: float, stop: float) -> dict[str, Any]:
+    axis = request.window.axis
+    x = axis._asdict() if isinstance(axis, TagAxis) else axis
+    return {"tag": request.tag, "x": x, "from": start, "to": stop}
+
+
+def _band_values(
+    series: ScalarSeries, line: Line, window: Window
+) -> tuple[Line, NDArray[Any]] | None:
+    """A run's line in a band and its values; None if it has no x, or x goes back and forth."""
+    value = smoothed(line.value, window.smoothing, line.starts)
+    if not isinstance(window.axis, TagAxis):
+        return line, value
+    return ascending(line, series, value) if len(line) else None
+
+
+def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], window: Window) -> Table:
     """The columns of the rows at these indices of the line."""
     rows = line.rows_at(indices)
     table = {
@@ -155,6 +187,8 @@ def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], smoothi
         "wall_time": series.wall_time[rows],
         "value": line.value[indices],
     }
-    if smoothing:
-        table["smoothed"] = smoothed(line.value, smoothing, line.starts)[indices]
+    if window.smoothing:
+        table["smoothed"] = smoothed(line.value, window.smoothing, line.starts)[indices]
+    if window.axis == "relative_step" or isinstance(window.axis, TagAxis):
+        table["x"] = line.x[indices]
     return table

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from tbcore import BadRequestError
 from tbcore.http import json_body, string_in, strings_in
 from tbcore_scalars.bands import Spread
+from tbcore_scalars.pairing import TagAxis
 from tbcore_scalars.windows import Axis, Scale
 
 MAX_PIXELS = 20_000
@@ -27,7 +28,7 @@ Choice = TypeVar("Choice", bound=str)
 class Window(NamedTuple):
     """The visible range of a chart, and how it is drawn."""
 
-    axis: Axis
+    axis: Axis | TagAxis
     start: float | None
     """None for the smallest x of all runs."""
     stop: float | None
@@ -116,8 +117,18 @@ def _window(body: Mapping[str, Any]) -> Window:
     if type(pixels) is not int or not 1 <= pixels <= MAX_PIXELS:
         raise _bad("pixels", f"an integer from 1 to {MAX_PIXELS}", pixels)
     smoothing = _number(body, "smoothing", 0, math.nextafter(1, 0), "a number from 0 to below 1")
-    axis, scale = _choice(body, "x", get_args(Axis)), _choice(body, "scale", get_args(Scale))
-    return Window(axis, start, stop, pixels, scale, smoothing)
+    scale = _choice(body, "scale", get_args(Scale))
+    return Window(_axis(body), start, stop, pixels, scale, smoothing)
+
+
+def _axis(body: Mapping[str, Any]) -> Axis | TagAxis:
+    x = body.get("x")
+    if not isinstance(x, dict):
+        axis: Axis = _choice(body, "x", get_args(Axis))
+        return axis
+    if x.keys() != {"tag"} or not isinstance(x["tag"], str):
+        raise _bad("x", f'one of {", ".join(get_args(Axis))}, or {{"tag": a tag}}', x)
+    return TagAxis(x["tag"])
 
 
 def _names(body: Mapping[str, Any], field: str) -> list[str]:

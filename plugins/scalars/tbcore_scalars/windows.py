@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tbcore import ScalarSeries
 
-Axis = Literal["step", "relative", "wall"]
+Axis = Literal["step", "relative", "wall", "relative_step"]
 Scale = Literal["linear", "log"]
 Rows = NDArray[np.int64]
 """Indices of rows, either in a series or in its Line."""
@@ -27,6 +27,9 @@ MAX_NONFINITE_ROWS = 10_000
 If there are more, only the first NaN, infinity and negative infinity of each pixel column are kept:
 a run that has diverged logs NaN until its end, and one mark per pixel column is enough.
 """
+MAX_TURNS_PER_PIXEL = 10
+"""Maximum number of times per pixel column that a line whose x goes back and forth is followed into
+another column. If it turns more often, evenly spaced ones of these parts are drawn."""
 _BLOCK_ROWS = 128
 """Number of rows in a block, see `_extreme_candidates`."""
 _NO_ROWS = np.empty(0, np.int64)
@@ -37,17 +40,19 @@ class Line:
     """A series of n rows in the order in which it is drawn.
 
     It consists of segments, one for each start of the training. Within a segment, x does not
-    decrease, and rows with equal x are in the order in which they were written.
+    decrease, and rows with equal x are in the order in which they were written; if `is_sorted` is
+    False, all rows are in the order of their steps, and every x is finite.
     """
 
     x: NDArray[Any]
-    """Shape (n,), int64 steps or float64 seconds."""
+    """Shape (n,), int64 steps, or float64 seconds or values of another tag."""
     value: NDArray[Any]
     """Shape (n,), float32 or float64."""
     order: Rows | None
     """Shape (n,): index in the series of each row of the line; None if both have the same order."""
     starts: Rows
     """Shape (num_segments,): the index at which each segment begins; empty without rows."""
+    is_sorted: bool = True
 
     def __len__(self) -> int:
         return len(self.x)
@@ -66,6 +71,8 @@ class Line:
 
     def extent(self) -> tuple[float, float] | None:
         """The smallest and the largest finite x; None if there is none."""
+        if not self.is_sorted:
+            return float(self.x.min()), float(self.x.max())
         ends = []
         for start, stop in self.bounds():
             start, stop = finite_part(self.x, start, stop)
@@ -77,10 +84,13 @@ class Line:
 def line_of(series: ScalarSeries, axis: Axis) -> Line:
     """The line of a series, with x depending on the axis.
 
-    x is steps, seconds since the first point for `relative`, or seconds since the epoch for `wall`.
+    x is steps, seconds since the first point for `relative`, seconds since the epoch for `wall`, or
+    steps since the first point for `relative_step`.
     """
-    if axis == "step":
+    if axis == "step" or (axis == "relative_step" and not len(series)):
         x: NDArray[Any] = series.step
+    elif axis == "relative_step":
+        x = series.step - series.step[0]
     elif axis == "wall" or not len(series):
         x = series.wall_time
     else:
@@ -100,6 +110,8 @@ def select_indices(
     If there are at most 2 rows per pixel, all of them are drawn. From each segment, one more row
     before the range and one after it are drawn, so that lines continue to the edges of the chart.
     """
+    if not line.is_sorted:
+        return _select_unsorted(line, start, stop, pixels, scale)
     spans = [
         (max(low, first - 1), min(high, end + 1))
         for low, first, end, high in _spans(line, start, stop)
@@ -114,6 +126,8 @@ def select_indices(
 
 def count_between(line: Line, start: float, stop: float) -> int:
     """The number of rows between two x, both inclusive."""
+    if not line.is_sorted:
+        return int(((line.x >= start) & (line.x <= stop)).sum())
     return sum(end - first for _, first, end, _ in _spans(line, start, stop))
 
 
@@ -147,35 +161,75 @@ def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray
 
 def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:
     """Indices of the rows to keep from a range of indices within one segment."""
-    # 1. Split the range at the edges of pixel columns. Rows before the first edge and after the
-    #    last are columns of their own.
-    # 2. For the search for extremes, replace non-finite values by values that are never extreme.
-    # 3. Keep the first and the last row of each column, and non-finite rows.
-    # 4. Keep the first lowest and the first highest row of each column, searched among candidates.
+    # Split the range at the edges of pixel columns. Rows before the first edge and after the last
+    # are columns of their own.
     first, end = span
     if first == end:
         return _NO_ROWS
-    x, value = line.x[first:end], line.value[first:end]
-    cuts = np.append(  # 1
+    x = line.x[first:end]
+    cuts = np.append(
         np.searchsorted(x, as_x(edges[:-1], x, "left"), "left"),
         np.searchsorted(x, as_x(edges[-1], x, "right"), "right"),
     )
     starts = np.unique(np.concatenate([[0], cuts[cuts < len(x)]]))
-    lasts = np.concatenate([starts[1:], [len(x)]]) - 1
+    return first + _reduce_columns(line.value[first:end], starts)
+
+
+def _select_unsorted(line: Line, start: float, stop: float, pixels: int, scale: Scale) -> Rows:
+    """Ascending indices of the rows to draw of a line whose x goes back and forth.
+
+    They are those of all x, since the line may enter the range anywhere. They include the rows
+    whose x are nearest to the range on both sides.
+    """
+    # 1. Number the pixel column of each row. What is before the range is column 0, and what is
+    #    after it is the last column.
+    # 2. A stretch is what the line draws before it leaves a column. Reduce each as a column.
+    # 3. If there are too many stretches, keep evenly spaced ones, and the extremes of each column.
+    # 4. Add the rows next to the range.
+    if len(line) <= 2 * pixels:
+        return np.arange(len(line), dtype=np.int64)
+    edges = pixel_edges(start, stop, pixels, scale)
+    column = np.searchsorted(edges[:-1], line.x, "right")  # 1
+    column[line.x > edges[-1]] = pixels + 1
+    is_start = np.append(True, column[1:] != column[:-1])  # 2
+    is_start[line.starts] = True
+    starts = np.flatnonzero(is_start)
+    rows = _reduce_columns(line.value, starts)
+    every = -(-len(starts) // (MAX_TURNS_PER_PIXEL * pixels))
+    kept = [rows]
+    if every > 1:  # 3
+        stretch = np.searchsorted(starts, rows, "right") - 1
+        by_column = np.argsort(column, kind="stable")
+        column_starts = np.flatnonzero(np.diff(column[by_column], prepend=-1))
+        extremes = by_column[_reduce_columns(line.value[by_column], column_starts)]
+        kept = [rows[stretch % every == 0], extremes]
+    for is_beyond, nearest in ((line.x < start, np.argmax), (line.x > stop, np.argmin)):  # 4
+        beyond = np.flatnonzero(is_beyond)
+        if len(beyond):
+            kept.append(beyond[[nearest(line.x[beyond])]])
+    return np.unique(np.concatenate(kept))
+
+
+def _reduce_columns(value: NDArray[Any], starts: Rows) -> Rows:
+    """Ascending rows to keep of the pixel columns that begin at `starts`."""
+    # 1. For the search for extremes, replace non-finite values by values that are never extreme.
+    # 2. Keep the first and the last row of each column, and non-finite rows.
+    # 3. Keep the first lowest and the first highest row of each column, searched among candidates.
+    lasts = np.append(starts[1:], len(value)) - 1
     is_finite = np.isfinite(value)
     if is_finite.all():
         nonfinite, low, high = _NO_ROWS, value, value
     else:
         nonfinite = _nonfinite_rows(value, is_finite, starts)
-        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 2
-    is_kept = np.zeros(len(x), np.bool_)
-    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 3
-    candidates = _extreme_candidates(low, high, starts)  # 4
+        low, high = np.where(is_finite, value, np.inf), np.where(is_finite, value, -np.inf)  # 1
+    is_kept = np.zeros(len(value), np.bool_)
+    is_kept[starts] = is_kept[lasts] = is_kept[nonfinite] = True  # 2
+    candidates = _extreme_candidates(low, high, starts)  # 3
     candidate_starts = np.searchsorted(candidates, starts)
     for values, extreme in ((low, np.minimum), (high, np.maximum)):
         found = _first_extremes(values[candidates], extreme, candidate_starts)
         is_kept[candidates[found]] = True
-    return first + np.flatnonzero(is_kept)
+    return np.flatnonzero(is_kept)
 
 
 def _nonfinite_rows(value: NDArray[Any], is_finite: NDArray[np.bool_], starts: Rows) -> Rows:
