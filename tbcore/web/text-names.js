@@ -99,10 +99,20 @@ function isDigit(text, index) {
 
 /** The tags with the same first path segment. @typedef {{ name: string, tags: string[] }} TagGroup */
 
+/** What most readers look at first, as words in the name of a group. */
+const FIRST = [/(?<![a-z])loss(es)?(?![a-z])/i, /(?<![a-z])acc(uracy)?(?![a-z])/i, /(?<![a-z])(val|valid|validation|eval)(?![a-z])/i];
+
+/** Which of FIRST a name has; their number if none. @param {string} name */
+function rankOf(name) {
+  const rank = FIRST.findIndex((word) => word.test(name));
+  return rank < 0 ? FIRST.length : rank;
+}
+
 /**
- * Groups tags by their first path segment; groups and tags are in natural order. Tags without a `/`
- * are in one group with the name "", which comes first, unless their name is that of a group: then
- * they are in that group.
+ * Groups tags by their first path segment. Groups with the word loss, acc or val in their name come
+ * first, in this order; otherwise groups and tags are in natural order. Tags without a `/` are in one
+ * group with the name "", unless their name is that of a group: then they are in that group. The
+ * group "" comes before the others, or where its first tag with such a word belongs.
  * @param {Iterable<string>} tags
  * @returns {TagGroup[]}
  */
@@ -124,9 +134,10 @@ export function groupTags(tags) {
     if (members.length === 1 && members[0] === name) single.push(name);
     else result.push({ name, tags: members.sort(compareNames) });
   }
-  result.sort((a, b) => compareNames(a.name, b.name));
-  if (single.length > 0) result.unshift({ name: "", tags: single.sort(compareNames) });
-  return result;
+  if (single.length > 0) result.push({ name: "", tags: single.sort(compareNames) });
+  const ranks = new Map(result.map(({ name, tags }) => [name, Math.min(...(name ? [name] : tags).map(rankOf))]));
+  const rank = (/** @type {TagGroup} */ { name }) => /** @type {number} */ (ranks.get(name));
+  return result.sort((a, b) => rank(a) - rank(b) || compareNames(a.name, b.name));
 }
 
 /** Parses lists of names, without empty ones: `a,b;c` is [["a", "b"], ["c"]]. @param {string | undefined} text */

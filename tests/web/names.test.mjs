@@ -65,16 +65,30 @@ test("the order is transitive", () => {
 
 test("tags are grouped by their first segment, in natural order", () => {
   assert.deepEqual(groupTags(["loss/b10", "loss/b9", "acc/x", "loss/b9"]), [
-    { name: "acc", tags: ["acc/x"] },
     { name: "loss", tags: ["loss/b9", "loss/b10"] },
+    { name: "acc", tags: ["acc/x"] },
   ]);
 });
 
-test("tags without a group come first, together", () => {
-  assert.deepEqual(groupTags(["loss", "loss/train", "z", "a"]), [
+test("tags without a group are together", () => {
+  assert.deepEqual(groupTags(["rate", "rate/train", "z", "a"]), [
     { name: "", tags: ["a", "z"] },
-    { name: "loss", tags: ["loss", "loss/train"] },
+    { name: "rate", tags: ["rate", "rate/train"] },
   ]);
+});
+
+test("groups with the word loss, acc or val come first", () => {
+  const names = (/** @type {string[]} */ ...tags) => groupTags(tags).map(({ name }) => name);
+  const groups = ["perf", "eval", "val", "Validation", "Accuracy", "top1-acc", "train_loss", "loss2", "losses"];
+  assert.deepEqual(
+    names("a", ...groups.map((group) => `${group}/x`)),
+    ["loss2", "losses", "train_loss", "Accuracy", "top1-acc", "Validation", "eval", "val", "", "perf"],
+  );
+  // Words that only begin or end as those are other words.
+  assert.deepEqual(names("values/x", "gloss/x", "accelerator/x", "aa/x"), ["aa", "accelerator", "gloss", "values"]);
+  // Tags without a group come with the best of them.
+  assert.deepEqual(names("epoch", "accuracy", "a/x", "val/x", "loss/x"), ["loss", "", "val", "a"]);
+  assert.deepEqual(names("epoch", "loss", "loss_2/x"), ["", "loss_2"]);
 });
 
 test("tags that are empty or start with a slash are grouped", () => {

@@ -12,8 +12,8 @@ const runs = (...names) => names.map((name) => ({ name }));
 test("each tag has its runs, in the order of the run list", () => {
   const { groups, runsOf } = indexTags(TAGS, runs("train", "eval", "empty"), () => true);
   assert.deepEqual(groups, [
-    { name: "", tags: ["rate"] },
     { name: "loss", tags: ["loss/a", "loss/b"] },
+    { name: "", tags: ["rate"] },
   ]);
   assert.deepEqual(runsOf.get("loss/a")?.map(({ name }) => name), ["train", "eval"]);
   assert.deepEqual(runsOf.get("rate")?.map(({ name }) => name), ["train"]);

@@ -165,10 +165,16 @@ let scheduledGrid = null;
 function updateHeight(grid) {
   if (scheduledGrid === null) {
     requestAnimationFrame(() => {
-      const height = scheduledGrid?.querySelector(".tb-card:not(.tb-far, .tb-expanded)")?.getBoundingClientRect().height;
+      const card = scheduledGrid?.querySelector(".tb-card:not(.tb-far, .tb-expanded)");
       const root = scheduledGrid?.getRootNode();
-      const tab = root instanceof ShadowRoot ? root.host : document.documentElement;
-      if (height) /** @type {HTMLElement} */ (tab).style.setProperty("--tb-far-height", `${height}px`);
+      const { style } = /** @type {HTMLElement} */ (root instanceof ShadowRoot ? root.host : document.documentElement);
+      // Charts are higher in sections of few cards; the rest of a card is equally high in all.
+      const chart = card?.querySelector(".tb-card-chart");
+      const rest = (card?.getBoundingClientRect().height ?? 0) - (chart?.getBoundingClientRect().height ?? 0);
+      if (rest > 0) {
+        style.setProperty("--tb-far-rest", `${rest}px`);
+        style.setProperty("--tb-far-charts", chart ? "1" : "0");
+      }
       scheduledGrid = null;
     });
   }
