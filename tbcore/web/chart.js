@@ -12,7 +12,7 @@ import { useId } from "preact/hooks";
 import { fromAxis } from "./lib/chart/axes.js";
 import { ChartFrame } from "./lib/chart/chart-frame.js";
 import { drawScene } from "./lib/chart/draw.js";
-import { ChartModel, describe, noteOf } from "./lib/chart/model.js";
+import { ChartModel, describe, isOtherAxis, noteOf } from "./lib/chart/model.js";
 import { MAX_SMOOTHING, smoothed } from "./lib/chart/series.js";
 import { Lazy } from "./lib/ui/lazy.js";
 
@@ -56,9 +56,9 @@ export class LineChart {
    * @param {HTMLElement} element  positioned and sized by the caller; gets the class `tb-chart`
    * @param {import("./lib/chart/types.js").LineChartOptions} options
    */
-  constructor(element, { xAxis = "step", xScale = "linear", yScale = "linear", clip = false, ...options }) {
+  constructor(element, { xAxis = "step", xTitle = "", xScale = "linear", yScale = "linear", clip = false, ...options }) {
     this.#options = options;
-    this.#model.axes = { xAxis, xScale, yScale, clip };
+    this.#model.axes = { xAxis, xTitle, xScale, yScale, clip };
     this.#frame = new ChartFrame(element, "line chart", {
       isEmpty: () => this.#model.items.length === 0,
       layOut: (place, isResized) => this.#layOut(place, isResized),
@@ -100,7 +100,7 @@ export class LineChart {
    * @param {Partial<import("./lib/chart/types.js").Axes>} axes  missing properties do not change
    */
   setAxes(axes) {
-    if (axes.xAxis && axes.xAxis !== this.#model.axes.xAxis) {
+    if (isOtherAxis({ ...this.#model.axes, ...axes }, this.#model.axes)) {
       this.setView(null);
       this.#point((pointing) => pointing.showPin(null, false), false);
     }

@@ -8,7 +8,7 @@ export {};
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
  * @typedef {import("tbcore/chart.js").Range} Range
- * @typedef {import("tbcore/chart.js").XAxis} XAxis
+ * @typedef {Exclude<import("tbcore/chart.js").XAxis, "number">} XAxis
  *
  * @typedef {object} Buckets  the logged buckets, without the empty ones at both ends
  * @property {Float64Array} left  edges, ascending

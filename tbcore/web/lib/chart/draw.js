@@ -140,6 +140,12 @@ function drawRaster(context, { x, y, width, height }, items, ratio) {
       for (const [from, to] of segment.rising ? [window] : risingStretches(item.xs, ...window)) {
         raster.line(item.xs, column, from, to, x.range, y.range, color, opacity, ratio, dash);
       }
+      if (segment.rising || x.kind !== "number") continue;
+      // The line also goes back: these parts are drawn from their end.
+      for (const [from, to] of risingStretches(item.xs.map((at) => -at), ...window)) {
+        const [xs, ys] = [item.xs, column].map((values) => values.slice(from, to).reverse());
+        if (xs.length > 1) raster.line(xs, ys, 0, xs.length, x.range, y.range, color, opacity, ratio, dash);
+      }
     }
   }
   context.drawImage(scratchCanvas(raster), 0, 0, raster.width, raster.height, 0, 0, width, height);

@@ -11,7 +11,7 @@ import { PathData, escapeXML, frameSVG } from "./svg.js";
  */
 
 /** Maps the `kind` of an axis to its title. */
-const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", value: "value" };
+const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall time", number: "x", value: "value" };
 
 /**
  * A line chart as an SVG document, large enough to be read outside the page.
@@ -56,6 +56,7 @@ export function chartSVG({ x, y, items, marks, ...frame }) {
 }
 
 /** The title of an axis. @param {import("./types.js").Axis} axis */
-function titleOf({ kind, log }) {
-  return log ? `${AXIS_TITLES[kind]} (log scale)` : AXIS_TITLES[kind];
+function titleOf({ kind, title = "", log }) {
+  const text = title || AXIS_TITLES[kind];
+  return log ? `${text} (log scale)` : text;
 }

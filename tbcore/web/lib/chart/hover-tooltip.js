@@ -5,7 +5,10 @@ import { cell, span } from "../ui/tooltip.js";
 import { lineSample } from "../ui/colors.js";
 import { countText } from "./hover.js";
 
-/** @typedef {import("./types.js").Hit} Hit */
+/**
+ * @typedef {import("./types.js").Hit} Hit
+ * @typedef {import("./types.js").Scene["x"]} XAxis
+ */
 
 /** Maximum number of points listed, of lines and bands together. */
 const MAX_ROWS = 8;
@@ -13,11 +16,11 @@ const MAX_ROWS = 8;
 /**
  * The tooltip's content: a table of bands, a table of lines, and a line of text below.
  * @param {readonly Hit[]} hits  nearest first
- * @param {import("./types.js").XAxis} xAxis
+ * @param {XAxis} axis
  * @param {string} hint  an action that is available here; may be empty
  * @returns {Node[]}
  */
-export function tooltipNodes(hits, xAxis, hint) {
+export function tooltipNodes(hits, axis, hint) {
   const nearest = hits[0];
   const rows = hits.slice(0, MAX_ROWS);
   // The nearest band always has a row, even if many of its runs are nearer.
@@ -28,12 +31,12 @@ export function tooltipNodes(hits, xAxis, hint) {
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
-  const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", "Step", "Relative"];
+  const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", ...(axis.kind === "number" ? [shortTitle(axis)] : []), "Step", "Relative"];
   const more = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : "";
   const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, xAxis, bands.length > 1))] : []),
+    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
@@ -46,23 +49,29 @@ function paragraph(text) {
   return element;
 }
 
-/** The text that screen readers announce for a point. @param {Hit} hit @param {import("./types.js").XAxis} xAxis */
-export function spokenOf(hit, xAxis) {
+/** The last part of the tag that an axis of numbers shows. @param {{ title?: string }} axis */
+export function shortTitle({ title }) {
+  return splitName(title || "x")[1];
+}
+
+/** The text that screen readers announce for a point. @param {Hit} hit @param {XAxis} axis */
+export function spokenOf(hit, axis) {
   const { name, line, band, index } = hit;
-  const [at, value] = line ? [`step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, xAxis), band?.mean ?? []];
+  const x = line?.x ? `${shortTitle(axis)} ${formatStep(line.x[index])}, ` : "";
+  const [at, value] = line ? [`${x}step ${formatStep(line.step[index])}`, line.value] : [bandNote(hit, axis), band?.mean ?? []];
   return `${name}, ${at}: ${formatValue(value[index])}`;
 }
 
 /**
  * A note on a point of a band: its x, the meaning of low and high, and the number of runs in the
  * mean.
- * @param {Hit} hit @param {import("./types.js").XAxis} xAxis
+ * @param {Hit} hit @param {XAxis} axis
  * @param {boolean} [isOneOfMany]  whether to name the group
  */
-function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
+function bandNote({ name, band, index }, axis, isOneOfMany = false) {
   if (!band) return "";
   const x = band.x[index];
-  const at = xAxis === "step" ? `step ${formatStep(x)}` : xAxis === "relative" ? formatDuration(x) : formatTime(x);
+  const texts = { step: () => `step ${formatStep(x)}`, number: () => `${shortTitle(axis)} ${formatStep(x)}`, relative: () => formatDuration(x), wall_time: () => formatTime(x) };
   const { count, numRuns = count[index], nonfinite } = band;
   const numNonFinite = nonfinite?.[index] ?? 0;
   // Runs that begin after this x or end before it.
@@ -70,7 +79,7 @@ function bandNote({ name, band, index }, xAxis, isOneOfMany = false) {
   const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
   const mean = isOneOfMany ? `${name}: mean` : "mean";
   const runs = why ? `${mean} of ${countText(band, index)} runs${why}` : "mean";
-  return [at, ...(band.label ? [band.label] : []), runs].join(" · ");
+  return [texts[axis.kind](), ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
 /**
@@ -115,10 +124,11 @@ export function splitName(name) {
 /** The cells of a line's point. @param {Hit} hit @param {boolean} isSmoothed  whether the table has a column for smoothed values */
 function lineTexts({ line, index }, isSmoothed) {
   if (!line) return [];
-  const { value, smoothed, step, wallTime, startTime = wallTime[0] } = line;
+  const { value, smoothed, step, x, wallTime, startTime = wallTime[0] } = line;
   return [
     ...(isSmoothed ? [formatValue((smoothed ?? value)[index])] : []),
     formatValue(value[index]),
+    ...(x ? [formatStep(x[index])] : []),
     formatStep(step[index]),
     formatDuration(wallTime[index] - startTime),
   ];

@@ -20,6 +20,7 @@ import { extent, lastIndex, xColumn } from "./series.js";
  *   `relative` and `smoothed` are NaN, too
  * @property {number | null} smoothed  null if the line is not smoothed
  * @property {number} step
+ * @property {number} [x]  on an axis of numbers
  * @property {number} wallTime  seconds since the epoch
  * @property {number} relative  seconds since the run's start
  * @property {number} min  the lowest finite value of the line; for a group, the lowest mean. NaN for none
@@ -43,7 +44,7 @@ const extents = new WeakMap();
  * @returns {LegendRow[]} in the order of the lines
  */
 export function legendRows(lines, hits, xAxis = "step") {
-  if (!hits?.length) return lines.map((line) => lineRow(line, lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis))));
+  if (!hits?.length) return lines.map((line) => lineRow(line, lastIndex(xColumn(line, xAxis === "relative" ? "wall_time" : xAxis), Infinity, xAxis)));
   // Maps the values of a line to the index of the hovered point. The line itself cannot be the key,
   // because the chart may have received another object for it.
   const indexOf = new Map(hits.map(({ line, index }) => [line?.value, index]));
@@ -51,12 +52,12 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /** The row of a line's point. @param {Line} line @param {number} index  -1 for none @returns {LegendRow} */
-function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, wallTime, startTime = wallTime[0] }, index) {
+function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0] }, index) {
   const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
   let range = extents.get(value);
   if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
   return {
-    ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step) },
+    ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step), ...(x && { x: at(x) }) },
     ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
   };
 }
@@ -72,6 +73,7 @@ export function partOf(line, xAxis, view) {
   return {
     ...line,
     step: line.step.filter(isInside),
+    x: line.x?.filter(isInside),
     wallTime: line.wallTime.filter(isInside),
     value: line.value.filter(isInside),
     smoothed: line.smoothed?.filter(isInside),
@@ -115,6 +117,7 @@ export function bandRow(band, hits, pin, xAxis, view) {
   return {
     ...{ key, name, run: name, color, dash, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
     step: xAxis === "step" ? at(x) : NaN,
+    ...(xAxis === "number" && { x: at(x) }),
     wallTime: xAxis === "wall_time" ? at(x) : NaN,
     relative: xAxis === "relative" ? at(x) : NaN,
     runs: index < 0 ? "" : countText(band, index),

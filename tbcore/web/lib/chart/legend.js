@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
+import { shortTitle } from "./hover-tooltip.js";
 import { lineSample } from "../ui/colors.js";
 
 /**
@@ -26,6 +27,7 @@ const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
   ["value", "Value", formatValue, "The value as it was logged; for a group, the mean"],
+  ["x", "x", formatStep, ""],
   ["step", "Step", formatStep, "The step at which the value was logged"],
   ["low", "Low", formatValue, "The lower edge of the group's band at this step"],
   ["high", "High", formatValue, "The upper edge of the group's band at this step"],
@@ -36,7 +38,7 @@ const COLUMNS = [
   ["runs", "Runs", String, "The number of runs in the group's mean"],
 ];
 /** Columns with the position of a value: its step or time. */
-const POSITION_COLUMNS = new Set(["step", "relative", "wallTime"]);
+const POSITION_COLUMNS = new Set(["x", "step", "relative", "wallTime"]);
 /** Columns that only groups have. */
 const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
 /** Columns that the first click on their heading sorts in descending order. */
@@ -58,6 +60,7 @@ const NO_BANDS = [];
  * @param {readonly Line[]} props.lines  a new array whenever a line has changed
  * @param {readonly Band[]} [props.bands]  one row each
  * @param {import("./types.js").XAxis} [props.xAxis]
+ * @param {string} [props.xTitle]  what an axis of numbers shows
  * @param {readonly Hit[] | null} [props.hits]  the points under the pointer, from `onHover`
  * @param {Range | null} [props.view]  the visible part of the x axis; null for all of it
  * @param {number | null} [props.pin]  the pinned x, whose values are shown wherever the pointer is
@@ -70,7 +73,7 @@ const NO_BANDS = [];
  * @param {(row: LegendRow | null) => void} [props.onHover]
  * @param {string | null} [props.highlighted]  name of the hovered run
  */
-export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighted = null, ...shown }) {
+export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighted = null, xTitle = "x", ...shown }) {
   const { rows, lastRows } = useRows(shown);
   const isPinned = (shown.pin ?? null) !== null;
   const isLast = !isPinned && !shown.hits;
@@ -87,7 +90,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
   const rowOf = new Map(rows.map((row) => [row.key, row]));
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
-  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (isGrouped || !GROUP_COLUMNS.has(column)));
+  const hasX = rows.some(({ x }) => x !== undefined);
+  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "x" || hasX) && (isGrouped || !GROUP_COLUMNS.has(column)));
   const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
   const endIndex = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
   /** An empty row in place of rows that are not rendered. @param {number} count */
@@ -103,8 +107,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
             const descends = DESCENDING_FIRST.has(column);
             const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${why} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
-                ${column === "value" && isLast ? "Last value" : title}
+              <button type="button" title=${why || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+                ${column === "value" && isLast ? "Last value" : column === "x" ? shortTitle({ title: xTitle }) : title}
               </button>
             </th>`;
           })}
@@ -165,7 +169,7 @@ function useRows({ lines, bands = NO_BANDS, xAxis = "step", hits = null, view = 
  */
 function hasValue(row, column) {
   const value = row[column];
-  const positions = [row.step, row.relative, row.wallTime];
+  const positions = [row.step, row.relative, row.wallTime, row.x ?? NaN];
   if (value === null || value === undefined) return false;
   if (positions.every(Number.isNaN)) return (column === "min" || column === "max") && !Number.isNaN(value);
   return !(Number.isNaN(value) && POSITION_COLUMNS.has(column));

@@ -25,11 +25,16 @@ const ITEM_INPUTS = [
 ];
 
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
-const MIN_TICK_DISTANCE_PX = { step: 52, relative: 58, wall_time: 78, value: 26 };
+const MIN_TICK_DISTANCE_PX = { step: 52, number: 52, relative: 58, wall_time: 78, value: 26 };
+
+/** Whether two x axes show different things. @param {import("./types.js").Axes} axes @param {import("./types.js").Axes} old */
+export function isOtherAxis({ xAxis, xTitle }, old) {
+  return xAxis !== old.xAxis || xTitle !== old.xTitle;
+}
 
 /** What a line chart shows. */
 export class ChartModel {
-  /** @type {import("./types.js").Axes} */ axes = { xAxis: "step", xScale: "linear", yScale: "linear", clip: false };
+  /** @type {import("./types.js").Axes} */ axes = { xAxis: "step", xTitle: "", xScale: "linear", yScale: "linear", clip: false };
   /** @type {readonly Line[]} */ lines = [];
   /** @type {readonly Band[]} */ bands = [];
   /** @type {Item[]} in drawing order */ items = [];
@@ -42,8 +47,8 @@ export class ChartModel {
 
   /** @returns {Axis & { kind: XAxis }} */
   get x() {
-    const { xAxis, xScale } = this.axes;
-    return { kind: xAxis, log: xScale === "log" && xAxis !== "wall_time", range: this.#xRange };
+    const { xAxis, xTitle: title, xScale } = this.axes;
+    return { kind: xAxis, title, log: xScale === "log" && xAxis !== "wall_time", range: this.#xRange };
   }
 
   /** @returns {Axis} */
@@ -76,10 +81,11 @@ export class ChartModel {
   setAxes(axes) {
     const old = this.axes;
     this.axes = { ...old, ...axes };
-    const { xAxis, xScale, yScale, clip } = this.axes;
-    const isNewX = xAxis !== old.xAxis || xScale !== old.xScale;
+    const { xScale, yScale, clip } = this.axes;
+    const isOther = isOtherAxis(this.axes, old);
+    const isNewX = isOther || xScale !== old.xScale;
     if (!isNewX && yScale === old.yScale && clip === old.clip) return false;
-    if (xAxis !== old.xAxis) this.view = null;
+    if (isOther) this.view = null;
     if (isNewX) this.fullRange = null;
     this.items = [];
     this.updateItems();
@@ -182,7 +188,7 @@ export class ChartModel {
 /** Number of lines that the description names. */
 const MAX_NAMES = 3;
 /** Functions that format an x value. */
-const X_FORMATS = { step: formatStep, relative: formatDuration, wall_time: formatTime };
+const X_FORMATS = { step: formatStep, number: formatStep, relative: formatDuration, wall_time: formatTime };
 
 /** An x value as text. @param {XAxis} xAxis @param {number} x */
 export function formatX(xAxis, x) {
@@ -225,7 +231,7 @@ export function noteOf({ axisItems, x, y, axes: { clip } }) {
   if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
   const showsFewer = axisItems.some(({ xs, segments }) => segments.some(({ fewer, from, to }) => fewer && xs[from] < x.range[1] && xs[to - 1] > x.range[0]));
   if (showsFewer) notes.push("dashed: fewer runs than before");
-  if (x.log) addHidden(x.kind === "step" ? "step" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
+  if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
   if (y.log) {
     addHidden("value", ({ line, band, raw, ys }, i) => {
       const value = line?.value ?? band?.mean;
@@ -246,11 +252,11 @@ export function describe(label, { axes: { xAxis }, items, view, xExtent, x }) {
   const whole = xExtent ?? [0, 0];
   const visible = view && [Math.max(view[0], whole[0]), Math.min(view[1], whole[1])];
   const [all, part] = [whole, visible].map((range) => range?.map((value) => formatX(xAxis, value)).join(" to "));
-  const axis = { step: "step", relative: "relative time", wall_time: "wall time" }[xAxis];
+  const axis = { step: "step", number: x.title, relative: "relative time", wall_time: "wall time" }[xAxis];
   const names = few.map(({ name }) => name).join(", ");
   const end = view ? toAxis(x, view[1]) : Infinity;
   const lastValues = few.map(({ name, line, band, xs }) => {
-    const last = lastIndex(xs, end);
+    const last = lastIndex(xs, end, xAxis);
     return `${name} ${last < 0 ? "no value" : formatValue((line?.value ?? band?.mean ?? [])[last])}`;
   });
   return {

@@ -26,7 +26,7 @@ export class ChartPin {
   #input = Object.assign(document.createElement("input"), { hidden: true, inputMode: "decimal", ariaLabel: "Step" });
   #close = Object.assign(document.createElement("button"), { type: "button", textContent: "×", title: "Unpin (Delete)", ariaLabel: "Unpin" });
   #left = 0;
-  /** Whether x can be typed. A step can be typed; a time cannot, because it is not shown as a plain number. */
+  /** Whether x can be typed. A number can be typed; a time cannot, because it is not shown as a plain number. */
   #isEditable = false;
   /** Whether a call of `nextX` is pending. */
   #isFetchingNext = false;
@@ -71,13 +71,14 @@ export class ChartPin {
     if (!scene || x === null || this.#box.hidden) return;
     const text = formatX(scene.x.kind, x);
     this.#left = left;
-    this.#isEditable = scene.x.kind === "step";
+    this.#isEditable = scene.x.kind === "step" || scene.x.kind === "number";
+    const what = scene.x.kind === "number" ? scene.x.title || "x" : this.#isEditable ? "step" : "time";
     this.#box.style.left = `${left}px`;
     this.#box.classList.toggle("tb-at-end", left > width - END_PX);
     Object.assign(this.#handle, {
       textContent: text,
-      title: `Drag or use ← → to move${this.#isEditable ? ". Click or type to enter a step" : ""}`,
-      ariaLabel: `Pinned ${this.#isEditable ? "step" : "time"}`,
+      title: `Drag or use ← → to move${this.#isEditable ? ". Click or type to enter a number" : ""}`,
+      ariaLabel: `Pinned ${what}`,
       ariaValueNow: String(x),
       ariaValueText: text,
     });

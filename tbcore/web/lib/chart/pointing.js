@@ -109,7 +109,7 @@ export class Pointing {
   #updateHover() {
     const hits = this.#hits();
     const scene = this.#scene();
-    if (scene && hits.length > 0) this.#showTooltip(hits, scene.x.kind);
+    if (scene && hits.length > 0) this.#showTooltip(hits, scene.x);
     else this.#tooltip.hide();
     this.#drawOverlay(hits);
     this.#notify(hits);
@@ -122,16 +122,16 @@ export class Pointing {
     if (context && scene) drawOverlay(context, scene, { hits, ...this.#shown });
   }
 
-  /** @param {Hit[]} hits @param {import("./types.js").XAxis} xAxis */
-  #showTooltip(hits, xAxis) {
+  /** @param {Hit[]} hits @param {import("./types.js").Scene["x"]} axis */
+  #showTooltip(hits, axis) {
     const { element, plot } = this.#frame;
     const { readOut, onPin } = this.#options;
     const { pointer, pinned } = this.#shown;
     const isKeyboard = this.#selected !== null;
     const hint = onPin && pinned === null && !pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
     const custom = readOut?.(hits);
-    const content = custom ? readOutNodes(custom) : tooltipNodes(hits, xAxis, hint);
-    const spoken = isKeyboard ? (custom?.spoken ?? spokenOf(hits[0], xAxis)) : null;
+    const content = custom ? readOutNodes(custom) : tooltipNodes(hits, axis, hint);
+    const spoken = isKeyboard ? (custom?.spoken ?? spokenOf(hits[0], axis)) : null;
     const box = plot.getBoundingClientRect();
     const { left, top } = pointer ?? hits[0];
     // The tooltip is placed outside the card, or at least outside the chart.

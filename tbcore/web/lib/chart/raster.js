@@ -11,10 +11,10 @@ export class Raster {
     this.height = height;
     /** RGBA, row by row from the top; transparent at first. */
     this.pixels = new Uint32Array(width * height);
-    /** Top of the current line's span in each column; empty spans have low > high. */
-    this.low = new Float64Array(width);
+    /** Top of the current line's span in each column; empty spans have low > high, as all have between two lines. */
+    this.low = new Float64Array(width).fill(Infinity);
     /** Bottom of the current line's span in each column. */
-    this.high = new Float64Array(width);
+    this.high = new Float64Array(width).fill(-Infinity);
   }
 
   /** Makes all pixels transparent. */
@@ -39,8 +39,6 @@ export class Raster {
    */
   line(xs, ys, from, to, [xMin, xMax], [yMin, yMax], color, alpha, thickness, dash) {
     const { width, height, low, high } = this;
-    low.fill(Infinity);
-    high.fill(-Infinity);
     const xScale = width / (xMax - xMin);
     // Halves, because the difference of two large doubles may overflow to infinity.
     const yScale = height / (yMax / 2 - yMin / 2);
@@ -50,6 +48,7 @@ export class Raster {
     // Column of the last point: -1 is left of the picture, `width` is right of it, and -2 means
     // that there is no last point.
     let last = -2;
+    let first = 0;
     let min = Infinity; // y range of the points in that column
     let max = -Infinity;
     for (let i = from; i < to; i++) {
@@ -74,19 +73,24 @@ export class Raster {
           }
           min = Math.min(y, edge);
           max = Math.max(y, edge);
-        } else min = max = y;
+        } else {
+          min = max = y;
+          first = Math.max(0, column);
+        }
         last = column;
       }
       lastX = x;
       lastY = y;
     }
     if (last > -2) this.#span(last, min, max);
-    // 2. Fill the spans.
+    // 2. Fill the spans, and empty them.
     const period = dash ? dash[0] + dash[1] : 1;
-    for (let c = 0; c < width; c++) {
+    for (let c = first; c <= last && c < width; c++) {
       if (low[c] <= high[c] && (!dash || c % period < dash[0])) {
         this.#fill(c, low[c] - thickness / 2, high[c] + thickness / 2, color, alpha);
       }
+      low[c] = Infinity;
+      high[c] = -Infinity;
     }
   }
 

@@ -11,12 +11,14 @@
 const SINGLE_POINT_HALF_WIDTH_PX = 4;
 
 /**
- * The x column of a line. For `relative` it is a new array, otherwise one of the line's own.
+ * The x column of a line: `x`, if it has one. For `relative` it is a new array, otherwise one of the
+ * line's own.
  * @param {import("./types.js").Columns} columns @param {import("./types.js").XAxis} xAxis
  * @param {number} [start]  zero of relative time, seconds since the epoch
  * @returns {Float64Array}
  */
 export function xColumn(columns, xAxis, start = columns.wallTime[0]) {
+  if (columns.x) return columns.x;
   if (xAxis === "step") return columns.step;
   if (xAxis === "wall_time") return columns.wallTime;
   return columns.wallTime.map((wallTime) => wallTime - start);
@@ -68,13 +70,13 @@ function lowerBound(xs, x, low, high) {
 
 /**
  * The index of the greatest x that is at most `to`. It is not always the last row: after a restart,
- * x decreases.
- * @param {Numbers} xs @param {number} [to]
+ * x decreases. On an axis of numbers, x may go back and forth: there, the last such row.
+ * @param {Numbers} xs @param {number} [to] @param {import("./types.js").XAxis} [xAxis]
  * @returns {number} the last index if several are equal; -1 if there is none
  */
-export function lastIndex(xs, to = Infinity) {
+export function lastIndex(xs, to = Infinity, xAxis) {
   let last = -1;
-  for (let i = 0; i < xs.length; i++) if (xs[i] <= to && !(xs[i] < xs[last])) last = i;
+  for (let i = 0; i < xs.length; i++) if (xs[i] <= to && (xAxis === "number" || !(xs[i] < xs[last]))) last = i;
   return last;
 }
 

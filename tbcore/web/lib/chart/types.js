@@ -7,8 +7,9 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime  seconds since the epoch
  * @property {Float64Array} value  may contain NaN and infinities
+ * @property {Float64Array} [x]  positions on an axis of numbers; they may go back and forth
  *
- * @typedef {"step" | "relative" | "wall_time"} XAxis
+ * @typedef {"step" | "relative" | "wall_time" | "number"} XAxis  `number`: all lines have `x`
  * @typedef {{ moveTo(x: number, y: number): void, lineTo(x: number, y: number): void }} PathLike
  * @typedef {{ from: number, to: number, rising: boolean, fewer?: boolean }} Segment
  *   points from .. to - 1, joined by a line; `rising`: their x never decreases; `fewer`: the mean of
@@ -62,6 +63,7 @@ export {};
  *
  * @typedef {object} Axes
  * @property {XAxis} xAxis  default "step"
+ * @property {string} xTitle  what an axis of numbers shows, such as a tag; default ""
  * @property {Scale} xScale  default "linear"; ignored for wall time, which is always linear
  * @property {Scale} yScale  default "linear"
  * @property {boolean} clip  excludes outliers from the range of the y axis, and marks where lines
@@ -117,6 +119,7 @@ export {};
  *
  * @typedef {object} Axis
  * @property {XAxis | "value"} kind
+ * @property {string} [title]  of an axis of numbers
  * @property {boolean} log
  * @property {Range} range  the visible range, in axis coordinates (log10 of values if `log`)
  *
