@@ -19,7 +19,8 @@ export class Options {
 
   /**
    * @param {T} defaults  their types are the types of the options
-   * @param {Readonly<Record<string, readonly unknown[]>>} [choices]  allowed values of some options
+   * @param {Readonly<Record<string, { includes(value: unknown): boolean }>>} [choices]  allowed
+   *   values of some options: an array, or any object with `includes`
    * @param {Readonly<Record<string, readonly [min: number, max: number]>>} [limits]  limits of some
    *   numeric options; a value outside them becomes the nearest limit
    */

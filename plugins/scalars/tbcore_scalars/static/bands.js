@@ -10,14 +10,26 @@ import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
 /** @import { Host, Options, Part, RunGroup, View } from "./types.js" */
 
 /**
- * @typedef {{ group: string, num_runs: number }} GroupEntry
+ * @typedef {{ group: string, num_runs: number, num_without_x?: number, num_back_and_forth?: number }} GroupEntry
  *   from the server
+ * @typedef {Band & { withoutX?: number, turning?: number }} GroupBand  with the numbers of runs that
+ *   are not in the mean by a tag
  *
  * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
  */
 
+/** Maps an average to what the line of a group is, in words. */
+const AVERAGES = { mean: "mean", median: "median", iqm: "interquartile mean" };
 /** Maps a spread to what a band covers, in words. */
-const SPREADS = { range: "minimum to maximum", deviation: "± standard deviation (n − 1)", quartiles: "quartiles" };
+const SPREADS = {
+  range: "minimum to maximum",
+  quartiles: "quartiles",
+  deviation: "± standard deviation (n − 1)",
+  error: "± standard error",
+  bootstrap: "bootstrap 95 % of the mean",
+};
+/** Minimum number of runs for the spreads that are intervals of the mean. */
+const MIN_RUNS_FOR_INTERVAL = 3;
 
 /** The bands of one chart, and what it draws as lines beside them, as signals. */
 export class BandFeed {
@@ -43,7 +55,7 @@ export class BandFeed {
         return { tag, runs: [...members, ...alone] };
       });
     });
-    const bandOptions = computed(() => `${rowOptions(allOptions.value)} ${allOptions.value.spread} ${allOptions.value.ends}`);
+    const bandOptions = computed(() => `${rowOptions(allOptions.value)} ${allOptions.value.average} ${allOptions.value.spread} ${allOptions.value.ends}`);
     /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
     const wholeBands = computed(() => {
       grouped.value;
@@ -159,6 +171,15 @@ export function groupOfBand({ key, name }) {
 }
 
 /**
+ * What the bands of groups cover: around a median or an interquartile mean, the quartiles if the
+ * chosen spread is one of the mean.
+ * @param {Pick<Options, "average" | "spread">} options
+ */
+export function spreadOf({ average, spread }) {
+  return average === "mean" || spread === "range" ? spread : "quartiles";
+}
+
+/**
  * Fetches the bands of all groups of a chart.
  * @param {Pick<Host, "fetch">} host
  * @param {readonly BandPart[]} parts  the chart's tags, in the order of their dashes
@@ -169,23 +190,30 @@ export function groupOfBand({ key, name }) {
  * @returns {Promise<Band[]>}
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
+  const { average } = options;
+  const spread = spreadOf(options);
+  const labelOf = (/** @type {number} */ numRuns) =>
+    numRuns < MIN_RUNS_FOR_INTERVAL && (spread === "error" || spread === "bootstrap")
+      ? `no interval for fewer than ${MIN_RUNS_FOR_INTERVAL} runs`
+      : SPREADS[spread];
   const found = await Promise.all(
     parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
       const runsInGroupOrder = Object.fromEntries(groups.map(({ name, runs }) => [name, runs.map((run) => run.name)]));
-      const body = { ...queryFor(tag, options, view, pixels), spread: options.spread, groups: runsInGroupOrder };
+      const body = { ...queryFor(tag, options, view, pixels), average, spread, groups: runsInGroupOrder };
       const { header, tables } = await fetchColumns(host, "bands", body, signal);
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
         const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
-        const { x, mean, low, high, count, nonfinite } = tables[index];
-        /** @type {Band} */
+        const { x, average: mean, low, high, count, nonfinite } = tables[index];
+        /** @type {GroupBand} */
         const band = {
+          ...{ withoutX: entry.num_without_x, turning: entry.num_back_and_forth },
           ...styleOf(name, color, tag, tagIndex, parts),
-          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, label: SPREADS[options.spread] },
+          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: AVERAGES[average], label: labelOf(entry.num_runs) },
         };
         return band;
       });
     }),
   );
-  return found.flat().filter(({ x }) => x.length > 0);
+  return found.flat().filter(({ x, withoutX, turning }) => x.length > 0 || withoutX || turning);
 }

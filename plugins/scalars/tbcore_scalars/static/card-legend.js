@@ -6,6 +6,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { xColumn } from "tbcore/cards.js";
 import { Legend } from "tbcore/chart.js";
+import { axisOf } from "./lines.js";
 import { fetchPointsAt } from "./exact-points.js";
 
 /**
@@ -32,7 +33,7 @@ const SORT_FLAG = /^[a-zA-Z]+[-+]$/;
  */
 export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
   const { host, options } = tab;
-  const xAxis = options.x;
+  const { xAxis, xTitle } = axisOf(options.x);
   const sortFlag = tab.flagsOf(id).find((word) => SORT_FLAG.test(word));
   const sort = sortFlag === undefined ? null : { column: /** @type {keyof LegendRow} */ (sortFlag.slice(0, -1)), descending: sortFlag.endsWith("-") };
   const setSort = (/** @type {LegendSort | null} */ next) =>
@@ -59,11 +60,11 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [listed, pin, xAxis, options.smooth]);
+  }, [listed, pin, options.x, options.smooth]);
   return html`<${Legend}
     label=${title}
     lines=${listed}
-    ...${{ bands, xAxis, hits, view, pin, sort }}
+    ...${{ bands, xAxis, xTitle, hits, view, pin, sort }}
     pinned=${atPin.pin === pin ? atPin.lines : null}
     highlighted=${host.hoveredRun.value}
     onSort=${setSort}

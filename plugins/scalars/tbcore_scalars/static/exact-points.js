@@ -3,7 +3,7 @@
  */
 
 import { xColumn } from "tbcore/cards.js";
-import { fetchColumns, queryFor } from "./lines.js";
+import { axisOf, fetchColumns, queryFor } from "./lines.js";
 
 /** @import { Host, Line, Options } from "./types.js" */
 
@@ -32,8 +32,8 @@ export async function fetchPointsAt(host, lines, options, x, signal) {
       const { header, tables } = await fetchColumns(host, "window", { ...query, runs: [...lineByRun.keys()] }, signal);
       header.runs.forEach((/** @type {{ run: string, segments: number[] }} */ { run, segments }, /** @type {number} */ index) => {
         const line = /** @type {Line} */ (lineByRun.get(run));
-        const { step, wall_time: wallTime, value, smoothed = null } = tables[index];
-        found.set(line.key ?? "", { ...line, step, wallTime, value, smoothed, segments, overview: undefined });
+        const { step, wall_time: wallTime, value, x: xs, smoothed = null } = tables[index];
+        found.set(line.key ?? "", { ...line, step, wallTime, value, x: xs, smoothed, segments, overview: undefined });
       });
     }),
   );
@@ -53,7 +53,7 @@ export async function fetchNextX(host, lines, options, x, direction) {
   const found = await fetchPointsAt(host, lines, { ...options, smooth: 0 }, x);
   let next = direction * Infinity;
   for (const line of found.values()) {
-    for (const other of xColumn(line, options.x, line.startTime)) {
+    for (const other of xColumn(line, axisOf(options.x).xAxis, line.startTime)) {
       // The tolerance skips x itself, which may have been rounded to fewer digits.
       if (direction * (other - x) > Math.abs(x) * 1e-14 && direction * (next - other) > 0) next = other;
     }

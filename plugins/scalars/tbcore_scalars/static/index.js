@@ -12,7 +12,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { DASHES, LinesStore } from "./lines.js";
+import { BY_TAG, DASHES, LinesStore, axisNotes, axisOf } from "./lines.js";
 
 /** @typedef {import("./types.js").Options} AllOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -38,13 +38,15 @@ export const OPTIONS = new Options(
     legend: false,
     link: false,
     size: "medium",
+    average: "mean",
     spread: "range",
     ends: false,
   }),
   {
-    x: X_AXIS_CHOICES.map(([axis]) => axis),
+    x: { includes: (/** @type {unknown} */ x) => x === "relative_step" || String(x).startsWith(BY_TAG) || X_AXIS_CHOICES.some(([axis]) => axis === x) },
     size: ["small", "medium", "large"],
-    spread: ["range", "deviation", "quartiles"],
+    average: ["mean", "median", "iqm"],
+    spread: ["range", "quartiles", "deviation", "error", "bootstrap"],
   },
   { smooth: [0, MAX_SMOOTHING] },
 );
@@ -97,7 +99,9 @@ function Dashboard({ host, store, tags }) {
   }, [cursor]);
   /** @type {import("./types.js").SetOption} */
   const set = (name, value) => {
-    OPTIONS.set(host, name, value);
+    // The tag of an axis is not kept for the next page, whose runs may not have it.
+    if (String(value).startsWith(BY_TAG)) host.settings.set(name, String(value));
+    else OPTIONS.set(host, name, value);
     if (name === "x") host.settings.set("at", null); // a pinned x means nothing on another axis
   };
   /** @type {import("./types.js").Tab} */
@@ -133,6 +137,12 @@ function Dashboard({ host, store, tags }) {
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
+      <${Menu}
+        label="Other horizontal axes"
+        text=${axisOf(options.x).xTitle || "x: tag …"}
+        className=${`tb-button x-axis${axisOf(options.x).xTitle ? " on" : ""}`}
+        content=${() => html`<${Lazy} load=${() => import("./x-menu.js")} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
+      />
       <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => set("smooth", weight)} />
       <${Menu}
         icon="settings"
@@ -278,6 +288,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const bands = feed.bands.value;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
+  const notes = axisNotes(axisOf(options.x).xTitle, feed.lines.value, bands);
   const chip =
     far.length > 0 &&
     !options.clip &&
@@ -302,7 +313,8 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       content: (/** @type {unknown} */ pictures) =>
         html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} pictures=${pictures} />`,
     }}
-    picture=${{ name: tags.join("_"), note: options.smooth > 0 ? `smoothed by ${options.smooth}` : "" }}
+    notes=${notes}
+    picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth}`].filter(Boolean).join("; ") }}
     below=${chip}
     legend=${showsTable &&
     isNear &&
@@ -317,5 +329,6 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
  * @returns {Parameters<LineChart["setAxes"]>[0]}
  */
 function axesOf({ x, logX, logY, clip }) {
-  return { xAxis: x, xScale: logX ? "log" : "linear", yScale: logY ? "log" : "linear", clip };
+  const { xAxis, xTitle } = axisOf(x);
+  return { xAxis, xTitle, xScale: logX ? "log" : "linear", yScale: logY ? "log" : "linear", clip };
 }

@@ -6,6 +6,7 @@
 
 import { xColumn } from "tbcore/cards.js";
 import { smoothed } from "tbcore/chart.js";
+import { plural } from "tbcore/format.js";
 import { inTurn, post, readColumns } from "tbcore/requests.js";
 
 /** @import { Host, Options, Part, Query, Rows, ShownLines, View } from "./types.js" */
@@ -113,7 +114,7 @@ export class LinesStore {
       // Keep the finer rows if a smaller chart has requested the same lines.
       const hasFiner = rows && rows.generation === generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
       if (!rows || !(unchanged || hasFiner)) {
-        const { step, wall_time: wallTime, value, smoothed: smooth = null } = tables[index];
+        const { step, wall_time: wallTime, value, smoothed: smooth = null, x } = tables[index];
         rows = {
           generation,
           requested: "",
@@ -121,6 +122,8 @@ export class LinesStore {
           step: step.slice(),
           wallTime: wallTime.slice(),
           value: value.slice(),
+          x: x?.slice(),
+          turns: entry.one_way === false,
           smoothed: smooth?.slice() ?? null,
           weight: query.smoothing,
           pixels: query.pixels,
@@ -212,7 +215,25 @@ export async function fetchColumns(host, route, body, signal) {
  */
 export function queryFor(tag, { x, logX, smooth }, view, pixels = 0) {
   const [from, to] = view ?? [null, null];
-  return { tag, x: x === "wall_time" ? "wall" : x, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth };
+  return { tag, x: axisOf(x).query, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth };
+}
+
+/** What an x axis of the values of a tag begins with. */
+export const BY_TAG = "tag:";
+
+/**
+ * The x axis of an option: what a chart and what a request calls it.
+ * @param {Options["x"]} x
+ * @returns {{ xAxis: import("./types.js").XAxis, xTitle: string, query: Query["x"] }}
+ */
+export function axisOf(x) {
+  if (x.startsWith(BY_TAG)) {
+    const tag = x.slice(BY_TAG.length);
+    return { xAxis: "number", xTitle: tag, query: { tag } };
+  }
+  if (x === "relative_step") return { xAxis: "number", xTitle: "steps since start", query: x };
+  if (x === "relative") return { xAxis: x, xTitle: "", query: x };
+  return x === "wall_time" ? { xAxis: x, xTitle: "", query: "wall" } : { xAxis: "step", xTitle: "", query: "step" };
 }
 
 /**
@@ -278,7 +299,8 @@ export function loadLines(store, parts, options, view, pixels, signal, onChange)
  */
 export function cachedLines(store, parts, options, views, faintGroup = null) {
   /** @type {ShownLines} */
-  const shown = { lines: [], numShown: 0, numInside: 0 };
+  const shown = { lines: [], numShown: 0, numInside: 0, withoutX: [], turning: [] };
+  const isByTag = options.x.startsWith(BY_TAG);
   const [visible] = views;
   const usable = views.filter((view) => covers(view, visible, options.logX));
   parts.forEach(({ tag, runs }, tagIndex) => {
@@ -289,7 +311,11 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const isWhole = hasAllPoints(whole);
       const found = isWhole ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
       const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
-      if (rows.value.length === 0) continue;
+      if (whole.turns) shown.turning.push(name);
+      if (rows.value.length === 0) {
+        if (isByTag && whole.numPoints === 0) shown.withoutX.push(name);
+        continue;
+      }
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint) {
         const numInView = isWhole && visible ? countInside(rows, options.x, visible) : null;
@@ -303,10 +329,28 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
   return shown;
 }
 
-/** @param {Rows} rows @param {Options["x"]} xAxis @param {View} view */
-function countInside(rows, xAxis, [from, to]) {
+/**
+ * What a chart by the values of a tag leaves out or draws in another way, in words.
+ * @param {string} tag  on the x axis
+ * @param {ShownLines} lines
+ * @param {readonly import("./bands.js").GroupBand[]} bands
+ */
+export function axisNotes(tag, { withoutX, turning }, bands) {
+  const inMeans = (/** @type {"withoutX" | "turning"} */ why) => bands.reduce((sum, band) => sum + (band[why] ?? 0), 0);
+  /** @type {[count: number, what: string][]} */
+  const notes = [
+    [new Set(withoutX).size, `not drawn: no value of ${tag} at or before any step`],
+    [new Set(turning).size, `drawn in the order of steps: ${tag} goes back and forth`],
+    [inMeans("withoutX"), `not in a mean: no value of ${tag} at or before any step`],
+    [inMeans("turning"), `not in a mean: ${tag} goes back and forth`],
+  ];
+  return notes.filter(([count]) => count > 0).map(([count, what]) => `${plural(count, "run")} ${what}`);
+}
+
+/** @param {Rows} rows @param {Options["x"]} x @param {View} view */
+function countInside(rows, x, [from, to]) {
   let count = 0;
-  for (const x of xColumn(rows, xAxis, rows.startTime)) if (x >= from && x <= to) count++;
+  for (const at of xColumn(rows, axisOf(x).xAxis, rows.startTime)) if (at >= from && at <= to) count++;
   return count;
 }
 

@@ -13,10 +13,11 @@ export {};
  * @typedef {[from: number, to: number]} View  visible range of the x axis
  * @typedef {Record<string, string[]>} RunToTags  the server's list of each run's tags
  *
- * @typedef {"range" | "deviation" | "quartiles"} Spread
+ * @typedef {"mean" | "median" | "iqm"} Average
+ * @typedef {"range" | "quartiles" | "deviation" | "error" | "bootstrap"} Spread
  *
  * @typedef {object} Options  how the tab shows its charts
- * @property {XAxis} x
+ * @property {string} x  `step`, `relative_step`, `relative`, `wall_time`, or `tag:` and a tag
  * @property {boolean} logX
  * @property {boolean} logY
  * @property {number} smooth  0 to 0.999
@@ -24,6 +25,7 @@ export {};
  * @property {boolean} legend  show a table below every chart
  * @property {boolean} link  zoom all charts of a section together
  * @property {"small" | "medium" | "large"} size  of the cards
+ * @property {Average} average  what the line of a group of runs is
  * @property {Spread} spread  what the band of a group of runs covers
  * @property {boolean} ends  end the mean of a group where the first of its runs ends
  *
@@ -37,11 +39,13 @@ export {};
  * @property {Line[]} lines
  * @property {number} numShown  points drawn in the view
  * @property {number} numInside  points logged in the view
+ * @property {string[]} withoutX  runs that have no value of the tag on the x axis
+ * @property {string[]} turning  runs whose x goes back and forth
  *
  * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run
  *   changes
  * @property {string} tag
- * @property {"step" | "relative" | "wall"} x
+ * @property {"step" | "relative" | "wall" | "relative_step" | { tag: string }} x
  * @property {"linear" | "log"} scale
  * @property {number | null} from  of the view; null: everything
  * @property {number | null} to
@@ -59,7 +63,9 @@ export {};
  * @property {number} pixels  the chart width in the request
  * @property {number[]} segments  index of each segment's first row; a restart begins a segment
  * @property {number} startTime  wall time of the first point of the whole series
- * @property {number} numPoints  logged in the whole series
+ * @property {Float64Array} [x]  positions on an axis of numbers
+ * @property {boolean} turns  whether x goes back and forth
+ * @property {number} numPoints  logged in the whole series; those that have x
  * @property {number} numInside  points logged in the view
  * @property {number} numShown  rows in the view
  *
