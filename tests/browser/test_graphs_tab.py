@@ -603,3 +603,20 @@ def fetch_json(server: Any, route: str, **params: str) -> Any:
     query = urllib.parse.urlencode(params)
     with urllib.request.urlopen(f"{server.url}/data/plugin/graphs/{route}?{query}") as response:
         return json.load(response)
+
+
+def test_runs_are_sorted_and_named_by_what_tells_them_apart(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Their list is too narrow for whole names, which often begin alike."""
+    for number in (10, 9, 100):
+        write_run(
+            tmp_path / "logs",
+            f"user__always_the_same__trial_{number}",
+            graph=one_node("a"),
+        )
+    page = profile.open(serve(tmp_path / "logs").url, "#graphs")
+    page.wait_for_function("() => graphs.isDrawn()")
+    options = page.get_by_label("Run", exact=True).locator("option")
+    assert options.all_text_contents() == ["…9", "…10", "…100"]
+    assert options.first.get_attribute("value") == "user__always_the_same__trial_9"

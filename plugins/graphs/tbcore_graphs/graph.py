@@ -168,30 +168,39 @@ class Graph:
         }
 
     def search(self, text: str, op: str | None, limit: int) -> Json:
-        """Scopes, then nodes, whose name contains `text`.
+        """Scopes, then nodes, whose name contains `text`; those near the top level come first.
 
-        If `op` is given, only nodes whose op contains `op` are matched, and no scopes. Only the
-        last segment of a scope's name is searched. Case is ignored, and `*` in `text` matches any
-        characters. An empty text matches all nodes and no scopes. At most `limit` matches are
-        returned; `total` counts all of them.
+        If `op` is given, only nodes whose op contains `op` are matched, and no scopes. A scope
+        matches if the text is in the last segment of its name, or in its name and not in that of
+        the scope around it. Case is ignored, and `*` in `text` matches any characters. An empty
+        text matches all nodes and no scopes. Names of equally many segments are sorted by length.
+        At most `limit` matches are returned; `total` counts all of them.
         """
         tree, columns = self.tree, self.columns
         parts = [part for part in _WILDCARD.split(text.casefold()) if part]
         found: list[int] = []
         if op is None and text:
-            # Match the last segment only. Otherwise every scope inside a match would match, too.
+            # Otherwise every scope inside a match would match, too.
+            scopes = range(1, tree.num_scopes)
+            names = {scope: tree.name(scope) for scope in scopes} | {0: ""}
+            matches = [_contains_in_order(names[scope], parts) for scope in range(tree.num_scopes)]
             found = [
                 scope
-                for scope, segment in enumerate(tree.segments)
-                if scope and _contains_in_order(segment, parts)
+                for scope in scopes
+                if matches[scope]
+                and (
+                    not matches[tree.parent[scope]]
+                    or _contains_in_order(tree.segments[scope], parts)
+                )
             ]
+            found.sort(key=lambda scope: _depth_and_length(names[scope]))
         nodes: Iterable[int] = range(len(tree.names))
         if op is not None:
             is_match = [op.casefold() in known_op.casefold() for known_op in columns.ops]
             nodes = np.flatnonzero(np.array(is_match, bool)[columns.op]).tolist()
-        found += [
-            tree.num_scopes + node for node in nodes if _contains_in_order(tree.names[node], parts)
-        ]
+        nodes = [node for node in nodes if _contains_in_order(tree.names[node], parts)]
+        nodes.sort(key=lambda node: _depth_and_length(tree.names[node]))
+        found += [tree.num_scopes + node for node in nodes]
         shown = found[:limit]
         return {
             "names": [tree.name(entry) for entry in shown],
@@ -311,6 +320,10 @@ def _contains_in_order(name: str, parts: Sequence[str]) -> bool:
             return False
         at += len(part)
     return True
+
+
+def _depth_and_length(name: str) -> tuple[int, int]:
+    return name.count("/"), len(name)
 
 
 def _series_of(name: str) -> str:

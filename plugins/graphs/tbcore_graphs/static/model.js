@@ -6,7 +6,7 @@
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { Options } from "tbcore/options.js";
 import { inTurn } from "tbcore/requests.js";
-import { formatLists, parseLists } from "tbcore/text-names.js";
+import { compareNames, formatLists, parseLists } from "tbcore/text-names.js";
 import { childrenOf, contentOf, graphChoices, keyOf, paramsOf } from "./graph-ref.js";
 import { LayoutClient } from "./layout-client.js";
 import { scopesAround, seriesOf } from "./paths.js";
@@ -118,7 +118,8 @@ export class Model {
    * @returns {Promise<void>}
    */
   async start() {
-    this.runs.value = await this.host.fetchJSON("runs");
+    const fetchRuns = async () => (await this.host.fetchJSON("runs")).sort(compareNames);
+    this.runs.value = await fetchRuns();
     let { lists } = this.host.generations.value; // changes when the lists of runs and tags do
     const stops = [
       effect(() => void this.#loadOverview(this.run.value)),
@@ -133,7 +134,7 @@ export class Model {
       this.host.onReload(async (generations) => {
         if (generations.lists !== lists) {
           ({ lists } = generations);
-          const runs = await this.host.fetchJSON("runs").catch(() => this.runs.value);
+          const runs = await fetchRuns().catch(() => this.runs.value);
           if (generations.lists === lists) this.runs.value = runs;
         }
         void this.#loadOverview(this.run.value);

@@ -11,6 +11,7 @@ import { Details } from "./details.js";
 import { graphChoices } from "./graph-ref.js";
 import { options } from "./model.js";
 import { Outline } from "./outline.js";
+import { partsThatDiffer } from "./paths.js";
 import { SearchBox, SearchResults, useSearch } from "./search.js";
 
 /**
@@ -155,10 +156,12 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
   const graphRef = model.graphRef.value;
   const choices = overview ? graphChoices(overview) : [];
   const tags = overview?.metadata_tags ?? [];
+  const runs = model.runs.value;
+  const shortNames = useMemo(() => partsThatDiffer(runs), [runs]);
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
     <${SearchBox} search=${search} />
     <${Select} label="Run" value=${model.run.value} onChange=${(/** @type {string} */ run) => model.chooseRun(run)}>
-      ${model.runs.value.map((run) => html`<option key=${run} value=${run}>${run}</option>`)}
+      ${runs.map((run, k) => html`<option key=${run} value=${run} title=${run}>${shortNames[k]}</option>`)}
     <//>
     ${choices.length > 1 &&
     html`<${Select} label="Graph" value=${graphRef?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
