@@ -678,6 +678,47 @@ def test_a_band_says_which_runs_are_in_it(profile: Any, seeds: Any) -> None:
     assert names == ["ppo/*", "sac/seed=0"]
 
 
+def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: Any) -> None:
+    """The settings offer the bands that an average has; the address has both."""
+    page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    tooltip = "() => tb.all('.tb-chart-tooltip')[0].textContent"
+
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_text("95 %", exact=True).click()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => location.hash.includes('scalars.spread=bootstrap')")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    row = hover(page, "reward", 10, 99)[0]
+    assert (row[0], row[1]) == ("ppo/*", "2")
+    # Of 1,000 draws of 0, 1, 2, 3, 4, about 2.5 % have a mean up to 0.8.
+    assert 0.6 <= float(row[2]) <= 1
+    assert 3 <= float(row[3]) <= 3.4
+    assert "bootstrap 95 % of the mean · mean" in page.evaluate(tooltip)
+
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_text("Median", exact=True).click()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => location.hash.includes('scalars.average=median')")
+    row = hover(page, "reward", 80, 99)[0]
+    assert row[:4] == ["ppo/*", "2", "1", "2.5"]
+    text = page.evaluate(tooltip)
+    assert "MedianLowHigh" in text
+    assert "quartiles · median of 3 of 5 runs" in text
+    page.get_by_role("button", name="Settings").click()
+    assert page.get_by_role("radio", name="Quartiles").is_checked()
+    assert page.get_by_role("radio", name="95 %").count() == 0
+
+
+def test_two_runs_have_no_interval(open_page: Any) -> None:
+    page = open_page("#scalars&tagQuery=re:^accuracy$&group=sweep/{lr}/train&scalars.spread=error")
+    page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")
+    rows = hover(page, "accuracy", 250, 495)
+    assert [row[2:4] for row in rows if row[0].startswith("sweep/{lr}")] == [["–", "–"]]
+    text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
+    assert "no interval for fewer than 3 runs" in text
+
+
 def test_a_mean_over_fewer_runs_than_before_is_dashed_or_left_out(profile: Any, seeds: Any) -> None:
     """The chart and its picture say so; an option ends it where the first run ends."""
     page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")

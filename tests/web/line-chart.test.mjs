@@ -111,6 +111,23 @@ test("the area of a band is faint and behind all lines; its mean is wider than t
   assert.deepEqual([hit.name, hit.band, hit.line, hit.index], ["seeds", seeds, undefined, 1]);
 });
 
+test("without outliers, the area of a band ends where a run explodes", () => {
+  const steps = Array.from({ length: 101 }, (_, i) => i);
+  const flat = (/** @type {number} */ value) => steps.map(() => value);
+  const tame = { x: steps, mean: flat(1), low: flat(0), high: flat(2), count: flat(3), name: "tame" };
+  const high = steps.map((i) => (i < 60 ? 3 : 2 ** i));
+  const exploding = { x: steps, mean: high.map((value) => value / 3), low: high.map((value, i) => (i < 60 ? 0 : -value)), high, count: flat(3) };
+  for (const clip of [false, true]) {
+    const model = modelOf([], { bands: [tame, tame, exploding].map(band), axes: { clip } });
+    const scene = model.scene(SIZE, COLORS);
+    assert.equal(model.y.range[1] < 4, clip);
+    const areas = drawn(scene).filter(({ name, path }) => name === "fill" && path.parts.length > 0);
+    const { toX } = pixelScales(scene);
+    const rightOf = (/** @type {any} */ { path }) => Math.max(...path.parts.flat().map(([x]) => Math.round((x - toX(0)) / (toX(1) - toX(0)))));
+    assert.deepEqual(areas.map(rightOf), [100, 100, clip ? 59 : 100]);
+  }
+});
+
 test("a mean over fewer runs than before is dashed and without its area, which does not set the range", () => {
   const seeds = { x: [0, 20, 40, 60, 80, 100], mean: [1, 2, 3, 9, 9, 3], low: [0, 1, 2, 9, -99, 2], high: [2, 3, 4, 9, 99, 4], count: [2, 3, 3, 1, 1, 3] };
   const model = modelOf([], { bands: [band(seeds)] });

@@ -96,15 +96,9 @@ class Charts:
         start, stop = _extent(window, [line for lines in pairs.values() for line, _ in lines])
         data = ChartData({**_header(request, start, stop), "groups": []}, [])
         for name, lines in pairs.items():
-            band = band_of(lines, start, stop, window.pixels, request.spread, window.scale)
-            data.header["groups"].append(
-                {
-                    "group": name,
-                    "num_runs": len(lines),
-                    "num_inside": band.num_inside,
-                    "reduced": band.is_reduced,
-                }
-            )
+            how = request.spread, window.scale, request.average
+            band = band_of(lines, start, stop, window.pixels, *how)
+            data.header["groups"].append({"group": name, "num_runs": len(lines)})
             if isinstance(window.axis, TagAxis):
                 num_without_x = sum(not len(line) for line, _ in groups[name])
                 num_left_out = len(groups[name]) - len(lines)
@@ -115,7 +109,7 @@ class Charts:
             data.tables.append(
                 {
                     "x": band.x,
-                    "mean": band.mean,
+                    "average": band.average,
                     "low": band.low,
                     "high": band.high,
                     "count": band.count,

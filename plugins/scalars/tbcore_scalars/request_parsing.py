@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from tbcore import BadRequestError
 from tbcore.http import json_body, string_in, strings_in
-from tbcore_scalars.bands import Spread
+from tbcore_scalars.bands import SPREADS_OF_MEANS, Average, Spread
 from tbcore_scalars.pairing import TagAxis
 from tbcore_scalars.windows import Axis, Scale
 
@@ -60,6 +60,7 @@ class BandsRequest(NamedTuple):
     groups: Mapping[str, Sequence[str]]
     """Maps the name of each group to its runs."""
     window: Window
+    average: Average
     spread: Spread
 
 
@@ -83,13 +84,16 @@ def parse_lines_request(request: Request) -> LinesRequest:
 
 def parse_bands_request(request: Request) -> BandsRequest:
     """The BandsRequest in a request's body. Raises BadRequestError if it is invalid."""
-    body = _body(request, WINDOW_FIELDS | {"groups", "spread"})
+    body = _body(request, WINDOW_FIELDS | {"groups", "average", "spread"})
     groups = body.get("groups")
     if not isinstance(groups, dict) or not all(map(_is_names, groups.values())):
         raise _bad("groups", "an object that maps names to arrays of runs", groups)
     groups = {name: list(dict.fromkeys(runs)) for name, runs in groups.items()}
+    average = _choice(body, "average", get_args(Average))
     spread = _choice(body, "spread", get_args(Spread))
-    return BandsRequest(string_in(body, "tag"), groups, _window(body), spread)
+    if average != "mean" and spread in SPREADS_OF_MEANS:
+        raise _bad("spread", f'range or quartiles with "average" {average}', spread)
+    return BandsRequest(string_in(body, "tag"), groups, _window(body), average, spread)
 
 
 def parse_download_request(request: Request) -> DownloadRequest:

@@ -175,11 +175,11 @@ def test_bands_of_groups(client: TbcoreClient) -> None:
         client, "bands", tag="loss", groups={"both": ["a", "b", "a"], "none": ["c"]}, spread="range"
     )
     assert header["groups"] == [
-        {"group": "both", "num_runs": 2, "num_inside": 5, "reduced": False},
-        {"group": "none", "num_runs": 0, "num_inside": 0, "reduced": False},
+        {"group": "both", "num_runs": 2},
+        {"group": "none", "num_runs": 0},
     ]
     assert tables[0]["x"].tolist() == [10, 20, 30]
-    assert tables[0]["mean"].tolist() == [6, 4, float(np.float32(0.1))]
+    assert tables[0]["average"].tolist() == [6, 4, float(np.float32(0.1))]
     assert tables[0]["count"].tolist() == [2, 2, 1]
     assert tables[0]["nonfinite"].tolist() == [0, 0, 0]
     assert tables[1]["x"].tolist() == []
@@ -248,12 +248,16 @@ fields = {
     "smoothing": st.sampled_from([0, 0.5, 0.999, math.nextafter(1, 0), 5e-324]),
     "margin": st.sampled_from([0, 0.5, 1]),
     "known": st.dictionaries(st.sampled_from(["a", "b"]), st.text(max_size=3)),
-    "spread": st.sampled_from(["range", "deviation", "quartiles"]),
+    "spread": st.sampled_from(["range", "deviation", "quartiles", "error", "bootstrap"]),
+    "average": st.sampled_from(["mean", "median", "iqm"]),
     "format": st.sampled_from(["csv", "json"]),
 }
 OWN_FIELDS = {
     "window": ["tag", "runs", "x", "from", "to", "pixels", "scale", "smoothing", "margin", "known"],
-    "bands": ["tag", "groups", "x", "from", "to", "pixels", "scale", "smoothing", "spread"],
+    "bands": [
+        *["tag", "groups", "x", "from", "to", "pixels", "scale", "smoothing"],
+        *["average", "spread"],
+    ],
     "download": ["tags", "runs", "format"],
 }
 
@@ -320,6 +324,11 @@ def test_invalid_requests_for_bands(client: TbcoreClient) -> None:
     for body, message in [
         ({"tag": "t"}, '"groups" must be an object'),
         ({"tag": "t", "groups": {}, "spread": "all"}, '"spread" must be one of range'),
+        ({"tag": "t", "groups": {}, "average": "mode"}, '"average" must be one of mean'),
+        (
+            {"tag": "t", "groups": {}, "average": "median", "spread": "bootstrap"},
+            '"spread" must be range or quartiles with "average" median, got "bootstrap"',
+        ),
     ]:
         response = client.post("data/plugin/scalars/bands", json=body)
         assert (response.status_code, response.text[: len(message)]) == (400, message)

@@ -139,7 +139,7 @@ function Dashboard({ host, store, tags }) {
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
         label="Other horizontal axes"
-        text=${axisOf(options.x).xTitle || "x: tag …"}
+        text=${`x: ${axisOf(options.x).xTitle || "tag …"}`}
         className=${`tb-button x-axis${axisOf(options.x).xTitle ? " on" : ""}`}
         content=${() => html`<${Lazy} load=${() => import("./x-menu.js")} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
       />

@@ -5,9 +5,10 @@
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 import { Check, Choice } from "tbcore/ui.js";
+import { spreadOf } from "./bands.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @import { Host, Options, Run, SetOption, Spread } from "./types.js" */
+/** @import { Average, Host, Options, Run, SetOption, Spread } from "./types.js" */
 
 /** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
@@ -21,11 +22,20 @@ const SWITCHES = [
 /** @type {[value: Options["size"], title: string][]} */
 const SIZES = [["small", "Small"], ["medium", "Medium"], ["large", "Large"]];
 
+/** @type {[value: Average, title: string, why: string][]} */
+const AVERAGES = [
+  ["mean", "Mean", "The mean of the runs"],
+  ["median", "Median", "As many runs are above as below: a run that fails does not move it"],
+  ["iqm", "IQM", "The interquartile mean: of the runs without the lowest quarter and the highest"],
+];
+
 /** @type {[value: Spread, title: string, why: string][]} */
 const SPREADS = [
   ["range", "Min to max", "From the smallest value of all runs to the largest"],
-  ["deviation", "± deviation", "The mean plus and minus the standard deviation of the runs (n − 1)"],
   ["quartiles", "Quartiles", "The middle half of the runs"],
+  ["deviation", "± deviation", "The mean plus and minus the standard deviation of the runs (n − 1)"],
+  ["error", "± error", "The mean plus and minus its standard error: the deviation divided by √n. From 3 runs on"],
+  ["bootstrap", "95 %", "A bootstrap interval of the mean: the middle 95 % of the means of 1,000 draws of the runs, with replacement. From 3 runs on"],
 ];
 
 /**
@@ -35,17 +45,18 @@ const SPREADS = [
 export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
-  /** @param {"size" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
-  const choiceOf = (name, title, choices) => html`<section>
+  /** @param {"size" | "average" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
+  const choiceOf = (name, title, choices, value = options[name]) => html`<section>
     <h4 aria-hidden="true">${title}</h4>
-    <${Choice} label=${title} name=${name} choices=${choices} value=${options[name]} onChange=${(/** @type {any} */ value) => set(name, value)} />
+    <${Choice} label=${title} name=${name} choices=${choices} value=${value} onChange=${(/** @type {any} */ value) => set(name, value)} />
   </section>`;
   /** @param {(typeof SWITCHES)[number][0] | "ends"} name @param {string} title @param {string} why */
   const checkOf = (name, title, why) =>
     html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => set(name, isChecked)} />`;
   return html`<div class="card-menu">
     ${SWITCHES.map((each) => checkOf(...each))}
-    ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("spread", "What the band of a run group shows", SPREADS)}
+    ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("average", "What the line of a run group is", AVERAGES)}
+    ${isGrouped && choiceOf("spread", "What the band of a run group shows", options.average === "mean" ? SPREADS : SPREADS.slice(0, 2), spreadOf(options))}
     ${isGrouped && checkOf("ends", "End means where the first run ends", "Or where its values are no longer finite. Otherwise the mean goes on, dashed, over fewer runs, and may jump although no run does.")}
     <section>
       <h4>Download all points of the tags and runs shown</h4>
@@ -53,7 +64,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
         (format) => html`<button
           type="button"
           class="tb-button"
-          onClick=${() => saveNumbers(host, tags, names, format, "scalars").catch((failure) => setError(failure.message))}
+          onClick=${() => saveNumbers(host, tags, names, format, "scalars", options.x).catch((failure) => setError(failure.message))}
         >
           ${format.toUpperCase()}
         </button>`,

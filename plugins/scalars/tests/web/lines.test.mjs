@@ -290,8 +290,8 @@ test("bands of several tags have different keys, names and dashes", async () => 
     async fetch(/** @type {string} */ path, /** @type {any} */ init) {
       const body = JSON.parse(init.body);
       requests.push([path, body.tag, body.groups]);
-      const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2, num_inside: 900, reduced: body.tag === "loss" }));
-      const columns = { x: [1, 2], mean: [1, 2], low: [0, 1], high: [2, 3], count: [2, 1], nonfinite: [0, 1] };
+      const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2 }));
+      const columns = { x: [1, 2], average: [1, 2], low: [0, 1], high: [2, 3], count: [2, 1], nonfinite: [0, 1] };
       return new Response(encodeResponse({ groups }, groups.map(() => columns)));
     },
   };

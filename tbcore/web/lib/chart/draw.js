@@ -2,7 +2,7 @@
 
 import { pixelScales, toAxis } from "./axes.js";
 import { Raster } from "./raster.js";
-import { countFinite, risingStretches, traceBand, tracePath, windowOf } from "./series.js";
+import { FAR_LENGTHS, countFinite, risingStretches, traceBand, tracePath, windowOf } from "./series.js";
 
 /**
  * @typedef {import("./types.js").Item} Item
@@ -80,19 +80,27 @@ export function traceLine(path, scene, { xs, segments }, column) {
 }
 
 /**
- * Adds the areas of a band to paths, the widest first.
+ * Adds the areas of a band to paths, the widest first. With `clip`, the parts that reach far out of
+ * range are left out: they would cover everything from one edge of the plot to the other.
  * @template {import("./types.js").PathLike} P
- * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height">} scene
+ * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height" | "clip">} scene
  * @param {Item} item
  */
 export function traceAreas(makePath, scene, { xs, columns, segments }) {
   const { toX, toY } = pixelScales(scene);
+  const [bottom, top] = scene.y.range;
+  const far = scene.clip ? FAR_LENGTHS * (top - bottom) : Infinity;
   const paths = [];
   for (let i = 1; i < columns.length; i += 2) {
     const path = makePath();
+    const [lows, highs] = [columns[i], columns[i + 1]];
     for (const { from, to, fewer } of segments) {
-      const [x, low, high] = [xs, columns[i], columns[i + 1]].map((column) => column.subarray(from, to));
-      if (!fewer) traceBand(path, x, low, high, toX, toY);
+      for (let start = from, end = from; end <= to && !fewer; end++) {
+        if (end < to && !(lows[end] < bottom - far || highs[end] > top + far)) continue;
+        const [x, low, high] = [xs, lows, highs].map((column) => column.subarray(start, end));
+        if (start < end) traceBand(path, x, low, high, toX, toY);
+        start = end + 1;
+      }
     }
     paths.push(path);
   }

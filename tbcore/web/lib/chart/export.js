@@ -6,7 +6,7 @@ import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**
  * @typedef {import("./types.js").Scene} Scene
- * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks> }} Picture
+ * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks>, clip?: boolean }} Picture
  *   everything that an exported picture shows
  */
 
@@ -26,13 +26,13 @@ export function lineChartSVG(label, model, { element, colors, note: own }, more)
   const layout = model.layOut(placeIn(width, height, (text) => 6.5 * text.length), note !== "");
   const { x, y, items } = model;
   const marks = sceneMarks(model.scene(layout, colors), items);
-  return chartSVG({ label, width, height, layout, x, y, items, marks, note, colors });
+  return chartSVG({ label, width, height, layout, x, y, items, marks, note, colors, clip: model.axes.clip });
 }
 
 /** The picture as an SVG document. @param {Picture} picture */
-export function chartSVG({ x, y, items, marks, ...frame }) {
+export function chartSVG({ x, y, items, marks, clip = false, ...frame }) {
   const { layout } = frame;
-  const scene = { x, y, width: layout.width, height: layout.height };
+  const scene = { x, y, width: layout.width, height: layout.height, clip };
   const inside = [];
   for (const item of items.filter(({ band }) => band)) {
     for (const { data } of traceAreas(() => new PathData(), scene, item)) {

@@ -36,7 +36,7 @@ export function tooltipNodes(hits, axis, hint) {
   const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
-    ...(band ? [table(bands, nearest, ["Group", "Mean", "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
+    ...(band ? [table(bands, nearest, ["Group", averageOf(band), "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
     ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
@@ -62,9 +62,15 @@ export function spokenOf(hit, axis) {
   return `${name}, ${at}: ${formatValue(value[index])}`;
 }
 
+/** The heading of a group's values. @param {Hit} hit */
+function averageOf({ band }) {
+  const { average = "mean" } = band ?? {};
+  return `${average[0].toUpperCase()}${average.slice(1)}`;
+}
+
 /**
  * A note on a point of a band: its x, the meaning of low and high, and the number of runs in the
- * mean.
+ * average.
  * @param {Hit} hit @param {XAxis} axis
  * @param {boolean} [isOneOfMany]  whether to name the group
  */
@@ -77,8 +83,8 @@ function bandNote({ name, band, index }, axis, isOneOfMany = false) {
   // Runs that begin after this x or end before it.
   const numWithoutPoint = numRuns - count[index] - numNonFinite;
   const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
-  const mean = isOneOfMany ? `${name}: mean` : "mean";
-  const runs = why ? `${mean} of ${countText(band, index)} runs${why}` : "mean";
+  const { average = "mean" } = band;
+  const runs = why ? `${isOneOfMany ? `${name}: ${average}` : average} of ${countText(band, index)} runs${why}` : average;
   return [texts[axis.kind](), ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
@@ -136,5 +142,8 @@ function lineTexts({ line, index }, isSmoothed) {
 
 /** The cells of a band's point. @param {Hit} hit */
 function bandTexts({ band, index }) {
-  return band ? [...[band.mean, band.low, band.high].map((column) => formatValue(column[index])), countText(band, index)] : [];
+  if (!band) return [];
+  // Without a spread, as of two runs, there are no edges.
+  const edges = [band.low, band.high].map((column) => (Number.isNaN(column[index]) ? "–" : formatValue(column[index])));
+  return [formatValue(band.mean[index]), ...edges, countText(band, index)];
 }

@@ -26,16 +26,16 @@ import { lineSample } from "../ui/colors.js";
 const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
-  ["value", "Value", formatValue, "The value as it was logged; for a group, the mean"],
+  ["value", "Value", formatValue, "The value as it was logged; for a group, its mean or other average"],
   ["x", "x", formatStep, ""],
   ["step", "Step", formatStep, "The step at which the value was logged"],
   ["low", "Low", formatValue, "The lower edge of the group's band at this step"],
   ["high", "High", formatValue, "The upper edge of the group's band at this step"],
-  ["min", "Min", formatValue, "The lowest value in the visible part of the chart; for a group, the lowest mean"],
-  ["max", "Max", formatValue, "The highest value in the visible part of the chart; for a group, the highest mean"],
+  ["min", "Min", formatValue, "The lowest value in the visible part of the chart; for a group, the lowest average"],
+  ["max", "Max", formatValue, "The highest value in the visible part of the chart; for a group, the highest average"],
   ["relative", "Relative", formatDuration, "Time since the run's first point of this tag"],
   ["wallTime", "Time", formatTime, "The date and time at which the value was logged"],
-  ["runs", "Runs", String, "The number of runs in the group's mean"],
+  ["runs", "Runs", String, "The number of runs in the group's average"],
 ];
 /** Columns with the position of a value: its step or time. */
 const POSITION_COLUMNS = new Set(["x", "step", "relative", "wallTime"]);

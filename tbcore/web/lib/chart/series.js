@@ -127,7 +127,7 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /** How far out of the usual range a line is left out, in lengths of that range. */
-const FAR_LENGTHS = 20;
+export const FAR_LENGTHS = 20;
 
 /**
  * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's

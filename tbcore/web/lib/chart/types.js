@@ -48,6 +48,7 @@ export {};
  *   marks where it increases
  * @property {[low: Float64Array, high: Float64Array][]} [inner]  narrower bands, drawn over this
  *   one
+ * @property {string} [average]  what `mean` is, such as "median"; default "mean"
  * @property {string} [label]  what low and high are, such as "min and max"
  * @property {Float64Array} [overview]  x of the whole band, needed if `x` is only that of a view
  * @property {Float64Array} [overviewCount]  `count` at the x of `overview`
