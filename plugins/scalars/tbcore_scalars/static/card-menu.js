@@ -40,7 +40,7 @@ export function CardMenu({ tab, parts, pictures }) {
       <h4>Download this chart as an image, or all its points</h4>
       ${pictures}
       ${/** @type {const} */ (["csv", "json"]).map(
-        (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName))}>
+        (format) => html`<button class="tb-button" onClick=${() => attempt(saveNumbers(host, tags, names, format, fileName, tab.options.x))}>
           ${format.toUpperCase()}
         </button>`,
       )}
