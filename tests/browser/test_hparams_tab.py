@@ -349,6 +349,23 @@ def test_a_row_opens_to_its_session_and_curves(open_tab: Any) -> None:
     tab.page.wait_for_function("() => tb.all('.details').length === 0")
 
 
+def test_the_best_row_is_checked_by_a_click_on_it(open_tab: Any) -> None:
+    """Also if it is in sight. The box has no colour of a run, which is a dot beside it."""
+    tab = open_tab()
+    box = tab.page.get_by_label(f"Compare {BEST.name}")
+    border = "(box) => getComputedStyle(box).borderColor"
+    others = tab.page.locator(".trials .tb-check")
+    assert len({others.nth(row).evaluate(border) for row in range(5)}) == 1
+    dots = tab.page.locator(".trials th.name i")
+    color = "(dot) => getComputedStyle(dot).backgroundColor"
+    assert len({dots.nth(row).evaluate(color) for row in range(5)}) > 1
+    for _ in range(2):  # a second click does not uncheck it
+        tab.page.locator(".best-row").click()
+        tab.page.wait_for_function("() => tb.all('tr.best.picked').length === 1")
+        assert box.is_checked()
+    assert tab.page.get_by_role("button", name="Compare 1").is_disabled()
+
+
 def test_two_rows_are_compared(open_tab: Any) -> None:
     """Differences come first, the better value is marked, and charts have both curves."""
     tab = open_tab()

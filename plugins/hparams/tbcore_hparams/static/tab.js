@@ -262,9 +262,11 @@ function actionsOf({ settings }, sweep, view, shownRow) {
     set,
     togglePick,
     togglePanel,
-    /** Scrolls the table to a row. @param {number} row */
+    /** Checks a row, and scrolls the table to it. @param {number} row */
     showRow(row) {
       if (!panels.has("table")) togglePanel("table");
+      const { name } = sweep.groups[row];
+      if (!view.picked.has(name)) togglePick(name);
       shownRow.value = { row };
     },
     /** Checks or unchecks a row, and scrolls the table to it. @param {number} row */

@@ -123,7 +123,7 @@ export function StatusLine({ tab }) {
   return html`<div class="status-line">
     ${metric &&
     bestRow !== null &&
-    html`<button type="button" class="best-row" title="${tab.bestText}\nClick to show it in the table" onClick=${() => tab.showRow(bestRow)}>
+    html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
       <${Icon} name="star" /><span class="what">Best ${metric.label}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
       <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">

@@ -38,7 +38,7 @@ const MAX_COLUMN_WIDTH_PX = 220;
 /** Space for the arrow and the filter button beside a column's name. */
 const HEADING_BUTTONS_WIDTH_PX = 34;
 /** Space for the buttons beside a name, and for padding. */
-const NAME_PADDING_PX = 100;
+const NAME_PADDING_PX = 115;
 const MIN_NAME_WIDTH_PX = 180;
 const MAX_NAME_WIDTH_PX = 420;
 /** Number of a column's cells, from the top, that determine its width. */
@@ -302,10 +302,10 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
           data-control="pick"
           checked=${isPicked}
           aria-label="Compare ${group.label}"
-          title="Compare"
-          style=${{ "--tb-check": color }}
+          title="Check rows, then press Compare"
           onChange=${() => tab.togglePick(group.name)}
         />
+        <i style=${{ background: color }}></i>
         <span class="tb-name" onClick=${() => tab.toggleOpen(group.name)}><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
         ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
         ${group.sessions.length > 1 && html`<small class="count" title=${countTooltip(tab, group)}>×${group.sessions.length}</small>`}
