@@ -171,6 +171,15 @@ def test_steps_beyond_two_to_the_53_are_distinct(tmp_path: Path) -> None:
 # -- arguments and events ----------------------------------------------------------------------
 
 
+def test_tensors_of_both_sorts_keep_their_types(tmp_path: Path) -> None:
+    """Steps stay integers where numbers and arrays are in one frame."""
+    write_run(tmp_path, values=[tensor("t", [1.0, 2.0]), tensor("t", 3.0)])
+    frame = SummaryReader(tmp_path, extra_columns={"wall_time"}).tensors
+
+    assert frame.dtypes[["step", "wall_time"]].tolist() == [np.int64, np.float64]
+    assert sorted(np.size(value) for value in frame["value"]) == [1, 2]
+
+
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     reader = SummaryReader(tmp_path, event_types={"tensors"})
     for event_type in ("scalars", "scalar"):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,31 +25,31 @@ from tbcore.logs.reading import LazyReader, RunSnapshot, multiplexer_of
 from tbcore.queries.inheritance import ROOT
 from tbcore.store.items import Item
 from tbcore.store.series import ScalarSeries
-from tbcore.store.state import quoted
+from tbcore.store.state import close_matches, quoted
 from tbcore.store.view import RunView
 from tbcore.values import Metadata, Value
 
 T = TypeVar("T")
 
-COMPRESSED_HISTOGRAMS = "distributions"
-HISTOGRAMS = "histograms"
-IMAGES = "images"
-AUDIO = "audio"
-SCALARS = "scalars"
-TENSORS = "tensors"
-GRAPH = "graph"
-META_GRAPH = "meta_graph"
-RUN_METADATA = "run_metadata"
-"""The keys of `EventAccumulator.Tags`."""
+COMPRESSED_HISTOGRAMS, HISTOGRAMS, IMAGES = "distributions", "histograms", "images"
+AUDIO, SCALARS, TENSORS = "audio", "scalars", "tensors"
+GRAPH, META_GRAPH, RUN_METADATA = "graph", "meta_graph", "run_metadata"
+CLAIMS = {
+    IMAGES: Claim("image"),
+    AUDIO: Claim("audio"),
+    HISTOGRAMS: Claim("histo"),
+    SCALARS: Claim(is_scalar=True),
+    COMPRESSED_HISTOGRAMS: Claim("histo"),
+    TENSORS: Claim("tensor"),
+    GRAPH: Claim("graph_def"),
+    META_GRAPH: Claim("meta_graph_def"),
+    RUN_METADATA: Claim("tagged_run_metadata"),
+}
+"""The keys of `EventAccumulator.Tags`, and the kinds of values that each has."""
 
 DEFAULT_SIZE_GUIDANCE = {
-    COMPRESSED_HISTOGRAMS: 500,
-    IMAGES: 4,
-    AUDIO: 4,
-    SCALARS: 10000,
-    HISTOGRAMS: 1,
-    TENSORS: 10,
-}
+    COMPRESSED_HISTOGRAMS: 500, IMAGES: 4, AUDIO: 4, SCALARS: 10000, HISTOGRAMS: 1, TENSORS: 10,
+}  # fmt: skip
 STORE_EVERYTHING_SIZE_GUIDANCE = dict.fromkeys(DEFAULT_SIZE_GUIDANCE, 0)
 """Both are for scripts that pass them on: nothing is ever sampled."""
 
@@ -55,92 +57,34 @@ NORMAL_HISTOGRAM_BPS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
 """Shares of a normal distribution, in hundredths of a percent, that are below its mean plus -inf,
 -1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
-
-class ScalarEvent(NamedTuple):
-    """A point."""
-
-    wall_time: float
-    """Seconds since the epoch, here and in all other events."""
-    step: int
-    value: float
-
-
-class LoggedHistogram(NamedTuple):
-    """A histogram as it was logged."""
-
-    min: float
-    max: float
-    num: float
-    """Number of samples."""
-    sum: float
-    sum_squares: float
-    bucket_limit: list[float]
-    """The right edge of each bucket."""
-    bucket: list[float]
-    """The number of samples in each bucket."""
-
-
+ScalarEvent = namedtuple("ScalarEvent", "wall_time step value")
+"""A point. Wall times are seconds since the epoch, here and in all other events."""
+ImageEvent = namedtuple("ImageEvent", "wall_time step encoded_image_string width height")
+AudioEvent = namedtuple(
+    "AudioEvent", "wall_time step encoded_audio_string content_type sample_rate length_frames"
+)
+TensorEvent = namedtuple("TensorEvent", "wall_time step tensor_proto")
+"""A TensorProto as it was logged. One number comes back as a float32 or float64, in both forms that
+there are: as `tensor_content`, and as `float_val` or `double_val`."""
+HistogramEvent = namedtuple("HistogramEvent", "wall_time step histogram_value")
+CompressedHistogramEvent = namedtuple(
+    "CompressedHistogramEvent", "wall_time step compressed_histogram_values"
+)
+"""The values are pairs of a share, in hundredths of a percent, and what this share is below."""
+LoggedHistogram = namedtuple("LoggedHistogram", "min max num sum sum_squares bucket_limit bucket")
+"""The last two are lists, with the right edge of each bucket and the number of its samples."""
 HistogramValue = LoggedHistogram
 """The name that it has in TensorBoard."""
 
-
-class HistogramEvent(NamedTuple):
-    wall_time: float
-    step: int
-    histogram_value: LoggedHistogram
-
-
-class CompressedHistogramEvent(NamedTuple):
-    wall_time: float
-    step: int
-    compressed_histogram_values: list[tuple[float, float]]
-    """Pairs of a share, in hundredths of a percent, and the value that this share is below."""
-
-
-class ImageEvent(NamedTuple):
-    wall_time: float
-    step: int
-    encoded_image_string: bytes
-    width: int
-    height: int
-
-
-class AudioEvent(NamedTuple):
-    wall_time: float
-    step: int
-    encoded_audio_string: bytes
-    content_type: str
-    sample_rate: float
-    length_frames: int
-
-
-class TensorEvent(NamedTuple):
-    wall_time: float
-    step: int
-    tensor_proto: TensorProto
-    """What was logged. One number comes back as a float32 or float64, in both forms that there are:
-    as `tensor_content`, and as `float_val` or `double_val`."""
-
-
-class EventValues(Generic[T]):
-    """All values of one form, by tag. They are read from disk each time that they are asked for."""
-
-    def __init__(self, keys: Callable[[], list[str]], items: Callable[[str], list[T]]) -> None:
-        self.Keys = keys
-        """Returns the tags, in order of first appearance."""
-        self._items = items
-
-    def Items(self, key: str) -> list[T]:
-        """The events of a tag, in the order written. Raises KeyError for an unknown tag."""
-        if key not in self.Keys():
-            raise UnknownNameError(f"no tag {quoted(key)} with values of this form")
-        return self._items(key)
+EventValues = namedtuple("EventValues", "Keys Items")
+"""All values of one form: `Keys()` has the tags, and `Items(tag)` the events of a tag. These are in
+the order written, and read from disk each time."""
 
 
 class EventAccumulator:
     """The event files in one directory, or a single one, as one run.
 
-    It is empty until `Reload` is called. The properties `scalars`, `tensors`, `images`, `audios`,
+    It is empty until `Reload` is called. The attributes `scalars`, `tensors`, `images`, `audios`,
     `histograms` and `compressed_histograms` have `Keys()` and `Items(tag)`.
     """
 
@@ -163,18 +107,11 @@ class EventAccumulator:
         """Of the path, or of a directory above it. Neither this nor `run` is for users."""
         self.run = ROOT
         """The name of the run in the reader."""
-        self.show(RunSnapshot(RunView(), 0.0))
-        self.scalars = EventValues(self._keys(Claim(is_scalar=True)), self._scalar_events)
-        self.tensors = EventValues(self._keys(Claim("tensor")), self._tensor_events)
-        self.images = self._values("image", _image_event)
-        self.audios = self._values("audio", _audio_event)
-        self.histograms = self._values("histo", _histogram_event)
-        self.compressed_histograms = self._values("histo", self._compressed_event)
-
-    def show(self, snapshot: RunSnapshot) -> None:
-        """Replaces all values by those of a run. Not called by users."""
-        self._view = snapshot.view
-        self._multiplexer = multiplexer_of({ROOT: snapshot})
+        self._show(RunSnapshot(RunView(), 0.0))
+        forms = SCALARS, TENSORS, IMAGES, AUDIO
+        self.scalars, self.tensors, self.images, self.audios = map(self._values, forms)
+        self.histograms = self._values(HISTOGRAMS)
+        self.compressed_histograms = self._values(COMPRESSED_HISTOGRAMS)
 
     def Reload(self) -> EventAccumulator:
         """Reads what was logged since the last call; returns the accumulator itself.
@@ -185,52 +122,43 @@ class EventAccumulator:
             self.reader = LazyReader(self.path, purge_orphaned_data=self.purge_orphaned_data)
         else:
             self.reader.refresh()
-        self.load()
-        return self
+        return self.load()
 
-    def load(self) -> None:
+    def load(self) -> EventAccumulator:
         """Shows the run as its reader has it. Not called by users."""
         if self.reader is not None and self.run in self.reader:
-            self.show(self.reader.snapshots([self.run])[self.run])
+            self._show(self.reader.snapshots([self.run])[self.run])
         elif not os.path.exists(self.path):
             raise FileNotFoundError(errno.ENOENT, "no such file or directory", self.path)
+        return self
 
     def Tags(self) -> dict[str, Any]:
         """The tags of each form. Of graphs it says whether there is one."""
-        meta_graph = bool(self._tags(Claim("meta_graph_def")))
-        return {
-            IMAGES: self.images.Keys(),
-            AUDIO: self.audios.Keys(),
-            HISTOGRAMS: self.histograms.Keys(),
-            SCALARS: self.scalars.Keys(),
-            COMPRESSED_HISTOGRAMS: self.compressed_histograms.Keys(),
-            TENSORS: self.tensors.Keys(),
-            GRAPH: meta_graph or bool(self._tags(Claim("graph_def"))),
-            META_GRAPH: meta_graph,
-            RUN_METADATA: self._tags(Claim("tagged_run_metadata")),
-        }
+        tags: dict[str, Any] = {form: self._tags(form) for form in CLAIMS}
+        tags[META_GRAPH] = bool(tags[META_GRAPH])
+        return {**tags, GRAPH: tags[META_GRAPH] or bool(tags[GRAPH])}
 
     def Scalars(self, tag: str) -> list[ScalarEvent]:
         """The points of a tag, in the order written, as are all values here.
 
         Raises KeyError for an unknown tag, as do all methods with a tag.
         """
-        return self.scalars.Items(tag)
+        return self.events(SCALARS, tag)
 
     def Tensors(self, tag: str) -> list[TensorEvent]:
-        return self.tensors.Items(tag)
+        return self.events(TENSORS, tag)
 
     def Images(self, tag: str) -> list[ImageEvent]:
-        return self.images.Items(tag)
+        return self.events(IMAGES, tag)
 
     def Audio(self, tag: str) -> list[AudioEvent]:
-        return self.audios.Items(tag)
+        return self.events(AUDIO, tag)
 
     def Histograms(self, tag: str) -> list[HistogramEvent]:
-        return self.histograms.Items(tag)
+        return self.events(HISTOGRAMS, tag)
 
     def CompressedHistograms(self, tag: str) -> list[CompressedHistogramEvent]:
-        return self.compressed_histograms.Items(tag)
+        return self.events(COMPRESSED_HISTOGRAMS, tag)
 
     def Graph(self) -> Any:
         """The newest GraphDef. Raises ValueError without a graph.
@@ -242,117 +170,104 @@ class EventAccumulator:
 
     def SerializedGraph(self) -> bytes:
         """The bytes of the GraphDef, which need no other package."""
-        graph = self._last("graph_def")
-        if graph is not None:
-            return graph
-        meta = self._last("meta_graph_def")
-        if meta is None:
-            raise ValueError(f"there is no graph in {self.path}")
+        try:
+            return self._last(GRAPH)
+        except ValueError:
+            meta = self._last(META_GRAPH, what=GRAPH)
         found = [field for field in fields(meta, 0, len(meta)) if field.number == 2]  # graph_def
         return b"".join(meta[field.begin : field.end] for field in found)
 
     def MetaGraph(self) -> Any:
         """The newest MetaGraphDef. Raises ValueError without one."""
-        data = self._last("meta_graph_def")
-        if data is None:
-            raise ValueError(f"there is no metagraph in {self.path}")
-        return _message("protobuf.meta_graph", "MetaGraphDef").FromString(data)
+        return _message("protobuf.meta_graph", "MetaGraphDef").FromString(self._last(META_GRAPH))
 
     def RunMetadata(self, tag: str) -> Any:
         """The newest RunMetadata of a tag. Raises ValueError for an unknown tag."""
-        data = self._last("tagged_run_metadata", tag)
-        if data is None:
-            raise ValueError(f"there is no run metadata with the tag {quoted(tag)}")
+        data = self._last(RUN_METADATA, tag, f"run metadata with the tag {quoted(tag)}")
         return _message("protobuf.config", "RunMetadata").FromString(data)
 
     def FirstEventTimestamp(self) -> float:
         """When the first event was written. Raises ValueError without events."""
-        if self._view.first_event_time is None:
-            self.Reload()
-        if self._view.first_event_time is None:
+        time = self._view.first_event_time or self.Reload()._view.first_event_time
+        if time is None:
             raise ValueError(f"there are no events in {self.path}")
-        return self._view.first_event_time
+        return time
 
     def SummaryMetadata(self, tag: str) -> Metadata:
         """The first metadata of a tag. Raises KeyError for a tag that has none."""
-        info = self._view.schema.tags.get(tag)
-        if info is None or info.metadata is None:
-            raise UnknownNameError(f"no tag {quoted(tag)} with metadata")
-        return Metadata.FromString(info.metadata)
+        return Metadata.FromString(look_up(tag, self._metadata, "tag"))
 
     @property
     def summary_metadata(self) -> dict[str, Metadata]:
         """The first metadata of each tag that has some."""
-        tags = self._view.schema.tags.items()
-        return {tag: self.SummaryMetadata(tag) for tag, info in tags if info.metadata is not None}
+        return {tag: Metadata.FromString(data) for tag, data in self._metadata.items()}
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
         """Maps the tags of a plugin to what it stored in their metadata. Raises KeyError."""
-        data = {tag: metadata.plugin_data for tag, metadata in self.summary_metadata.items()}
-        found = {tag: one.content for tag, one in data.items() if one.plugin_name == plugin_name}
-        if not plugin_name or not found:
-            raise UnknownNameError(f"no tag is of the plugin {quoted(plugin_name)}")
-        return found
+        found: dict[str, dict[str, bytes]] = {}
+        for tag, metadata in self.summary_metadata.items():
+            data = metadata.plugin_data
+            if data.plugin_name:
+                found.setdefault(data.plugin_name, {})[tag] = data.content
+        return look_up(plugin_name, found, "plugin")
 
     # -- for SummaryReader ---------------------------------------------------------------------
 
-    def numbers(self, tag: str, claim: Claim) -> ScalarSeries:
-        """Those values of a tag that are a single number, and match a claim."""
-        return self._multiplexer.scalars(ROOT, tag, claims=(claim,))
+    def events(self, form: str, tag: str) -> list[Any]:
+        """All values of a form with this tag. Raises KeyError for an unknown tag."""
+        look_up(tag, dict.fromkeys(self._tags(form)), "tag")
+        if form == COMPRESSED_HISTOGRAMS:
+            return [
+                CompressedHistogramEvent(wall_time, step, compressed(value, self._compression_bps))
+                for wall_time, step, value in self.Histograms(tag)
+            ]
+        if form == SCALARS:
+            series = self.numbers(form, tag)
+            columns = series.wall_time.tolist(), series.step.tolist(), series.value.tolist()
+            return list(map(ScalarEvent._make, zip(*columns, strict=True)))
+        event, decode = _EVENTS[form]
+        found = self.read(form, tag, decode)
+        rows = [(item.ordinal, item.wall_time, item.step, *values) for item, values in found]
+        if form == TENSORS:
+            series = self.numbers(form, tag)
+            columns = series.ordinal.tolist(), series.wall_time.tolist(), series.step.tolist()
+            rows += zip(*columns, map(_tensor_of_number, series.value), strict=True)
+            rows.sort(key=itemgetter(0))
+        return [event(*row[1:]) for row in rows]
 
-    def read(self, tag: str, claim: Claim, decode: Callable[[Value], T]) -> list[tuple[Item, T]]:
+    def numbers(self, form: str, tag: str) -> ScalarSeries:
+        """Those values of a tag that are a single number."""
+        return self._multiplexer.scalars(self.path, tag, claims=(CLAIMS[form],))
+
+    def read(self, form: str, tag: str, decode: Callable[[Value], T]) -> list[tuple[Item, T]]:
         """All values of a tag that are not a single number, each with the result of `decode`."""
-        return self._multiplexer.read_items(ROOT, tag, (claim,), decode)
+        return self._multiplexer.read_items(self.path, tag, (CLAIMS[form],), decode)
 
     # -- private -------------------------------------------------------------------------------
 
-    def _tags(self, claim: Claim) -> list[str]:
-        return list(self._view.schema.tags_matching((claim,)))
+    def _show(self, snapshot: RunSnapshot) -> None:
+        self._view = snapshot.view
+        self._multiplexer = multiplexer_of({self.path: snapshot})
+        tags = snapshot.view.schema.tags.items()
+        self._metadata = {tag: info.metadata for tag, info in tags if info.metadata is not None}
 
-    def _keys(self, claim: Claim) -> Callable[[], list[str]]:
-        return lambda: self._tags(claim)
+    def _tags(self, form: str) -> list[str]:
+        return list(self._view.schema.tags_matching((CLAIMS[form],)))
 
-    def _values(self, field: str, event: Callable[..., T]) -> EventValues[T]:
-        """The values with this field; `event` is called with wall time, step and the field."""
-        claim = Claim(field)
+    def _values(self, form: str) -> EventValues:
+        return EventValues(partial(self._tags, form), partial(self.events, form))
 
-        def items(tag: str) -> list[T]:
-            found = self.read(tag, claim, attrgetter(field))
-            return [event(item.wall_time, item.step, value) for item, value in found]
-
-        return EventValues(self._keys(claim), items)
-
-    def _scalar_events(self, tag: str) -> list[ScalarEvent]:
-        series = self.numbers(tag, Claim(is_scalar=True))
-        columns = series.wall_time.tolist(), series.step.tolist(), series.value.tolist()
-        return list(map(ScalarEvent._make, zip(*columns, strict=True)))
-
-    def _tensor_events(self, tag: str) -> list[TensorEvent]:
-        series = self.numbers(tag, Claim("tensor"))
-        columns = series.ordinal.tolist(), series.wall_time.tolist(), series.step.tolist()
-        numbers = map(_tensor_of_number, series.value)
-        rows = list(zip(*columns, numbers, strict=True))
-        found = self.read(tag, Claim("tensor"), attrgetter("tensor"))
-        rows += [(item.ordinal, item.wall_time, item.step, tensor) for item, tensor in found]
-        return [TensorEvent(*row[1:]) for row in sorted(rows, key=lambda row: row[0])]
-
-    def _compressed_event(
-        self, wall_time: float, step: int, histo: Any
-    ) -> CompressedHistogramEvent:
-        values = compressed(histo, self._compression_bps)
-        return CompressedHistogramEvent(wall_time, step, values)
-
-    def _last(self, field: str, tag: str = "") -> bytes | None:
-        """The last value of a field that is no summary; None if there is none."""
-        claim = Claim(field)
-        if tag not in self._tags(claim):
-            return None
-        items = self._multiplexer.items(ROOT, tag, (claim,))
-        data = items[-1].read() if items else None
-        return data if isinstance(data, bytes) else None
+    def _last(self, form: str, tag: str = "", what: str = "") -> bytes:
+        """The last value of a form that is no summary. Raises ValueError if there is none."""
+        tags = self._tags(form)
+        items = self._multiplexer.items(self.path, tag, (CLAIMS[form],)) if tag in tags else []
+        if not items:
+            raise ValueError(f"there is no {what or form} in {self.path}")
+        data = items[-1].read()
+        return data if isinstance(data, bytes) else b""
 
 
-def compressed(histo: Any, shares: Sequence[float]) -> list[tuple[float, float]]:
+def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tuple[float, float]]:
     """The values that these shares of a histogram's samples are below, each after its share.
 
     Samples are assumed to be evenly distributed within their bucket. The last share is 100 percent.
@@ -361,36 +276,48 @@ def compressed(histo: Any, shares: Sequence[float]) -> list[tuple[float, float]]
     # 2. Accumulate the counts to shares, at the right edge of each bucket.
     # 3. Find the bucket of each share, and interpolate between its edges, which are limited to the
     #    range of the samples.
-    if not histo.num:
+    if not histogram.num:
         return [(share, 0.0) for share in shares]
-    counts, edges = np.array([[*histo.bucket, 0.0], [*histo.bucket_limit, 0.0]], float)  # 1
+    counts = np.array([*histogram.bucket, 0.0])  # 1
+    edges = np.array([*histogram.bucket_limit, 0.0])
     upto = np.cumsum(counts * shares[-1] / (counts.sum() or 1.0))  # 2
-    before, left = np.roll(upto, 1), np.maximum(np.roll(edges, 1), histo.min)
+    before, left = np.roll(upto, 1), np.maximum(np.roll(edges, 1), histogram.min)
     before[0] = 0.0
     bucket = np.minimum(np.searchsorted(upto, shares, "right"), len(upto) - 1)  # 3
-    left = np.where(before == 0, histo.min, left)[bucket]
-    right = np.minimum(edges, histo.max)[bucket]
+    left = np.where(before == 0, histogram.min, left)[bucket]
+    right = np.minimum(edges, histogram.max)[bucket]
     with np.errstate(all="ignore"):
         part = (np.array(shares) - before[bucket]) / (upto - before)[bucket]
         inside = left + part * (right - left)
-    values = np.where(bucket < len(upto) - 1, inside, histo.max)
+    values = np.where(bucket < len(upto) - 1, inside, histogram.max)
     return list(zip(shares, values.tolist(), strict=True))
 
 
-def _image_event(wall_time: float, step: int, image: Any) -> ImageEvent:
-    names = ImageEvent._fields[2:]
-    return ImageEvent(wall_time, step, *(getattr(image, name) for name in names))
+def look_up(name: str, known: Mapping[str, T], what: str) -> T:
+    """What a name maps to. Raises KeyError, which has similar names, if it is unknown."""
+    if name not in known:
+        raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
+    return known[name]
 
 
-def _audio_event(wall_time: float, step: int, audio: Any) -> AudioEvent:
-    names = AudioEvent._fields[2:]
-    return AudioEvent(wall_time, step, *(getattr(audio, name) for name in names))
+def _logged_histogram(value: Any) -> tuple[LoggedHistogram]:
+    *numbers, limits, counts = attrgetter(*LoggedHistogram._fields)(value.histo)
+    return (LoggedHistogram._make([*numbers, list(limits), list(counts)]),)
 
 
-def _histogram_event(wall_time: float, step: int, histo: Any) -> HistogramEvent:
-    numbers = histo.min, histo.max, histo.num, histo.sum, histo.sum_squares
-    value = LoggedHistogram(*numbers, list(histo.bucket_limit), list(histo.bucket))
-    return HistogramEvent(wall_time, step, value)
+def _fields_of(field: str, event: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function from a value to the fields of an event after wall time and step."""
+    return attrgetter(*(f"{field}.{name}" for name in event._fields[2:]))
+
+
+_EVENTS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any, ...]]]] = {
+    IMAGES: (ImageEvent, _fields_of("image", ImageEvent)),
+    AUDIO: (AudioEvent, _fields_of("audio", AudioEvent)),
+    HISTOGRAMS: (HistogramEvent, _logged_histogram),
+    TENSORS: (TensorEvent, lambda value: (value.tensor,)),
+}
+"""The event of each form that is decoded, and the function from a value to what comes after wall
+time and step."""
 
 
 def _tensor_of_number(number: np.floating[Any]) -> TensorProto:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from tbcore.compat.event_accumulator import EventAccumulator
-from tbcore.errors import UnknownNameError
+from tbcore.compat.event_accumulator import EventAccumulator, look_up
 from tbcore.logs.reading import LazyReader
 from tbcore.queries.inheritance import ROOT
 from tbcore.store.state import quoted
@@ -78,13 +77,15 @@ class EventMultiplexer:
             self._readers[path].refresh()
         else:
             self._readers[path] = LazyReader(path, purge_orphaned_data=self.purge_orphaned_data)
-        for run in self._readers[path].sizes:
-            directory = path if run == ROOT else os.path.join(path, run)
-            accumulator = self._added(directory, os.path.join(name, run) if name else run)
-            if accumulator:
-                accumulator.reader, accumulator.run = self._readers[path], run
+        reader = self._readers[path]
         if self._reload_called:
-            self._load(self._readers[path])
+            reader.snapshots(reader.sizes)
+        for run in reader.sizes:
+            directory = path if run == ROOT else os.path.join(path, run)
+            if accumulator := self._added(directory, os.path.join(name or "", run)):
+                accumulator.reader, accumulator.run = reader, run
+                if self._reload_called:
+                    accumulator.load()
         return self
 
     def Reload(self) -> EventMultiplexer:
@@ -93,10 +94,13 @@ class EventMultiplexer:
         readers = list(self._readers.values())
         for reader in readers:
             reader.refresh()
-            self._load(reader)
+            reader.snapshots(reader.sizes)
         for name, accumulator in list(self._accumulators.items()):
-            if accumulator.reader not in readers:
-                self._attempt(name, accumulator.Reload)
+            try:
+                accumulator.load() if accumulator.reader in readers else accumulator.Reload()
+            except FileNotFoundError:
+                logger.warning("run %s is gone", quoted(name))
+                del self._accumulators[name]
         return self
 
     def Runs(self) -> dict[str, dict[str, Any]]:
@@ -109,9 +113,7 @@ class EventMultiplexer:
 
     def GetAccumulator(self, run: str) -> EventAccumulator:
         """A run. Raises KeyError for an unknown one, as do all methods with a run."""
-        if run not in self._accumulators:
-            raise UnknownNameError(f"no run {quoted(run)}")
-        return self._accumulators[run]
+        return look_up(run, self._accumulators, "run")
 
     def PluginRunToTagToContent(self, plugin_name: str) -> dict[str, dict[str, bytes]]:
         """The result of `PluginTagToContent` for each run that has tags of this plugin."""
@@ -145,18 +147,3 @@ class EventMultiplexer:
         accumulator = EventAccumulator(path, purge_orphaned_data=self.purge_orphaned_data)
         self._accumulators[name] = accumulator
         return accumulator
-
-    def _load(self, reader: LazyReader) -> None:
-        """Reads all runs of a directory."""
-        reader.snapshots(reader.sizes)
-        for name, accumulator in list(self._accumulators.items()):
-            if accumulator.reader is reader:
-                self._attempt(name, accumulator.load)
-
-    def _attempt(self, name: str, read: Callable[[], object]) -> None:
-        """Calls a method of a run that reads, and drops the run if its path is gone."""
-        try:
-            read()
-        except FileNotFoundError:
-            logger.warning("run %s is gone", quoted(name))
-            del self._accumulators[name]

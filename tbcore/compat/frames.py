@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +11,21 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas
 
-Column = NDArray[Any]
+EXTRA_COLUMNS = (
+    "content_type", "dir_name", "file_name", "height", "length_frames", "max", "min", "num",
+    "sample_rate", "sum", "sum_squares", "wall_time", "width",
+)  # fmt: skip
+"""Columns that a frame has on demand only."""
+
+Block = Mapping[str, Any]
+"""The values of one tag in one file. Columns of shape (n,): `value` or others, each of float64 or
+objects, and `step` and `wall_time`, which hyperparameters lack. Strings: `tag`, `file_name`, and
+`dir_name`, relative to the reader's path. All blocks of a frame have the same names in the same
+order, with a column first."""
 
 
-class TagBlock(NamedTuple):
-    """The values of one tag in one file."""
-
-    dir_name: str
-    """The file's directory, relative to the reader's path; "" for this path."""
-    file_name: str
-    tag: str
-    columns: dict[str, Column]
-    """Columns of shape (n,), with the same names in all blocks: `step` and `wall_time`, which
-    hyperparameters lack, and `value` or others, each of float64 or objects."""
-
-
-def frame_of(blocks: Sequence[TagBlock], extra: Set[str], pivot: bool) -> pandas.DataFrame:
-    """The frame of all blocks; of wall times and names of files, it has those in `extra`.
+def frame_of(blocks: Sequence[Block], extra: Collection[str], pivot: bool) -> pandas.DataFrame:
+    """The frame of all blocks; of EXTRA_COLUMNS, it has those in `extra`.
 
     With `pivot` there is a column for each tag, or several as `TAG/COLUMN`, and a row for each
     step, within a directory or file if that is a column.
@@ -39,40 +37,37 @@ def frame_of(blocks: Sequence[TagBlock], extra: Set[str], pivot: bool) -> pandas
 
     if not blocks:
         return pd.DataFrame()
-    found = list(blocks[0].columns)
-    data: dict[str, Any] = {  # 1
-        name: np.concatenate([block.columns[name] for block in blocks]) for name in found
-    }
-    lengths = [len(block.columns[found[0]]) for block in blocks]
-    named = [name for name in ("dir_name", "file_name") if name in extra]
-    for name in ("tag", *named):
-        data[name] = pd.Categorical([getattr(block, name) for block in blocks]).repeat(lengths)
-    step = [name for name in found if name == "step"]
-    time = [name for name in found if name == "wall_time" and name in extra]
-    values = [name for name in found if name not in ("step", "wall_time")]
-    keys = [*named, *step] if pivot else [*named, "tag", *step]
-    frame = pd.DataFrame(data)
-    if keys:
-        frame = frame.sort_values(keys, kind="stable", ignore_index=True)
+    lengths = [len(next(iter(block.values()))) for block in blocks]  # 1
+    data: dict[str, Any] = {}
+    for name in blocks[0]:
+        if name not in EXTRA_COLUMNS or name in extra:
+            each = [block[name] for block in blocks]
+            is_text = isinstance(each[0], str)
+            data[name] = pd.Categorical(each).repeat(lengths) if is_text else np.concatenate(each)
+    step, time, places = (
+        [name for name in names if name in data]
+        for names in (["step"], ["wall_time"], ["dir_name", "file_name"])
+    )
+    values = [name for name in data if name not in ("tag", *step, *time, *places)]
+    keys = [*places, *step] if pivot else [*places, "tag", *step]
+    frame = pd.DataFrame(data).sort_values(keys, kind="stable", ignore_index=True)
     if not pivot:
-        texts = {name: _strings(frame[name]) for name in ("tag", *named)}
-        return frame.assign(**texts)[[*step, "tag", *values, *time, *named]].infer_objects()
+        texts = {name: _strings(frame[name]) for name in ("tag", *places)}
+        return frame.assign(**texts)[[*step, "tag", *values, *time, *places]].infer_objects()
 
     group = np.zeros(len(frame), np.int64)  # 2
     if keys:
         group = frame.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
-    wide: dict[str, Column] = {}  # 3
-    for tag, rows in frame.groupby("tag", observed=True).indices.items():
+    wide = {}  # 3
+    for tag, rows in frame.groupby("tag", observed=True):
         for name in values:
-            column = frame[name].to_numpy()[rows]
-            wide[tag if name == "value" else f"{tag}/{name}"] = _merged(group, rows, column)
-    times = {name: _merged(group, slice(None), frame[name].to_numpy()) for name in time}
+            wide[tag if name == "value" else f"{tag}/{name}"] = _merged(rows[name], group)
     firsts = frame.iloc[np.unique(group, return_index=True)[1]].reset_index(drop=True)
     columns = {
         **{name: firsts[name] for name in step},
         **{name: wide[name] for name in sorted(wide)},
-        **times,
-        **{name: _strings(firsts[name]) for name in named},
+        **{name: _merged(frame[name], group) for name in time},
+        **{name: _strings(firsts[name]) for name in places},
     }
     return pd.DataFrame(columns).infer_objects()
 
@@ -81,25 +76,20 @@ def _strings(categories: pandas.Series) -> pandas.Series:
     return categories.astype(categories.cat.categories.dtype)
 
 
-def _merged(group: NDArray[np.int64], rows: Any, column: Column) -> Column:
+def _merged(column: pandas.Series, group: NDArray[np.int64]) -> pandas.Series:
     """The values of each group: one, a list of several, or NaN. NaN is not in a list.
 
-    `column` has the values in these rows, and `group` the ascending group of each row.
+    `group` has the ascending group of each row of the frame that the column is from.
     """
-    if column.dtype == object:  # whose elements may be arrays
-        is_nan = np.array([isinstance(each, float) and each != each for each in column], np.bool_)
-    else:
-        is_nan = np.isnan(column)
-    column, own = column[~is_nan], group[rows][~is_nan]
-    merged = np.full(group[-1] + 1, np.nan, column.dtype)
-    merged[own] = column
-    starts = np.flatnonzero(np.diff(own, prepend=-1))
-    if len(starts) < len(own):
-        merged = merged.astype(object)
-        for start, end in zip(starts, [*starts[1:], len(own)], strict=True):
-            if end - start > 1:
-                merged[own[start]] = column[start:end].tolist()
-    return merged
+    import pandas as pd
+
+    column = column.dropna()
+    column.index = pd.Index(group[column.index])
+    is_one = ~column.index.duplicated(keep=False)
+    if not is_one.all():
+        lists = column[~is_one].groupby(level=0).agg(list)
+        column = pd.concat([column[is_one].astype(object), lists])
+    return column.reindex(range(group[-1] + 1))
 
 
 def objects(elements: Sequence[Any]) -> NDArray[np.object_]:

@@ -1,12 +1,13 @@
 """SummaryReader: logs as frames of pandas, with the arguments and columns of tbparse.
 
-reader -> files below it -> a block for each tag -> columns -> frame
+reader -> files below it -> columns of each tag -> frame
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tbcore.compat.event_accumulator import (
     TENSORS,
     EventAccumulator,
 )
-from tbcore.compat.frames import TagBlock, frame_of, objects
+from tbcore.compat.frames import EXTRA_COLUMNS, Block, frame_of, objects
 from tbcore.compat.histograms import (
     histogram_to_bins,
     histogram_to_cdf,
@@ -30,19 +31,13 @@ from tbcore.compat.histograms import (
 )
 from tbcore.eventfiles.logdir import MARK
 from tbcore.eventfiles.tensors import tensor_to_numpy
-from tbcore.kinds import Claim
-from tbcore.logs.reading import LazyReader, RunSnapshot
-from tbcore.values import Value
+from tbcore.logs.reading import LazyReader
 
 if TYPE_CHECKING:
     import pandas
 
 HPARAMS, TEXT = "hparams", "text"
 EVENT_TYPES = (IMAGES, AUDIO, HISTOGRAMS, SCALARS, TENSORS, HPARAMS, TEXT)
-EXTRA_COLUMNS = {
-    "dir_name", "file_name", "wall_time", "min", "max", "num", "sum", "sum_squares", "width",
-    "height", "content_type", "length_frames", "sample_rate",
-}  # fmt: skip
 
 
 class SummaryReader:
@@ -55,7 +50,7 @@ class SummaryReader:
         pivot: bool = False,
         extra_columns: Set[str] | None = None,
         event_types: Set[str] | None = None,
-        _snapshots: Mapping[str, RunSnapshot] | None = None,
+        _reader: LazyReader | None = None,
     ) -> None:
         """Reads the files. Pictures, clips and the like are read when a frame is made.
 
@@ -70,24 +65,19 @@ class SummaryReader:
         self._event_types = _checked("event_types", event_types, EVENT_TYPES) or set(EVENT_TYPES)
         if not os.path.exists(self.log_path):
             raise ValueError(f"no such file or directory: {self.log_path!r}")
+        reader = _reader or _reader_of_files(self.log_path)
         self._children: dict[str, SummaryReader] = {}
         self._accumulator: EventAccumulator | None = None
-        snapshots = _snapshots_below(self.log_path) if _snapshots is None else _snapshots
         if not os.path.isdir(self.log_path):
             self._accumulator = EventAccumulator(self.log_path)
-            if self.log_path in snapshots:
-                self._accumulator.show(snapshots[self.log_path])
+            self._accumulator.reader, self._accumulator.run = reader, self.log_path
+            self._accumulator.load()
             return
+        options: dict[str, Any] = {"extra_columns": extra_columns, "event_types": event_types}
         for name in sorted(os.listdir(self.log_path)):
             path = os.path.join(self.log_path, name)
             if os.path.exists(path):  # not for a broken link
-                self._children[name] = SummaryReader(
-                    path,
-                    pivot=pivot,
-                    extra_columns=extra_columns,
-                    event_types=event_types,
-                    _snapshots=snapshots,
-                )
+                self._children[name] = SummaryReader(path, pivot=pivot, _reader=reader, **options)
 
     def __repr__(self) -> str:
         return f"SummaryReader(log_path={self.log_path!r})"
@@ -102,45 +92,6 @@ class SummaryReader:
 
     # -- frames --------------------------------------------------------------------------------
 
-    @property
-    def scalars(self) -> pandas.DataFrame:
-        """`step`, `tag` and `value`, also of scalars that were logged as tensors."""
-        return self.get_events(SCALARS)
-
-    @property
-    def tensors(self) -> pandas.DataFrame:
-        """`step`, `tag` and `value`, a number or an array, also of scalars, pictures, clips and
-        histograms that were logged as tensors."""
-        return self.get_events(TENSORS)
-
-    @property
-    def histograms(self) -> pandas.DataFrame:
-        """`step`, `tag`, `counts` and `limits`."""
-        return self.get_events(HISTOGRAMS)
-
-    @property
-    def images(self) -> pandas.DataFrame:
-        """`step`, `tag` and `value`, an array of shape (height, width, channels) of uint8.
-
-        Raises ModuleNotFoundError if there are pictures, but Pillow is not installed.
-        """
-        return self.get_events(IMAGES)
-
-    @property
-    def audio(self) -> pandas.DataFrame:
-        """`step`, `tag` and `value`, an array of shape (frames, channels) from -1 to 1."""
-        return self.get_events(AUDIO)
-
-    @property
-    def hparams(self) -> pandas.DataFrame:
-        """`tag` and `value`."""
-        return self.get_events(HPARAMS)
-
-    @property
-    def text(self) -> pandas.DataFrame:
-        """`step`, `tag` and `value`."""
-        return self.get_events(TEXT)
-
     def get_events(self, event_type: str) -> pandas.DataFrame:
         """The frame of an event type; it has no columns if there are no values.
 
@@ -150,6 +101,25 @@ class SummaryReader:
         if _known(event_type, EVENT_TYPES) not in self._event_types:
             raise ValueError(f"event_types has no {event_type!r}")
         return frame_of(list(self._blocks(event_type)), self._extra, self._pivot)
+
+    scalars = property(lambda self: self.get_events(SCALARS))
+    """`step`, `tag` and `value`, also of scalars that were logged as tensors."""
+    tensors = property(lambda self: self.get_events(TENSORS))
+    """`step`, `tag` and `value`, a number or an array, also of scalars, pictures, clips and
+    histograms that were logged as tensors."""
+    histograms = property(lambda self: self.get_events(HISTOGRAMS))
+    """`step`, `tag`, `counts` and `limits`."""
+    images = property(lambda self: self.get_events(IMAGES))
+    """`step`, `tag` and `value`, an array of shape (height, width, channels) of uint8.
+
+    Raises ModuleNotFoundError if there are pictures, but Pillow is not installed.
+    """
+    audio = property(lambda self: self.get_events(AUDIO))
+    """`step`, `tag` and `value`, an array of shape (frames, channels) from -1 to 1."""
+    hparams = property(lambda self: self.get_events(HPARAMS))
+    """`tag` and `value`."""
+    text = property(lambda self: self.get_events(TEXT))
+    """`step`, `tag` and `value`."""
 
     # -- tags and events -----------------------------------------------------------------------
 
@@ -171,9 +141,8 @@ class SummaryReader:
 
     def get_raw_tags(self, event_type: str | None = None) -> Any:
         """`raw_tags`, or those of one event type."""
-        if event_type is None:
-            return self.raw_tags
-        return self.raw_tags[_known(event_type, self.raw_tags)]
+        tags = self.raw_tags
+        return tags if event_type is None else tags[_known(event_type, tags)]
 
     @property
     def raw_events(self) -> dict[str, dict[str, Any]]:
@@ -187,17 +156,11 @@ class SummaryReader:
         """
         if event_type is None:
             return self.raw_events
-        file = self._file()
-        get = {
-            SCALARS: file.Scalars,
-            TENSORS: file.Tensors,
-            HISTOGRAMS: file.Histograms,
-            IMAGES: file.Images,
-            AUDIO: file.Audio,
-            HPARAMS: lambda tag: file.PluginTagToContent(HPARAMS)[tag],
-            TEXT: file.Tensors,
-        }[event_type]
-        return get(tag) if tag else {tag: get(tag) for tag in self.raw_tags[event_type]}
+        if not tag:
+            return {tag: self.get_raw_events(event_type, tag) for tag in self.raw_tags[event_type]}
+        if event_type == HPARAMS:
+            return self._file().PluginTagToContent(HPARAMS)[tag]
+        return self._file().events(TENSORS if event_type == TEXT else event_type, tag)
 
     # -- conversions ---------------------------------------------------------------------------
 
@@ -222,12 +185,12 @@ class SummaryReader:
             return list(dict.fromkeys(tag for tags in of_children for tag in tags))
         return _tags(self._accumulator, event_type) if event_type in self._event_types else []
 
-    def _blocks(self, event_type: str, dir_name: str = "") -> Iterator[TagBlock]:
+    def _blocks(self, event_type: str, dir_name: str = "") -> Iterator[Block]:
+        """The values of each tag in each file."""
         if self._accumulator is not None:
             file_name = os.path.basename(self.log_path)
-            for tag, columns in _columns(self._accumulator, event_type, self._extra):
-                if len(next(iter(columns.values()))):
-                    yield TagBlock(dir_name, file_name, tag, columns)
+            for tag, columns in _columns(self._accumulator, event_type):
+                yield {**columns, "tag": tag, "dir_name": dir_name, "file_name": file_name}
         for name, child in self._children.items():
             below = dir_name if child._accumulator else os.path.join(dir_name, name)
             yield from child._blocks(event_type, below)
@@ -247,25 +210,25 @@ def _known(event_type: str, known: Collection[str]) -> str:
     return event_type
 
 
-def _snapshots_below(path: str) -> Mapping[str, RunSnapshot]:
+def _reader_of_files(path: str) -> LazyReader | None:
     """Reads the event files below a path, each of them as a run that is named by its path."""
-    paths = [path]
-    if os.path.isdir(path):
-        walk = os.walk(path, followlinks=True)
-        paths = [os.path.join(folder, name) for folder, _, names in walk for name in names]
-    files = {file: file for file in paths if MARK in os.path.basename(file)}
-    files = {file: file for file in files if os.path.isfile(file)}
-    return LazyReader(files).snapshots(files) if files else {}
+    walk = os.walk(path, followlinks=True)
+    below = [os.path.join(folder, name) for folder, _, names in walk for name in names]
+    files = [file for file in below or [path] if MARK in os.path.basename(file)]
+    files = [file for file in files if os.path.isfile(file)]
+    if not files:
+        return None
+    reader = LazyReader({file: file for file in files})
+    reader.snapshots(files)  # together
+    return reader
 
 
-# -- blocks ------------------------------------------------------------------------------------
+# -- columns -----------------------------------------------------------------------------------
 
 
 def _plugin_tags(accumulator: EventAccumulator, plugin_name: str) -> list[str]:
-    try:
-        return list(accumulator.PluginTagToContent(plugin_name))
-    except KeyError:
-        return []
+    metadata = accumulator.summary_metadata.items()
+    return [tag for tag, one in metadata if one.plugin_data.plugin_name == plugin_name]
 
 
 def _hparams(accumulator: EventAccumulator) -> Mapping[str, Any]:
@@ -278,76 +241,49 @@ def _tags(accumulator: EventAccumulator, event_type: str) -> list[str]:
         return list(_hparams(accumulator))
     if event_type == TEXT:
         return _plugin_tags(accumulator, TEXT)
-    tags: list[str] = accumulator.Tags()[event_type]
-    if event_type == TENSORS:
-        others = {*_plugin_tags(accumulator, TEXT), *_plugin_tags(accumulator, HPARAMS)}
-        tags = [tag for tag in tags if tag not in others]
-    return tags
+    others = [_plugin_tags(accumulator, name) for name in (TEXT, HPARAMS) if event_type == TENSORS]
+    tags = accumulator.Tags()[event_type]
+    return [tag for tag in tags if not any(tag in each for each in others)]
 
 
-def _columns(
-    accumulator: EventAccumulator, event_type: str, extra: Set[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The columns of each tag in one file, with those of `extra` that the event type has."""
+def _columns(accumulator: EventAccumulator, event_type: str) -> Iterator[tuple[str, Block]]:
+    """The columns of each tag in one file, or several of the same tag."""
     if event_type == HPARAMS:
         for name, value in _hparams(accumulator).items():
             yield name, {"value": objects([value])}
         return
     for tag in _tags(accumulator, event_type):
         if event_type in (SCALARS, TENSORS):
-            series = accumulator.numbers(tag, Claim("tensor" if event_type == TENSORS else None))
+            series = accumulator.numbers(event_type, tag)
             value = series.value.astype(np.float64)
-            yield tag, {"step": series.step, "wall_time": series.wall_time, "value": value}
-        if event_type != SCALARS:
-            claim, decode, names = _DECODERS[event_type]
-            items = accumulator.read(tag, claim, decode)
+            if len(series):
+                yield tag, {"step": series.step, "wall_time": series.wall_time, "value": value}
+        if event_type == SCALARS:
+            continue
+        form = TENSORS if event_type == TEXT else event_type
+        if items := accumulator.read(form, tag, partial(_decoded, event_type)):
             columns: dict[str, Any] = {
                 "step": np.array([item.step for item, _ in items], np.int64),
                 "wall_time": np.array([item.wall_time for item, _ in items], np.float64),
             }
-            for name in names:
-                if name not in EXTRA_COLUMNS or name in extra:
-                    columns[name] = objects([row[name] for _, row in items])
+            columns |= {name: objects([own[name] for _, own in items]) for name in items[0][1]}
             # PyTorch and tensorboardX append it to the tags of texts.
             yield tag.removesuffix("/text_summary") if event_type == TEXT else tag, columns
 
 
-def _tensor(value: Any) -> dict[str, Any]:
-    array = tensor_to_numpy(value.tensor)
-    return {"value": array if array.ndim else array.item()}
-
-
-def _text(value: Any) -> dict[str, Any]:
-    strings = values.text(value)
-    return {"value": strings.item() if strings.size == 1 else strings}
-
-
-def _histogram(value: Any) -> dict[str, Any]:
-    counts, limits = np.array(value.histo.bucket), np.array(value.histo.bucket_limit)
-    return {"counts": counts, "limits": limits, **_fields(value.histo)}
-
-
-def _image(value: Any) -> dict[str, Any]:
-    return {"value": media.pixels(value.image.encoded_image_string), **_fields(value.image)}
-
-
-def _audio(value: Any) -> dict[str, Any]:
-    samples, _ = media.samples(value.audio.encoded_audio_string)
-    return {"value": samples, **_fields(value.audio)}
-
-
-def _fields(message: Any) -> dict[str, Any]:
-    """Those fields of a message that may be columns."""
-    return {name: getattr(message, name) for name in EXTRA_COLUMNS if hasattr(message, name)}
-
-
-_SUMS = ("max", "min", "num", "sum", "sum_squares")
-_CLIP = ("content_type", "length_frames", "sample_rate")
-_DECODERS: Mapping[str, tuple[Claim, Callable[[Value], dict[str, Any]], tuple[str, ...]]] = {
-    TENSORS: (Claim("tensor"), _tensor, ("value",)),
-    TEXT: (Claim("tensor", TEXT), _text, ("value",)),
-    HISTOGRAMS: (Claim("histo"), _histogram, ("counts", "limits", *_SUMS)),
-    IMAGES: (Claim("image"), _image, ("value", "height", "width")),
-    AUDIO: (Claim("audio"), _audio, ("value", *_CLIP)),
-}
-"""For each event type, its claim, the function that decodes a value, and the order of columns."""
+def _decoded(event_type: str, value: Any) -> dict[str, Any]:
+    """The columns of one value, with those of EXTRA_COLUMNS that it has."""
+    if event_type == TENSORS:
+        array = tensor_to_numpy(value.tensor)
+        return {"value": array if array.ndim else array.item()}
+    if event_type == TEXT:
+        strings = values.text(value)
+        return {"value": strings.item() if strings.size == 1 else strings}
+    message = getattr(value, {HISTOGRAMS: "histo", IMAGES: "image", AUDIO: "audio"}[event_type])
+    extra = {name: getattr(message, name) for name in EXTRA_COLUMNS if hasattr(message, name)}
+    if event_type == HISTOGRAMS:
+        counts, limits = np.array(message.bucket), np.array(message.bucket_limit)
+        return {"counts": counts, "limits": limits, **extra}
+    if event_type == IMAGES:
+        return {"value": media.pixels(message.encoded_image_string), **extra}
+    return {"value": media.samples(message.encoded_audio_string)[0], **extra}

@@ -22,7 +22,7 @@ from tbcore.queries.attributes import RunAttributes, RunColumns
 from tbcore.queries.notes import unknown_names
 from tbcore.queries.syntax import parse
 from tbcore.store.series import Point, ScalarSeries
-from tbcore.store.state import close_names, quoted
+from tbcore.store.state import close_matches, quoted
 from tbcore.store.watch import watch
 
 Names = str | Iterable[str] | None
@@ -58,7 +58,8 @@ class Logs:
     def __getitem__(self, name: str) -> Run:
         """A run. Raises KeyError, which names similar runs."""
         if name not in self._reader:
-            raise UnknownNameError(f"no run {quoted(name)}{_close(name, self._reader.names())}")
+            close = close_matches(name, self._reader.names())
+            raise UnknownNameError(f"no run {quoted(name)}{close}")
         return self._run(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -295,14 +296,8 @@ def matching(names: Names, known: Iterable[str], what: str) -> list[str]:
             matches = re.compile(pattern, re.DOTALL).fullmatch
             found.update(filter(matches, known))
         else:
-            raise UnknownNameError(f"no {what} {quoted(name)}{_close(name, known)}")
+            raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
     return [name for name in known if name in found]
-
-
-def _close(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name."""
-    close = close_names(name, known)
-    return f"; close: {', '.join(map(quoted, close))}" if close else ""
 
 
 def _point(series: ScalarSeries, at: At) -> Point | None:

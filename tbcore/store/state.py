@@ -145,7 +145,7 @@ class State:
         """The view of a run. Raises NotFoundError."""
         view = self.runs.get(name)
         if view is None:
-            raise NotFoundError(f"no run {quoted(name)}{_close_matches(name, self.runs)}")
+            raise NotFoundError(f"no run {quoted(name)}{close_matches(name, self.runs)}")
         return view
 
     def find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, list[Series]]:
@@ -161,7 +161,7 @@ class State:
         if series:
             return view, series
         candidates = tags if claims is None else view.schema.tags_matching(tuple(claims))
-        close = _close_matches(tag, candidates)
+        close = close_matches(tag, candidates)
         raise NotFoundError(f"no tag {quoted(tag)} in run {quoted(run)}{close}")
 
     def committed(
@@ -208,7 +208,7 @@ def quoted(name: str) -> str:
     return repr(name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}...")
 
 
-def _close_matches(name: str, candidates: Iterable[str]) -> str:
+def close_matches(name: str, candidates: Iterable[str]) -> str:
     """The end of a message about an unknown name: names that are similar to it, if any."""
     close = close_names(name, candidates)
     return f"; close: {', '.join(map(quoted, close))}" if close else ""
