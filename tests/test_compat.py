@@ -174,7 +174,7 @@ def test_unknown_names_are_key_errors(tmp_path: Path) -> None:
     write_run(tmp_path, scalars={"loss": [1.0]})
     accumulator = accumulated(tmp_path)
 
-    with pytest.raises(KeyError, match="^no tag 'lost'; close: 'loss'$"):
+    with pytest.raises(KeyError, match=r"^no tag 'lost'; close: 'loss'$"):
         accumulator.Scalars("lost")
     with pytest.raises(KeyError):
         accumulator.Tensors("loss")
@@ -285,7 +285,7 @@ def test_an_unknown_run_is_answered_with_similar_names(tmp_path: Path) -> None:
     write_run(tmp_path, "train", scalars={"loss": [1.0]})
     multiplexer = EventMultiplexer().AddRunsFromDirectory(tmp_path).Reload()
 
-    with pytest.raises(KeyError, match="^no run 'trian'; close: 'train'$"):
+    with pytest.raises(KeyError, match=r"^no run 'trian'; close: 'train'$"):
         multiplexer.Scalars("trian", "loss")
 
 
