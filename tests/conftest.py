@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from common_fixtures import *  # noqa: F403
 from common_fixtures import port_of
+from machine import SERVICES, find_service
 
 # pytest finds these fixtures if tbcore is installed; the import makes them available without that.
 from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
 
-__all__ = ["real_logs", "serve", "tbcore_client", "tbcore_logdir"]
+__all__ = ["real_logs", "serve", "service", "tbcore_client", "tbcore_logdir"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -29,6 +30,25 @@ def real_logs() -> Path:
     if not path.is_dir():
         pytest.skip(f"no real logs at {path}; set TBCORE_REAL_LOGS to a directory of event files")
     return path
+
+
+@pytest.fixture(scope="session")
+def service() -> Callable[[str], str]:
+    """`service("nginx")` returns the path of the program.
+
+    Without the program the test is skipped, or fails if CI=true.
+    """
+
+    def find(name: str) -> str:
+        path = find_service(name)
+        if path is None:
+            message = f"{name} is not installed; it is in Debian's package {SERVICES[name]}"
+            if os.environ.get("CI") == "true":
+                pytest.fail(message)
+            pytest.skip(message)
+        return path
+
+    return find
 
 
 @pytest.fixture

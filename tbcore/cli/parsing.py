@@ -87,9 +87,14 @@ plugins_dir_option = click.option(
 )  # fmt: skip
 
 
+def without_passwords(text: str) -> str:
+    """The text with the passwords in its URIs left out."""
+    return re.sub(r"(://[^/@:,]+):[^/@,]*@", r"\1@", text)
+
+
 def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
     """The directories to scan; raises UsageError for a path that can never be a directory."""
-    from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+    from tbcore.eventfiles.logdir import LogdirSpec, is_remote, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
     if not specs:
@@ -97,13 +102,16 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
         raise click.UsageError(
             f"no directory in {option} {text!r}; expected name:path,name:path", context
         )
-    for spec in specs:
-        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", spec.path):
-            raise click.UsageError(
-                f"{spec.path!r} is not a local directory; tbcore reads local files only, "
-                f"so mount or copy the directory first",
-                context,
-            )
+    for index, spec in enumerate(specs):
+        if is_remote(spec.path):
+            # Imported when used: it needs optional packages.
+            from tbcore.eventfiles.remote.storage import UnknownStorageError, checked_uri
+
+            try:
+                specs[index] = spec._replace(path=checked_uri(spec.path))
+            except UnknownStorageError as error:
+                raise click.UsageError(str(error), context) from None
+            continue
         if "\0" in spec.path:
             raise click.UsageError(f"{spec.path!r} is not a valid path", context)
         if os.path.exists(spec.path):

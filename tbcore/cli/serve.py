@@ -18,6 +18,7 @@ from tbcore.cli.parsing import (
     plugins_dir_option,
     underscored,
     warn,
+    without_passwords,
 )
 from tbcore.options import truth
 
@@ -199,8 +200,9 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 )  # fmt: skip
 @click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
 @click.option(
-    "--reload_interval", metavar="SECONDS", default="5", type=_seconds,
-    help="Pause between two scans for new data; 0 to scan only once.  [default: 5]",
+    "--reload_interval", metavar="SECONDS", type=_seconds,
+    help="Pause between two scans for new data; 0 to scan only once.  "
+         "[default: 5; of remote directories 30 to 600]",
 )  # fmt: skip
 @click.option(
     "--samples_per_plugin", metavar="NAME=N,...", default="", type=_samples_per_plugin,
@@ -271,6 +273,7 @@ def serve_command(
         )
     text = os.path.expanduser(logdirs[0])
     specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
+    text = without_passwords(text)
 
     with _collector_disabled():
         _import_numpy()

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
 from tbcore.eventfiles.framing import HEADER_BYTES
-from tbcore.eventfiles.local_file import LocalFile
+from tbcore.eventfiles.local_file import OpenFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 
 _MIN_FIELD_COST_BYTES = 16
@@ -39,7 +39,7 @@ message of which only some fields may be large, maps it to a dict of the same fo
 
 
 def read_large_event(
-    file: LocalFile, offset: int, length: int, *, max_bytes: int
+    file: OpenFile, offset: int, length: int, *, max_bytes: int
 ) -> tuple[Event | None, int | None]:
     """The event of the record at an offset of a file, without its large fields.
 
@@ -100,7 +100,7 @@ def _stripped(window: _Window, at: int, end: int, fields: Mapping[int, Any]) -> 
 class _Window:
     """The part of a file that was read last, and the budget of bytes that may be kept."""
 
-    def __init__(self, file: LocalFile, max_bytes: int) -> None:
+    def __init__(self, file: OpenFile, max_bytes: int) -> None:
         self._file = file
         self._begin = 0
         self._data = b""

@@ -1,16 +1,40 @@
-"""LocalFile: an event file on a disk that is open for reading.
+"""Opens event files. LocalFile: an event file on a disk that is open for reading.
 
-Everything that reads event files reads through this object. Files elsewhere, such as in an object
-store, need an object with the same attributes and methods.
+Everything that reads event files reads through this object, or through a RemoteFile, which has the
+same attributes and methods.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from tbcore.eventfiles.logdir import EventFile
+from tbcore.eventfiles.logdir import EventFile, is_remote
+
+if TYPE_CHECKING:
+    from tbcore.eventfiles.remote.file import RemoteFile
+
+OpenFile: TypeAlias = "LocalFile | RemoteFile"
+
+
+def open_event_file(file: EventFile) -> OpenFile:
+    """Opens a file, which need not have been listed before. Raises OSError if that fails."""
+    if not is_remote(file.path):
+        return LocalFile(file.path)
+    # Imported when used: it needs optional packages.
+    from tbcore.eventfiles.remote.file import RemoteFile
+
+    return RemoteFile(file)
+
+
+def forget_fetched(path: str) -> None:
+    """Frees the bytes of a file that were fetched ahead, which an open file still has."""
+    if is_remote(path):
+        from tbcore.eventfiles.remote.storage import storage_of
+
+        storage_of(path).forget(path)
 
 
 class LocalFile:
@@ -20,6 +44,8 @@ class LocalFile:
     """
 
     __slots__ = ("_descriptor", "opened")
+
+    is_local = True
 
     def __init__(self, path: str) -> None:
         """Opens the file. Raises OSError if that fails, or if it is not a regular file."""
@@ -45,6 +71,9 @@ class LocalFile:
     def current_size(self) -> int:
         """The file's size in bytes by now."""
         return os.fstat(self._descriptor).st_size
+
+    def fetch(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Prepares for reading parts of the file, each an offset and a size."""
 
     def read(self, offset: int, size: int) -> bytes:
         """The `size` bytes from `offset` on; fewer at the end of the file."""

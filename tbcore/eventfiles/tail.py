@@ -19,7 +19,7 @@ from tbcore.eventfiles.framing import (
     length_at,
 )
 from tbcore.eventfiles.large_records import read_large_event
-from tbcore.eventfiles.local_file import LocalFile
+from tbcore.eventfiles.local_file import OpenFile, forget_fetched, open_event_file
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem
@@ -65,12 +65,13 @@ class FileReader:
     """Reads one event file, and remembers how far it was read. Keeps no open file."""
 
     def __init__(self, path: str, file_index: int, decoder: Decoder) -> None:
-        self.path = path
         self.file_index = file_index
         """Index of the file in its run's list of files."""
         self.offset = 0
         """Offset of the first record that has not been read yet, in bytes."""
-        self.opened = EventFile(path)
+        self.scanned = EventFile(path)
+        """The file's status in the last scan, which must be set for a remote file."""
+        self.opened = self.scanned
         """The file's status when it was last opened."""
         self.opened_at_ns = 0
         """When the file was last opened, in nanoseconds since the epoch."""
@@ -94,6 +95,10 @@ class FileReader:
         self.is_unread = True
         """True until the first attempt to read the file."""
 
+    @property
+    def path(self) -> str:
+        return self.scanned.path
+
     def read_whole(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
         """Reads the whole file into the buffer, from index `at` on.
 
@@ -103,7 +108,7 @@ class FileReader:
         self.is_unread = False
         self.opened_at_ns = time.time_ns()
         try:
-            with LocalFile(self.path) as file:
+            with open_event_file(self.scanned) as file:
                 size = file.opened.size
                 if not FRAMING_BYTES <= size <= max_bytes:
                     return None
@@ -124,6 +129,8 @@ class FileReader:
         The file must be undamaged.
         """
         self._preloaded = file, items
+        self.first_event_time = file.first_event_time
+        forget_fetched(self.path)
 
     @property
     def is_preloaded(self) -> bool:
@@ -144,14 +151,19 @@ class FileReader:
         self.caught_up = self.is_unread = False
         if self._preloaded is not None:
             (whole, items), self._preloaded = self._preloaded, None
-            self.opened, self.first_event_time = whole.opened, whole.first_event_time
+            self.opened = whole.opened
             yield from items
             self._advance(whole.first_bytes, whole.last_bytes, whole.opened.size)
             self.caught_up = True
             return
         self.opened_at_ns = time.time_ns()
-        with LocalFile(self.path) as file:
-            self._check_unchanged(file, self.offset)
+        try:
+            opened = open_event_file(self.scanned)
+        finally:
+            forget_fetched(self.path)
+        with opened as file:
+            if file.opened.size < self.offset:
+                raise FileReplacedError(self.path)
             self.opened = file.opened
             done = 0
             while not self.caught_up and done < max_bytes:
@@ -163,19 +175,21 @@ class FileReader:
                 if is_enough():
                     return
 
-    def _check_unchanged(self, file: LocalFile, size: int) -> None:
+    def _check_unchanged(self, file: OpenFile, size: int) -> None:
         """Raises FileReplacedError if the file was replaced.
 
-        It was replaced if it has fewer than `size` bytes, or if a fingerprint differs.
+        It was replaced if it has fewer than `size` bytes, or if a fingerprint differs. Of a remote
+        file that grew, only the last fingerprint is compared: its bytes came with the new ones.
         """
+        are_near = file.is_local or file.opened.size == self.offset
         if file.current_size() < size or any(
             masked_crc(file.read(offset, length)) != crc
-            for offset, length, crc in self._fingerprints
+            for offset, length, crc in self._fingerprints[0 if are_near else -1 :]
         ):
             raise FileReplacedError(self.path)
 
     def _read_piece(
-        self, file: LocalFile, remaining: int, is_enough: Callable[[], bool]
+        self, file: OpenFile, remaining: int, is_enough: Callable[[], bool]
     ) -> Generator[DecodedItem, None, None]:
         """Decodes the records that fit in the buffer, or one record that is too large for it.
 
@@ -184,6 +198,7 @@ class FileReader:
         decoder = self._decoder
         is_blocked = self._is_blocked_by_bad_length
         if is_blocked and length_at(file.read(self.offset, HEADER_BYTES), 0) is None:
+            self._check_unchanged(file, self.offset)
             self.caught_up = True
             return
         piece_bytes = min(remaining, decoder.next_piece_bytes())
@@ -217,7 +232,7 @@ class FileReader:
         self.caught_up = is_done and end.stop != "paused"
 
     def _read_large(
-        self, file: LocalFile, length: int, remaining: int
+        self, file: OpenFile, length: int, remaining: int
     ) -> Generator[DecodedItem, None, None]:
         """Decodes one record that is complete and does not fit in the buffer."""
         offset, size = self.offset, length + FRAMING_BYTES
@@ -267,13 +282,13 @@ class FileReader:
         logger.warning("%s: %s%s", one_line(self.path), self.problems[0], more)
 
 
-def read_first_event_time(path: str, *, tuning: Tuning | None = None) -> float | None:
+def read_first_event_time(listed: EventFile, *, tuning: Tuning | None = None) -> float | None:
     """Wall time of a file's first event in seconds since the epoch; None if there is none yet.
 
     Raises OSError if the file cannot be read.
     """
     tuning = tuning or default_tuning()
-    with LocalFile(path) as file:
+    with open_event_file(listed) as file:
         head = file.read(0, _FIRST_READ_BYTES)
         length = length_at(head, 0)
         if length is not None and len(head) < length + FRAMING_BYTES <= file.opened.size:

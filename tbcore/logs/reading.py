@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, one_line
+from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader, preload_small_files
 from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun
+from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +77,13 @@ class LazyReader:
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._scan = Scan({}, 0, 0, [], [], [])
         self.refresh()
+        if self._logdir.remotes and not self._runs:
+            # Only now is it known whether remote directories can be listed.
+            if self._scan.missing:
+                path = self._scan.missing[0]
+                raise FileNotFoundError(errno.ENOENT, "no such directory", path)
+            if self._scan.problems:
+                raise OSError(self._scan.problems[0])
 
     def names(self) -> list[str]:
         """Names of all runs: those of one scan by their first event, those of later scans last.
@@ -85,6 +92,7 @@ class LazyReader:
         """
         with self._lock:
             runs = [self._runs[name] for name in self._not_in_order]
+            find_remote_event_times(runs)
             for run in runs:
                 run.commit()  # finds the time of the first event
             self._in_order += [run.name for run in sorted(runs, key=TrackedRun.sort_key)]
@@ -242,7 +250,11 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
     files: dict[tuple[str | None, str], list[str]] = {}
     for name, given in named:  # 1
         path = os.path.expanduser(os.fsdecode(given))
-        if os.path.isdir(path):
+        if is_remote(path):
+            from tbcore.eventfiles.remote.storage import checked_uri
+
+            specs.append(LogdirSpec(name, checked_uri(path)))
+        elif os.path.isdir(path):
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)

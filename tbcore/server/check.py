@@ -136,6 +136,7 @@ def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterato
         yield Finding("empty", path, "the file is empty", run, is_damage=False)
         return
     reader = FileReader(file.path, data.add_file(file.path), decoder)
+    reader.scanned = file
     try:
         while not reader.caught_up:
             for decoded_item in reader.read():

@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
 from tbcore.errors import did_you_mean
-from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.logdir import LogdirSpec, is_remote
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
     LogHandler,
@@ -57,8 +57,8 @@ class ServeOptions:
     """Whether requests need no token, even if other machines can connect."""
     token: str | None = None
     """The token that requests must contain. None: no token on loopback, otherwise a random one."""
-    reload_interval: float = 5.0
-    """Seconds between two scans of the logdir; 0 loads once."""
+    reload_interval: float | None = None
+    """Seconds between two scans of the logdir; 0 loads once. For None see `Loader`."""
     purge_orphaned_data: bool = True
     """Whether to drop the orphaned rows of a training job that was restarted."""
     max_points: int = 0
@@ -86,7 +86,10 @@ def serve(config: Config, options: ServeOptions) -> int:
     multiplexer = Multiplexer()
     loader = Loader(
         multiplexer,
-        [spec._replace(path=os.path.abspath(spec.path)) for spec in options.specs],
+        [
+            spec if is_remote(spec.path) else spec._replace(path=os.path.abspath(spec.path))
+            for spec in options.specs
+        ],
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,

@@ -49,7 +49,12 @@ class Updates:
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:
-        """The status. With `runs=true`, also the generation in which each run last changed."""
+        """The status. With `runs=true`, also the generation in which each run last changed.
+
+        With `scan=true`, the loader looks for new data at once.
+        """
+        if optional(request, "scan") == "true":
+            self._multiplexer.scan_soon()
         status = self.status()
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
@@ -65,6 +70,8 @@ class Updates:
         """Yields server-sent events until the client disconnects or `close` is called."""
         stream = _Stream()
         self._streams.add(stream)
+        self._multiplexer.num_viewers = len(self._streams)
+        self._multiplexer.scan_soon()
         try:
             retry_line = b"retry: %d\n" % RETRY_MILLISECONDS
             last_sent: dict[str, Any] | None = None
@@ -79,6 +86,7 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._streams.discard(stream)
+            self._multiplexer.num_viewers = len(self._streams)
 
     def plugins_changed(self) -> None:
         """Makes open pages request the list of plugins again. May be called in any thread."""

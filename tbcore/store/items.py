@@ -12,8 +12,8 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.framing import HEADER_BYTES
-from tbcore.eventfiles.local_file import LocalFile
-from tbcore.eventfiles.logdir import one_line
+from tbcore.eventfiles.local_file import OpenFile, open_event_file
+from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile, one_line
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.table import GRAPH_FIELDS
@@ -60,7 +60,7 @@ class Item:
         with open_file(self._file.path) as file:
             return self._read_from(file)
 
-    def _read_from(self, file: LocalFile) -> Summary.Value | bytes:
+    def _read_from(self, file: OpenFile) -> Summary.Value | bytes:
         """Reads the item like `read`, but from an open file."""
         payload = read_payload(file, self._offset, self._length, self._crc)
         try:
@@ -108,6 +108,7 @@ def decode_items(
         items_of_file = list(consecutive)
         try:
             with open_file(file_ref.path) as file:
+                file.fetch(_part(item._offset, item._length) for item in items_of_file)
                 for item in items_of_file:
                     try:
                         values.append((item, decode(item._read_from(file))))
@@ -123,16 +124,16 @@ def _one_line_error(error: E) -> E:
     return type(error)(one_line(str(error)))
 
 
-def open_file(path: str) -> LocalFile:
+def open_file(path: str) -> OpenFile:
     """Opens an event file; raises NotFoundError if that fails."""
     try:
-        return LocalFile(path)
+        return open_event_file(EventFile(path, size=UNKNOWN_SIZE))
     except OSError as error:
         line = one_line(f"cannot read {path}: {error.strerror or error}")
         raise NotFoundError(line) from None
 
 
-def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
+def read_payload(file: OpenFile, offset: int, length: int, crc: int) -> bytes:
     """The payload of the record at `offset`, which must have the masked checksum `crc`.
 
     Only the bytes matter: after the file was decoded, a copy may have replaced it. Raises
@@ -140,15 +141,20 @@ def read_payload(file: LocalFile, offset: int, length: int, crc: int) -> bytes:
     """
     what = f"the record at offset {offset} of {one_line(file.opened.path)}"
     try:
-        payload = file.read(offset + HEADER_BYTES, length)
-        stored = file.read(offset + HEADER_BYTES + length, 4)
+        record = file.read(*_part(offset, length))
     except OSError as error:
         raise NotFoundError(f"cannot read {what}: {error.strerror or error}") from None
-    if len(payload) != length or stored != crc.to_bytes(4, "little"):
+    payload, stored = record[:length], record[length:]
+    if stored != crc.to_bytes(4, "little"):
         raise DataLossError(f"{what} is no longer what was logged: the file was overwritten")
     if masked_crc(payload) != crc:
         raise DataLossError(f"{what} has a wrong payload checksum")
     return payload
+
+
+def _part(offset: int, length: int) -> tuple[int, int]:
+    """Offset and size of a payload with its checksum, in the file."""
+    return offset + HEADER_BYTES, length + 4
 
 
 def items_at(series: Series, rows: Rows, files: Sequence[FileRef]) -> list[Item]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, is_remote
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.helper_process import HelperProcess
@@ -53,7 +53,7 @@ class Loader:
         multiplexer: Multiplexer,
         specs: Sequence[LogdirSpec],
         *,
-        reload_interval: float = 5.0,
+        reload_interval: float | None = None,
         purge_orphaned_data: bool = True,
         max_points: int = 0,
         wake: threading.Event | None = None,
@@ -61,12 +61,16 @@ class Loader:
     ) -> None:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
+        Without one it is 5 s, but remote directories are listed after 30 s to 10 min: less often
+        while nothing changes there and no page is open.
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
         `wake` ends a pause early. `tuning` applies to decoding, too.
         """
         self._specs = specs
-        self._logdir = Logdir(specs)
-        self._reload_interval = reload_interval
+        is_viewed = None if reload_interval is not None else lambda: multiplexer.num_viewers > 0
+        self._logdir = Logdir(specs, is_viewed)
+        self._reload_interval = 5.0 if reload_interval is None else reload_interval
+        multiplexer.scan_soon = self.scan_soon
         self._tuning = tuning or default_tuning()
         self._decoder = Decoder(tuning=self._tuning)
         self._small_files = SmallFileReader(tuning=self._tuning)
@@ -91,8 +95,11 @@ class Loader:
     def start_helper(self) -> None:
         """Starts a helper process for the first pass, which ends it if there is little to read.
 
-        Must be called before any other thread is started: see `HelperProcess.__init__`.
+        Must be called before any other thread is started: see `HelperProcess.__init__`. There is no
+        helper if a directory is remote, since what reads it has threads of its own.
         """
+        if any(is_remote(spec.path) for spec in self._specs):
+            return
         if HelperProcess.is_supported():
             try:
                 self._queue.helper = HelperProcess(self._decoder, self._new_reader)
@@ -117,7 +124,7 @@ class Loader:
                 if self._publisher.publish_early and now - published_at >= publish_interval:
                     # Reading may take minutes, and new runs may be created during that time.
                     if 0 < self._reload_interval <= now - scanned_at:
-                        self._scan_logdir()
+                        self._scan_logdir(is_within_pass=True)
                         scanned_at = time.monotonic()
                     self._publisher.publish(self._runs.values(), loading=self._queue.has_work)
                     published_at = time.monotonic()
@@ -157,6 +164,12 @@ class Loader:
         modules any more: two threads that import the same modules can block each other.
         """
         self._watch_requested = True
+        self._wake.set()
+
+    def scan_soon(self) -> None:
+        """Ends a pause of the thread, and makes it list remote directories, too."""
+        for remote in self._logdir.remotes.values():
+            remote.list_soon()
         self._wake.set()
 
     def wait_until_started(self, timeout: float) -> None:
@@ -210,9 +223,13 @@ class Loader:
             # Changes made before the watcher is ready are not reported: scan once more for them.
             self._wake.set()
 
-    def _scan_logdir(self) -> None:
-        """Scans the directories, and puts the runs with unread data into the queue."""
+    def _scan_logdir(self, *, is_within_pass: bool = False) -> None:
+        """Scans the directories, and puts the runs with unread data into the queue.
+
+        Within a pass, files that could not be read are not tried again, unless they have changed.
+        """
         scan = self._logdir.scan()
+        self._publisher.remotes = tuple(self._logdir.remotes.values())
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.
@@ -222,7 +239,8 @@ class Loader:
         for name, files in scan.runs.items():
             try:
                 if run := self._runs.get(name):
-                    run.update(files)
+                    if not (is_within_pass and files == run.files):
+                        run.update(files)
                 else:
                     self._runs[name] = TrackedRun(name, files, self._new_reader)
             except Exception as error:

@@ -46,6 +46,10 @@ class Multiplexer:
         self._state = State()
         self._status = LoadStatus()
         self._subscribers: dict[object, Callable[[], None]] = {}
+        self.num_viewers = 0
+        """Number of open pages, which a server sets."""
+        self.scan_soon: Callable[[], None] = lambda: None
+        """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
 

@@ -7,13 +7,17 @@ import os
 import threading
 from collections import deque
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from tbcore.eventfiles.logdir import LogdirSpec, Scan, one_line
+from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote, one_line
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun
+from tbcore.store.work_queue import TrackedRun, find_remote_event_times
+
+if TYPE_CHECKING:
+    from tbcore.eventfiles.remote.directory import RemoteDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +37,12 @@ class Publisher:
         """Number of complete passes."""
         self.removed: list[str] = []
         """Names of the runs that are gone since the last publication."""
+        self.remotes: Collection[RemoteDirectory] = ()
+        """The directories that are URIs."""
         self._multiplexer = multiplexer
-        self._logdirs = tuple(os.path.abspath(spec.path) for spec in specs)
+        self._logdirs = tuple(
+            spec.path if is_remote(spec.path) else os.path.abspath(spec.path) for spec in specs
+        )
         self._scan = Scan({}, 0, 0, [], [], [])
         """The last scan."""
         self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
@@ -46,6 +54,7 @@ class Publisher:
         yet are listed as well, without data.
         """
         changed = [run for run in runs if run.has_changed]
+        find_remote_event_times(changed)
         views: dict[TrackedRun, RunView] = {}
         for run in changed:
             if run.is_read_again and run.reader.has_work:
@@ -86,6 +95,8 @@ class Publisher:
                 logdirs=self._logdirs,
                 missing=tuple(self._scan.missing),
                 problems=tuple(self._problems),
+                num_requests=sum(each.num_requests for each in {r.storage for r in self.remotes}),
+                num_requests_per_scan=sum(remote.num_requests for remote in self.remotes),
             )
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, one_line
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.store.run import RunData
@@ -21,6 +21,9 @@ MAX_PROBLEMS = 100
 
 _MAX_READERS_PER_PRELOAD = 256
 """Maximum number of runs that are searched for the small files of one batch."""
+_MAX_FETCHED_FILES = 1024
+_MAX_FETCHED_BYTES = 1 << 26
+"""Maximum size of remote files of which the unread bytes are fetched at once."""
 
 
 class RunReader:
@@ -93,11 +96,11 @@ class RunReader:
             file = self._files.get(event_file.path)
             if file is None:
                 index = self.data.add_file(event_file.path)
-                file = _RunFile(FileReader(event_file.path, index, self._decoder), event_file)
+                file = _RunFile(FileReader(event_file.path, index, self._decoder))
                 self._files[event_file.path] = file
             elif not file.may_be_same_file(event_file):
                 return False
-            file.scanned = event_file
+            file.reader.scanned = event_file
             if file.may_have_more():
                 self._pending.append(file)
             self.bytes_total += event_file.size
@@ -116,6 +119,25 @@ class RunReader:
         for file in reversed(self._pending):
             if file.is_small and file.reader.is_unread:
                 yield file.reader
+
+    @property
+    def preloaded_event_time(self) -> float | None:
+        """Wall time of the first event of the next file, if that is preloaded."""
+        next_file = self._pending[-1:]
+        return next_file[0].reader.first_event_time if next_file else None
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a file with unread data is remote."""
+        return bool(self._pending) and is_remote(self._pending[-1].reader.path)
+
+    def small_unread_parts(self) -> Iterator[tuple[EventFile, int]]:
+        """The files with few unread bytes, each with the offset of these; in reading order."""
+        for file in reversed(self._pending):
+            scanned, offset = file.reader.scanned, file.reader.offset
+            is_short = scanned.size - offset <= self.tuning.small_file_bytes
+            if is_short and not file.reader.is_preloaded:
+                yield scanned, offset
 
     def read_slice(self, max_bytes: int) -> None:
         """Reads about `max_bytes` of unread data. Each file is read to its end before the next.
@@ -170,8 +192,10 @@ class RunReader:
     def _read(self, file: _RunFile, max_bytes: int, is_time_up: Callable[[], bool]) -> None:
         """Reads one file into the run's data."""
         reader, data = file.reader, self.data
+        # The version of a remote file changes whenever it grows.
+        is_lasting = not is_remote(reader.path)
         for item in reader.read(max_bytes, is_time_up):
-            data.set_file_identity(reader.file_index, reader.opened.version)
+            data.set_file_identity(reader.file_index, reader.opened.version if is_lasting else "")
             data.add_item(item, reader.file_index)
         if data.first_event_time is None:
             data.first_event_time = reader.first_event_time
@@ -190,11 +214,34 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
     only when the run is the first: the helper process can read a run until one of its files is
     opened.
     """
-    candidates = islice(run_readers, _MAX_READERS_PER_PRELOAD)
-    files_of_first = list(next(candidates).small_unread_files())
+    candidates: Iterator[RunReader] = islice(run_readers, _MAX_READERS_PER_PRELOAD)
+    first = next(candidates)
+    if first.is_remote:
+        remote = [first, *candidates]
+        _fetch_ahead(chain.from_iterable(each.small_unread_parts() for each in remote))
+        candidates = iter(remote[1:])
+    files_of_first = list(first.small_unread_files())
     if files_of_first:
         others = (each.small_unread_files() for each in candidates if each.has_only_small_files)
         small_files.preload(chain(files_of_first, chain.from_iterable(others)))
+
+
+def _fetch_ahead(parts: Iterator[tuple[EventFile, int]]) -> None:
+    """Fetches unread bytes of remote files at once, unless those of the first file are there."""
+    from tbcore.eventfiles.remote.storage import fetch_ahead, storage_of
+
+    wanted: list[tuple[EventFile, int]] = []
+    num_bytes = 0
+    for file, offset in islice(parts, _MAX_FETCHED_FILES):
+        if not is_remote(file.path):
+            continue
+        if not wanted and storage_of(file.path).has_fetched(file):
+            return
+        num_bytes += file.size - offset
+        if wanted and num_bytes > _MAX_FETCHED_BYTES:
+            break
+        wanted.append((file, offset))
+    fetch_ahead(wanted, max_bytes=_MAX_FETCHED_BYTES)
 
 
 @dataclass(slots=True)
@@ -202,8 +249,6 @@ class _RunFile:
     """One event file of a run."""
 
     reader: FileReader
-    scanned: EventFile
-    """The file as the last scan found it."""
     read_error: str = ""
     """Why the file could not be read the last time; empty if it could."""
     has_failed: bool = False
@@ -212,7 +257,7 @@ class _RunFile:
     @property
     def is_small(self) -> bool:
         """Whether the file is small enough to be read in a batch with other files."""
-        return self.scanned.size <= self.reader.tuning.small_file_bytes
+        return self.reader.scanned.size <= self.reader.tuning.small_file_bytes
 
     @property
     def num_bytes_read(self) -> int:
@@ -233,9 +278,9 @@ class _RunFile:
         if self.has_failed:
             return False
         reader = self.reader
-        if self.read_error or not reader.caught_up or self.scanned != reader.opened:
+        if self.read_error or not reader.caught_up or reader.scanned != reader.opened:
             return True
         # Sizes and times are equal. If the file changed just before it was opened, it may have
         # changed once more within the same tick of the file system's clock.
-        unchanged_ns = reader.opened_at_ns - self.scanned.ctime_ns
+        unchanged_ns = reader.opened_at_ns - reader.scanned.ctime_ns
         return unchanged_ns < reader.tuning.clock_resolution_seconds * 1e9

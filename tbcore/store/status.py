@@ -28,3 +28,7 @@ class LoadStatus:
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
     """The latest 100 problems, one line each, oldest first."""
+    num_requests: int = 0
+    """Number of requests for remote files and listings since the start."""
+    num_requests_per_scan: int = 0
+    """Number of requests that the last listing of the remote directories took."""

@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
+from tbcore.eventfiles.logdir import is_remote
 from tbcore.eventfiles.tail import read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader
@@ -30,8 +31,38 @@ the helper has returned the batch."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
 """Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
 that it can publish their data while it reads."""
+_MAX_REMOTE_RUNS_IN_ORDER = 50_000
+"""Maximum number of new remote runs of which the first events are read to sort them."""
+_MAX_HEADS = 1000
+"""Maximum number of remote files of which the beginnings are fetched at once."""
+_HEAD_BYTES = 1 << 16
+"""Number of bytes that are fetched to find the first event of a remote file."""
 _MAX_ASSIGNED_BATCHES = 2
 """Maximum number of batches assigned to the helper: the batch that it reads, and the next batch."""
+
+
+def find_remote_event_times(runs: Iterable[TrackedRun]) -> None:
+    """Finds the times of the first events of new remote runs, by which these are sorted.
+
+    If there are very many, their times stay unknown, so that they are sorted by name.
+    """
+    new = []
+    for run in runs:
+        if run.view is None and run.is_remote and run.reader.data.first_event_time is None:
+            run.reader.data.first_event_time = run.reader.preloaded_event_time
+            if run.reader.data.first_event_time is None:
+                new.append(run)
+    if not new or len(new) > _MAX_REMOTE_RUNS_IN_ORDER:
+        return
+    from tbcore.eventfiles.remote.storage import fetch_ahead, storage_of
+
+    for begin in range(0, len(new), _MAX_HEADS):
+        batch = new[begin : begin + _MAX_HEADS]
+        fetch_ahead([(run.files[0], 0) for run in batch], _HEAD_BYTES)
+        for run in batch:
+            # An error is logged when a time slice of the run reaches the file.
+            if storage_of(run.files[0].path).has_fetched(run.files[0]):
+                run.find_first_event_time()
 
 
 class WorkQueue:
@@ -201,10 +232,10 @@ class TrackedRun:
         """Returns a view of the run as it is now.
 
         The time of the first event is known then, by which new runs are sorted. If nothing was read
-        yet, it is read from the files.
+        yet, it is read from the files; for remote files see `find_remote_event_times`.
         """
-        if self.view is None:
-            self._find_first_event_time()
+        if self.view is None and not self.is_remote:
+            self.find_first_event_time()
         return self.reader.data.commit()
 
     def sort_key(self) -> tuple[float, str]:
@@ -219,7 +250,11 @@ class TrackedRun:
         path = os.path.dirname(self.files[0].path)
         return any(path == d or path.startswith(f"{d}/") for d in directories)
 
-    def _find_first_event_time(self) -> None:
+    @property
+    def is_remote(self) -> bool:
+        return is_remote(self.files[0].path)
+
+    def find_first_event_time(self) -> None:
         """Reads the time of the first event, if it is not known yet."""
         data = self.reader.data
         for file in self.files:
@@ -227,4 +262,4 @@ class TrackedRun:
                 return
             # An error is logged when a time slice of the run reaches the file.
             with suppress(OSError):
-                data.first_event_time = read_first_event_time(file.path, tuning=self.reader.tuning)
+                data.first_event_time = read_first_event_time(file, tuning=self.reader.tuning)

@@ -17,6 +17,7 @@ from tbcore.eventfiles import large_records, tail
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import FRAMING_BYTES, Damage, find_frames
+from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, read_first_event_time
@@ -90,7 +91,7 @@ def test_large_records_have_the_same_rows_as_small_ones(tmp_path: Path, piece_by
     assert large.problems == small.problems == []
     assert large.offset == small.offset == path.stat().st_size
     assert large.first_event_time == small.first_event_time is not None
-    assert read_first_event_time(str(path), tuning=tuning) == small.first_event_time
+    assert read_first_event_time(EventFile(str(path)), tuning=tuning) == small.first_event_time
 
 
 def test_only_the_damaged_one_of_several_large_records_is_skipped(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_memory_does_not_depend_on_the_length_of_a_record(
     tracemalloc.start()
     try:
         items = list(file.read())
-        time = read_first_event_time(str(path))
+        time = read_first_event_time(EventFile(str(path)))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -320,11 +320,11 @@ def test_no_descriptor_is_kept(path: Path) -> None:
 def test_first_event_time(path: Path) -> None:
     """None until the first record is complete."""
     path.write_bytes(b"")
-    assert read_first_event_time(str(path)) is None
+    assert read_first_event_time(EventFile(str(path))) is None
     path.write_bytes(record(1)[:-1])
-    assert read_first_event_time(str(path)) is None
+    assert read_first_event_time(EventFile(str(path))) is None
     path.write_bytes(record(1) + record(2))
-    assert read_first_event_time(str(path)) == 101.0
+    assert read_first_event_time(EventFile(str(path))) == 101.0
     file = new_reader(path)
     steps_of(file)
     assert file.first_event_time == 101.0

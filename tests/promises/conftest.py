@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from common_fixtures import WAIT_SECONDS, until
-from machine import SERVICES, find_service
 
 from tbcore.testing import EventFileWriter, summaries, write_run
 
@@ -265,25 +264,6 @@ def installed_plugin(folder: Path, name: str, source: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tbcore-{name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[tbcore.plugins]\n{name} = my_{name}\n")
     (folder / f"my_{name}.py").write_bytes(source.encode("utf-8", "surrogateescape"))
-
-
-@pytest.fixture(scope="session")
-def service() -> Callable[[str], str]:
-    """`service("nginx")` returns the path of the program.
-
-    Without the program the test is skipped, or fails if CI=true.
-    """
-
-    def find(name: str) -> str:
-        path = find_service(name)
-        if path is None:
-            message = f"{name} is not installed; it is in Debian's package {SERVICES[name]}"
-            if os.environ.get("CI") == "true":
-                pytest.fail(message)
-            pytest.skip(message)
-        return path
-
-    return find
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_a_directory_that_does_not_exist(
 
     assert status == 1
     assert [f["what"] for f in report["findings"]] == ["missing"]
-    assert main(["check", "s3://bucket/logs"]) == 2
+    assert main(["check", "gs://bucket/logs"]) == 2
 
 
 def test_unclaimed_data_is_reported(

@@ -102,6 +102,8 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "missing": [],
         "problems": [],
         "num_reloads": 0,
+        "num_requests": 0,
+        "num_requests_per_scan": 0,
     }
 
 

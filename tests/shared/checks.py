@@ -33,16 +33,17 @@ class PytestCall(NamedTuple):
     name: str
     marks: str
     """The expression of marks that selects its tests."""
-    place: str
-    """The folder with all its tests; "" for all folders."""
+    folders: tuple[str, ...]
+    """The folders with all its tests; none for all folders."""
     in_parallel: bool
 
 
-MAIN = PytestCall("pytest", "not browser and not services", "", True)
+MAIN = PytestCall("pytest", "not browser and not services", (), True)
 QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
-BROWSER = PytestCall("pytest: browser", "browser and not services", "tests/browser", True)
-SERVICES = PytestCall("pytest: services", "services", "tests/promises", False)
+BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/browser",), True)
+_SERVICES = "tests/promises", "tests/remote"
+SERVICES = PytestCall("pytest: services", "services", _SERVICES, False)
 
 CALLS = {"": [MAIN, BROWSER, SERVICES], "--quick": [QUICK], "--services": [SERVICES]}
 """Maps a part, which is an option of `dev.py test`, to its calls of pytest in order."""
@@ -183,7 +184,7 @@ def run_pytest(
             command = [str(python), "-m", "pytest", "-m", call.marks]
             command += parallel if call.in_parallel else []
             command += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
-            command += arguments or ([call.place] if call.place else [])
+            command += arguments or list(call.folders)
             statuses.add(steps.run(call.name, command, passing=passing))
             if report.exists():
                 seconds_by_test.update(read_seconds(report))

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import logdir, tail
 from tbcore.eventfiles.local_file import LocalFile
-from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec
 from tbcore.kinds import Claim
 from tbcore.store import watch as watch_module
 from tbcore.store import work_queue
@@ -133,7 +133,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(os.path.basename(path))
         return LocalFile(path)
 
-    monkeypatch.setattr("tbcore.eventfiles.tail.LocalFile", open_file)
+    monkeypatch.setattr("tbcore.eventfiles.local_file.LocalFile", open_file)
     return names
 
 
@@ -153,7 +153,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             raise PermissionError(13, "Permission denied", path)
         return LocalFile(path)
 
-    monkeypatch.setattr("tbcore.eventfiles.tail.LocalFile", open_file)
+    monkeypatch.setattr("tbcore.eventfiles.local_file.LocalFile", open_file)
     return names
 
 
@@ -827,10 +827,10 @@ def test_a_bug_while_runs_are_published_affects_one_run_only(
     # Publish right after the first time slice, before the other two runs have had one.
     logs.tune(publish_interval_seconds=0)
 
-    def read_first_event_time(path: str, **options: Any) -> float | None:
-        if path.endswith("bad.tfevents"):
+    def read_first_event_time(file: EventFile, **options: Any) -> float | None:
+        if file.path.endswith("bad.tfevents"):
             raise KeyError("a bug")
-        return real(path, **options)
+        return real(file, **options)
 
     real = tail.read_first_event_time
     monkeypatch.setattr(work_queue, "read_first_event_time", read_first_event_time)

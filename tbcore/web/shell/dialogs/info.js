@@ -25,6 +25,11 @@ export function InfoDialog({ state, onClose }) {
         ${plural(status.num_runs, "run")} from ${plural(status.num_files, "event file")} in
         ${" "}${plural(status.num_directories, "directory", "directories")}, ${formatBytes(status.bytes_read)} read.
       </p>
+      ${status.num_requests > 0 &&
+      html`<p>
+        ${plural(status.num_requests, "request")} to remote storage so far; a scan makes
+        ${" "}${status.num_requests_per_scan}.
+      </p>`}
       <${Problems} status=${status} />`}
     ${frontends &&
     html`${frontends.unshown.length > 0 &&

@@ -87,7 +87,9 @@ export async function getJSON(url, init) {
  * @property {number} num_directories
  * @property {number} bytes_read
  * @property {number} bytes_total
- * @property {string[]} logdirs  absolute paths
+ * @property {number} num_requests  requests for remote files and listings since the start
+ * @property {number} num_requests_per_scan  those of the last listing of remote directories
+ * @property {string[]} logdirs  absolute paths, or URIs
  * @property {string[]} missing  the members of `logdirs` that do not exist
  * @property {string[]} problems
  *

@@ -1,0 +1,97 @@
+"""RemoteFile: an event file in an object store or on another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile
+from tbcore.eventfiles.remote.storage import OVERLAP_BYTES, Range, storage_of
+
+_BULK_BYTES = 1 << 20
+"""Reading at least this much at once is the reading of a whole file, so that more is fetched."""
+_FETCH_BYTES = 1 << 24
+"""Number of bytes that one request fetches at most of a file that is read as a whole."""
+
+
+class RemoteFile:
+    """A file that is read by ranges: like LocalFile, but each range costs a request.
+
+    What was fetched last is kept. Each request also gets the last known bytes again: so a file that
+    was replaced between two requests is noticed, and no further request is needed to find out
+    whether it still is the file that was read.
+    """
+
+    __slots__ = ("_begin", "_data", "_parts", "_storage", "opened")
+
+    is_local = False
+
+    def __init__(self, listed: EventFile) -> None:
+        self.opened = listed
+        """The file's status when it was listed; only so many bytes are read."""
+        self._storage = storage_of(listed.path)
+        self._data, self._begin = self._storage.fetched(listed)
+        self._parts: dict[int, bytes] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Does nothing: there is no connection of this file's own."""
+
+    def current_size(self) -> int:
+        """The file's size in bytes when it was listed."""
+        return self.opened.size
+
+    def fetch(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Fetches parts of the file at once, each an offset and a size, for later calls of `read`.
+
+        An error is raised by the call of `read`.
+        """
+        ranges = [Range(self.opened.path, offset, offset + size) for offset, size in parts]
+        for wanted, data in zip(ranges, self._storage.read_many(ranges), strict=True):
+            if isinstance(data, bytes):
+                self._parts[wanted.begin] = data
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The `size` bytes from `offset` on; fewer at the end of the file."""
+        part = self._parts.pop(offset, None)
+        if part is not None and len(part) == size:
+            return part
+        if self.opened.size == UNKNOWN_SIZE:
+            return self._storage.read(Range(self.opened.path, offset, offset + size))
+        end = min(offset + size, self.opened.size)
+        self._fetch(offset, end, is_bulk=size >= _BULK_BYTES)
+        return self._data[max(offset - self._begin, 0) : max(end - self._begin, 0)]
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """Fills the buffer from `offset` on; returns how many bytes there were."""
+        end = min(offset + len(buffer), self.opened.size)
+        if end <= offset:
+            return 0
+        self._fetch(offset, end, is_bulk=True)
+        buffer[: end - offset] = self._data[offset - self._begin : end - self._begin]
+        return end - offset
+
+    def _fetch(self, begin: int, end: int, *, is_bulk: bool) -> None:
+        """Fetches the bytes from `begin` up to `end`, unless they are there.
+
+        Raises OSError if the file is no longer the one that was listed.
+        """
+        known_end = self._begin + len(self._data)
+        if begin >= end or (self._begin <= begin and end <= known_end):
+            return
+        if is_bulk:
+            end = max(end, min(begin + _FETCH_BYTES, self.opened.size))
+        first = max(begin - OVERLAP_BYTES, 0)
+        kept = known = b""
+        if self._begin <= begin <= known_end and self._data:
+            # The bytes before `first` are kept, and those after it are fetched a second time.
+            kept_from = max(first, self._begin)
+            first = max(known_end - OVERLAP_BYTES, kept_from)
+            kept = self._data[kept_from - self._begin : first - self._begin]
+            known = self._data[first - self._begin :]
+        data = self._storage.read(Range(self.opened.path, first, end))
+        if len(data) != end - first or not data.startswith(known):
+            raise OSError("it changed while it was read")
+        self._data, self._begin = kept + data, first - len(kept)

@@ -1,0 +1,343 @@
+"""Storage: an object store or another machine, read by fsspec with one request for each range.
+
+fsspec and the package for each kind of storage are optional, so this module is imported only when
+a log directory is a URI. Credentials and endpoints are those that fsspec and its packages find.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.logdir import EventFile, one_line
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+OVERLAP_BYTES = 64
+"""Number of known bytes that each request gets again, by which a replaced file is noticed."""
+MAX_REQUESTS = 64
+"""Maximum number of requests at the same time."""
+_KEYS_PER_LISTING = 1000
+"""Number of files that object stores list for one request."""
+_MAX_FETCHED_BYTES = 1 << 28
+"""Maximum number of bytes that are kept for the next reading of their files."""
+
+_URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
+_EXTRAS = {
+    "s3": "s3", "s3a": "s3",
+    "gs": "gcs", "gcs": "gcs",
+    "az": "azure", "abfs": "azure", "abfss": "azure", "adl": "azure",
+    "sftp": "sftp", "ssh": "sftp",
+}  # fmt: skip
+"""The extra of tbcore-server that has the package for a scheme; of all others, `remote` has it."""
+
+_passwords: dict[str, str] = {}
+"""Maps the beginning of a URI, such as `ftp://me@host`, to the one with the password."""
+_storages: dict[str, Storage] = {}
+_lock = threading.Lock()
+
+
+def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
+    """Fetches bytes of many listed files at once, for their next reading.
+
+    Each file comes with the offset of the first byte that is wanted. Of each, at most `max_bytes`
+    are fetched. Errors are left to the next reading.
+    """
+    by_storage: dict[Storage, list[tuple[EventFile, int]]] = {}
+    for file, offset in files:
+        by_storage.setdefault(storage_of(file.path), []).append((file, offset))
+    for storage, wanted in by_storage.items():
+        storage.fetch_ahead(wanted, max_bytes)
+
+
+class UnknownStorageError(TbcoreError):
+    """There is no package for a kind of storage."""
+
+
+class Range(NamedTuple):
+    """Some bytes of a file, from `begin` up to `end`."""
+
+    path: str
+    begin: int
+    end: int
+
+
+def checked_uri(uri: str) -> str:
+    """The URI of a directory without a slash at its end, and without a password.
+
+    The password is remembered for `storage_of`. Raises UnknownStorageError, with a line that says
+    what to install, if a package is missing.
+    """
+    match = _URI.fullmatch(uri.rstrip("/"))
+    if match is None:
+        raise UnknownStorageError(f"{uri!r} is not a directory")
+    scheme, authority, path = match.groups()
+    needs = f"pip install 'tbcore-server[{_EXTRAS.get(scheme, 'remote')}]'"
+    try:
+        import fsspec
+
+        fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        reason = "" if scheme in _EXTRAS else f" ({one_line(str(error))})"
+        raise UnknownStorageError(f"{scheme}:// needs {needs}{reason}") from None
+    except ValueError:
+        raise UnknownStorageError(f"{scheme}:// is not known to fsspec") from None
+    user, colon, password = authority.rpartition("@")[0].partition(":")
+    if not colon or not password:
+        return f"{scheme}://{authority}{path}"
+    root = f"{scheme}://{user}@{authority.rpartition('@')[2]}"
+    _passwords[root] = f"{scheme}://{authority}"
+    return root + path
+
+
+def storage_of(uri: str) -> Storage:
+    """The storage of a file or directory."""
+    match = _URI.fullmatch(uri)
+    assert match is not None, uri
+    root = f"{match[1]}://{match[2]}"
+    with _lock:
+        return _storages.setdefault(root, Storage(root))
+
+
+class Storage:
+    """A bucket, or a machine. Its methods may be called in any thread, and raise only OSError."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        """The beginning of the URIs of all files here."""
+        self.num_requests = 0
+        """Number of requests for ranges and listings. Retries within fsspec do not count."""
+        self._system: Any = None
+        self._ignores_ranges = False
+        """Whether this file system returned a whole file for a range."""
+        self._lock = threading.RLock()
+        self._fetched: OrderedDict[str, tuple[EventFile, bytes | OSError, int]] = OrderedDict()
+        """Bytes that were fetched ahead, by the path of their file: with the file's status, and the
+        offset of the first byte. An error is kept, too, so that it is not waited for again."""
+        self._num_fetched_bytes = 0
+
+    # -- listings --------------------------------------------------------------------------------
+
+    @property
+    def has_flat_listings(self) -> bool:
+        """Whether one request lists a thousand files, at any depth."""
+        from fsspec.asyn import AsyncFileSystem
+
+        find = getattr(type(self._connected()), "_find", AsyncFileSystem._find)
+        return find is not AsyncFileSystem._find
+
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether requests may be made in several threads at the same time."""
+        return bool(self._connected().async_impl)
+
+    def find(self, directory: str) -> Iterable[dict[str, Any]]:
+        """All files below a directory, in a flat listing. Their `name` is a URI."""
+        found = self._listed("find", directory).values()
+        self._count(max(len(found) - 1, 0) // _KEYS_PER_LISTING)
+        return [self._named(info) for info in found]
+
+    def entries(self, directory: str) -> Iterable[dict[str, Any]]:
+        """The entries of one directory. Their `name` is a URI."""
+        return [self._named(info) for info in self._listed("ls", directory)]
+
+    def info(self, path: str) -> dict[str, Any]:
+        """One file, or the target of a link. Its `name` is a URI."""
+        return {**self._call("info", path), "name": path}
+
+    def _listed(self, method: str, directory: str) -> Any:
+        """What a method of the file system lists, without what it listed before."""
+
+        def listed(path: str) -> Any:
+            try:
+                return getattr(self._connected(), method)(path, detail=True)
+            finally:
+                self._connected().invalidate_cache()
+
+        return self._call_with(directory, listed)
+
+    def _named(self, info: dict[str, Any]) -> dict[str, Any]:
+        base = self._base()
+        name = str(info["name"])
+        return {**info, "name": self.root + (name if not base else name[len(base) :])}
+
+    # -- bytes -----------------------------------------------------------------------------------
+
+    def read(self, wanted: Range) -> bytes:
+        """The bytes of a range; fewer if the file ends before."""
+        if wanted.begin >= wanted.end:
+            return b""
+        if not self._ignores_ranges:
+            data: bytes = self._call("cat_file", wanted.path, start=wanted.begin, end=wanted.end)
+            if len(data) <= wanted.end - wanted.begin:
+                return data
+            logger.debug("%s ignores ranges; files are opened instead", self.root)
+            self._ignores_ranges = True
+        return self._call_with(wanted.path, lambda path: self._read_opened(path, wanted))
+
+    def read_many(self, wanted: Sequence[Range]) -> list[bytes | OSError]:
+        """The bytes of each range, or an error. Many requests are made at the same time."""
+        if self._ignores_ranges or not self.is_concurrent or len(wanted) < 2:
+            return [_result(self.read, each) for each in wanted]
+
+        def read_all(_: str) -> list[Any]:
+            system = self._connected()
+            paths = [self._path(each.path) for each in wanted]
+            begins, ends = [each.begin for each in wanted], [each.end for each in wanted]
+            found: list[Any] = system.cat_ranges(
+                paths, begins, ends, on_error="return", batch_size=MAX_REQUESTS
+            )
+            return found
+
+        self._count(len(wanted) - 1)
+        try:
+            results = self._call_with(self.root, read_all)
+        except OSError as error:
+            return [error] * len(wanted)
+        return [
+            _as_os_error(data)
+            if isinstance(data, BaseException)
+            else data
+            if len(data) <= each.end - each.begin
+            else _result(self.read, each)
+            for each, data in zip(wanted, results, strict=True)
+        ]
+
+    def _read_opened(self, path: str, wanted: Range) -> bytes:
+        """Reads a range from an open file, for file systems that read whole files otherwise."""
+        system = self._connected()
+        try:
+            with system.open(path, "rb") as file:
+                file.seek(wanted.begin)
+                return bytes(file.read(wanted.end - wanted.begin))
+        except (ValueError, NotImplementedError):
+            # The file cannot be searched, since its server knows no ranges.
+            return bytes(system.cat_file(path)[wanted.begin : wanted.end])
+
+    # -- bytes that are fetched ahead ------------------------------------------------------------
+
+    def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
+        """Like the function of this name. `fetched` returns the bytes."""
+        ranges: list[Range] = []
+        wanted: list[EventFile] = []
+        for file, offset in files:
+            begin = max(offset - OVERLAP_BYTES, 0)
+            end = min(file.size, begin + max_bytes)
+            if begin < end and not self.has_fetched(file):
+                ranges.append(Range(file.path, begin, end))
+                wanted.append(file)
+        for file, (_, begin, end), data in zip(wanted, ranges, self.read_many(ranges), strict=True):
+            if isinstance(data, OSError) or len(data) == end - begin:
+                self._keep(file, data, begin)
+
+    def has_fetched(self, file: EventFile) -> bool:
+        """Whether bytes of this file were fetched ahead, or could not be."""
+        with self._lock:
+            known = self._fetched.get(file.path)
+            return known is not None and known[0] == file
+
+    def fetched(self, file: EventFile) -> tuple[bytes, int]:
+        """The bytes of this file that were fetched ahead, and the offset of the first one.
+
+        Raises OSError if they could not be fetched.
+        """
+        with self._lock:
+            known = self._fetched.get(file.path)
+        if known is None or known[0] != file:
+            return b"", 0
+        if isinstance(known[1], OSError):
+            raise known[1]
+        return known[1], known[2]
+
+    def forget(self, path: str) -> None:
+        """Drops the bytes of a file that were fetched ahead."""
+        with self._lock:
+            if known := self._fetched.pop(path, None):
+                self._num_fetched_bytes -= _size(known[1])
+
+    def _keep(self, file: EventFile, data: bytes | OSError, begin: int) -> None:
+        with self._lock:
+            self.forget(file.path)
+            self._fetched[file.path] = file, data, begin
+            self._num_fetched_bytes += _size(data)
+            while self._num_fetched_bytes > _MAX_FETCHED_BYTES:
+                self.forget(next(iter(self._fetched)))
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _call(self, method: str, path: str, **arguments: Any) -> Any:
+        """Calls a method of the file system with a path. Raises OSError."""
+        return self._call_with(
+            path, lambda path: getattr(self._connected(), method)(path, **arguments)
+        )
+
+    def _call_with(self, path: str, function: Callable[[str], T]) -> T:
+        """Calls a function with the path as the file system writes it. Raises OSError."""
+        self._count(1)
+        try:
+            system = self._connected()
+            # A connection to one machine is used by one thread at a time.
+            with contextlib.nullcontext() if system.async_impl else self._lock:
+                return function(self._path(path))
+        except Exception as error:
+            if not isinstance(error, (FileNotFoundError, PermissionError)):
+                self._disconnect()
+            raise _as_os_error(error) from None
+
+    def _count(self, num_requests: int) -> None:
+        with self._lock:
+            self.num_requests += num_requests
+
+    def _connected(self) -> Any:
+        """The file system, connected if necessary."""
+        with self._lock:
+            if self._system is None:
+                import fsspec
+
+                root = _passwords.get(self.root, self.root)
+                try:
+                    self._system, _ = fsspec.core.url_to_fs(root, skip_instance_cache=True)
+                except Exception as error:
+                    raise _as_os_error(error) from None
+            return self._system
+
+    def _disconnect(self) -> None:
+        """Makes the next request connect again, if there is a connection that may be lost."""
+        with self._lock:
+            if self._system is not None and not self._system.async_impl:
+                self._system = None
+
+    def _base(self) -> str:
+        """What the file system writes for `root`."""
+        base: str = self._connected()._strip_protocol(self.root)
+        return base.rstrip("/")
+
+    def _path(self, uri: str) -> str:
+        """What the file system writes for a URI."""
+        return self._base() + uri[len(self.root) :] or "/"
+
+
+def _size(data: bytes | OSError) -> int:
+    return len(data) if isinstance(data, bytes) else 0
+
+
+def _result(function: Callable[[Range], bytes], wanted: Range) -> bytes | OSError:
+    try:
+        return function(wanted)
+    except OSError as error:
+        return error
+
+
+def _as_os_error(error: BaseException) -> OSError:
+    """The error as an OSError with a message on one line."""
+    if isinstance(error, OSError) and (error.strerror or str(error)):
+        return error
+    return OSError(one_line(f"{type(error).__name__}: {error}".rstrip(": ")))

@@ -1,0 +1,241 @@
+"""Storages for tests, all of them real: S3 by moto's server, and directories by sshd and nginx."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tbcore.errors import NotFoundError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import EventFileWriter
+
+BUCKET = "bucket"
+URI = f"s3://{BUCKET}/runs"
+FILE = "events.out.tfevents.1"
+SSH = tuple[str, Callable[[], object]]
+"""The URI of a machine, and a function that starts its sshd again."""
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_MAX_ATTEMPTS": "2",
+}
+
+
+class Request(NamedTuple):
+    """A request that reached the server."""
+
+    method: str
+    path: str
+    """The path of the address with the query, as it was sent."""
+    range: str
+    """The Range header; empty if there was none."""
+
+    @property
+    def is_listing(self) -> bool:
+        return self.method == "GET" and "list-type" in self.path
+
+
+class S3Server:
+    """moto's server in threads of this process, which records the requests."""
+
+    def __init__(self) -> None:
+        from moto.server import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        self.requests: list[Request] = []
+        self.answer: Callable[[Request], tuple[str, bytes] | None] = lambda request: None
+        """Answers a request in place of the storage, with a status line and a body, unless it
+        returns None. Called before the request reaches the storage."""
+        self._app = DomainDispatcherApplication(create_backend_app)
+        quiet = type("Quiet", (WSGIRequestHandler,), {"log_request": lambda *_: None})
+        self._server = make_server(
+            "127.0.0.1", 0, self._handle, threaded=True, request_handler=quiet
+        )
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.environment = {**CREDENTIALS, "FSSPEC_S3_ENDPOINT_URL": self.endpoint}
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+        self.client.create_bucket(Bucket=BUCKET)
+
+    @property
+    def client(self) -> Any:
+        """boto3's client of this server: another program than the one that reads."""
+        import boto3
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+
+    def put(self, key: str, data: bytes) -> None:
+        """Writes an object, whole, as object stores do."""
+        self.client.put_object(Bucket=BUCKET, Key=key, Body=data)
+
+    def upload(self, folder: Path, prefix: str) -> str:
+        """Uploads the files of a folder; returns the URI of the prefix."""
+        client = self.client
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                key = f"{prefix}/{path.relative_to(folder).as_posix()}"
+                client.put_object(Bucket=BUCKET, Key=key, Body=path.read_bytes())
+        return f"s3://{BUCKET}/{prefix}"
+
+    def reads(self) -> list[Request]:
+        """The requests for ranges and listings since the last call of this method."""
+        found, self.requests = self.requests, []
+        return [request for request in found if request.method in ("GET", "HEAD")]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handle(self, environ: dict[str, Any], start_response: Any) -> Any:
+        path = environ.get("RAW_URI") or environ["PATH_INFO"]
+        request = Request(environ["REQUEST_METHOD"], path, environ.get("HTTP_RANGE", ""))
+        self.requests.append(request)
+        if (answer := self.answer(request)) is not None:
+            status, body = answer
+            headers = [("content-length", str(len(body))), ("content-type", "application/xml")]
+            start_response(status, headers)
+            return [body]
+        return self._app(environ, start_response)
+
+
+def s3_error(status: str, code: str) -> tuple[str, bytes]:
+    """An answer of S3 with an error."""
+    return status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+
+
+SSHD_CONFIG = """
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+PidFile none
+StrictModes no
+UsePAM no
+Subsystem sftp internal-sftp
+"""
+
+NGINX_CONFIG = """
+daemon off; pid {folder}/pid; error_log stderr;
+events {{ }}
+http {{ access_log off; {temporary}
+  server {{ listen 127.0.0.1:{port}; location / {{ root {root}; autoindex on; }} }}
+}}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
+    while True:
+        assert process.poll() is None
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=10).close()
+        except OSError:
+            continue
+        return
+
+
+def sshd(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
+    """Starts an sshd whose only key is `user_key` in the folder."""
+    for key in ("host_key", "user_key"):
+        if not (folder / key).exists():
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
+            subprocess.run(command, check=True)
+    (folder / "sshd_config").write_text(SSHD_CONFIG.format(folder=folder, port=port))
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd of root requires it
+    return subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")])
+
+
+def sftp_environment(folder: Path) -> dict[str, str]:
+    """The variables by which fsspec finds the key of `sshd`."""
+    return {
+        "FSSPEC_SFTP_KEY_FILENAME": str(folder / "user_key"),
+        "FSSPEC_SFTP_USERNAME": getpass.getuser(),
+        "FSSPEC_SFTP_LOOK_FOR_KEYS": "",
+        "FSSPEC_SFTP_ALLOW_AGENT": "",
+    }
+
+
+def nginx(program: str, folder: Path, port: int, root: Path) -> subprocess.Popen[bytes]:
+    """Starts an nginx that lists and serves the files below `root`."""
+    names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{name}_temp_path {folder}/{name}; " for name in names)
+    config = NGINX_CONFIG.format(folder=folder, port=port, root=root, temporary=temporary)
+    (folder / "nginx.conf").write_text(config)
+    return subprocess.Popen([program, "-p", str(folder), "-c", "nginx.conf", "-e", "stderr"])
+
+
+def forget_storages() -> Iterator[None]:
+    """A test begins and ends without connections, configuration and bytes fetched ahead."""
+    import fsspec.config
+
+    from tbcore.eventfiles.remote import storage
+
+    before = dict(fsspec.config.conf)
+    storage._storages.clear()
+    fsspec.config.conf.clear()
+    fsspec.config.set_conf_env(fsspec.config.conf)
+    yield
+    storage._storages.clear()
+    fsspec.config.conf.clear()
+    fsspec.config.conf.update(before)
+
+
+def range_size(request: Request) -> int:
+    """Number of bytes that a request asks for."""
+    begin, end = re.fullmatch(r"bytes=(\d+)-(\d+)", request.range).groups()  # type: ignore[union-attr]
+    return int(end) - int(begin) + 1
+
+
+class Watched:
+    """A loader of the bucket, which loads when a test says so."""
+
+    def __init__(self, *uris: str, reload_interval: float | None = 0) -> None:
+        self.multiplexer = Multiplexer()
+        specs = [LogdirSpec(None, uri) for uri in uris or (URI,)]
+        self.loader = Loader(self.multiplexer, specs, reload_interval=reload_interval)
+
+    def steps(self, run: str, tag: str = "loss") -> list[int]:
+        """Loads once; the steps of a tag, or none if there is no such run."""
+        self.loader.load_once()
+        try:
+            return self.multiplexer.scalars(run, tag).step.tolist()
+        except NotFoundError:
+            return []
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self.multiplexer.status.problems
+
+
+def events(path: Path, *steps: int, start: float = 1.7e9, tag: str = "loss") -> bytes:
+    """The bytes of an event file with a number for each step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with EventFileWriter(path, wall_time=start) as writer:
+        for step in steps:
+            writer.add_scalar(tag, float(step), step)
+    return path.read_bytes()
