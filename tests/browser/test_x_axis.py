@@ -51,9 +51,12 @@ def open_by(open_page: Callable[..., Any], x: str, tag: str, runs: str = "re:^pp
     return page
 
 
-def note_of(page: Any, tag: str) -> Any:
-    return page.evaluate(
-        "(tag) => tb.card(tag).querySelector('.tb-card-note[role=note]')?.textContent", tag
+def wait_for_note(page: Any, tag: str, text: str) -> None:
+    """Waits until the card of a tag has this note and no other."""
+    page.wait_for_function(
+        """([tag, text]) => [...tb.card(tag).querySelectorAll('.tb-card-note[role=note]')]
+          .map((note) => note.textContent).join() === text""",
+        arg=[tag, text],
     )
 
 
@@ -69,9 +72,7 @@ def test_a_tag_is_chosen_as_x_axis(open_page: Callable[..., Any]) -> None:
         "() => / by env.frames from 0 to 1,800: ppo.(slow, ppo.fast|fast, ppo.slow)$/"
         ".test(tb.label('reward'))"
     )
-    assert note_of(page, "reward") == (
-        "1 run not drawn: no value of env/frames at or before any step"
-    )
+    wait_for_note(page, "reward", "1 run not drawn: no value of env/frames at or before any step")
     assert page.locator(":popover-open").count() == 0
     page.wait_for_function("() => location.hash.includes('scalars.x=tag:env/frames')")
 
@@ -154,8 +155,8 @@ def test_a_mean_by_a_tag_is_over_runs_at_equal_x(open_page: Callable[..., Any]) 
             row.querySelector(`[data-column=${column}]`).textContent).join(' ')
         )[0] === '400 130 120 140 2 '"""
     )
-    assert note_of(page, "reward") == (
-        "1 run not in a mean: no value of env/frames at or before any step"
+    wait_for_note(
+        page, "reward", "1 run not in a mean: no value of env/frames at or before any step"
     )
 
 
@@ -165,9 +166,7 @@ def test_a_line_that_goes_back_and_forth(open_page: Callable[..., Any]) -> None:
         "#scalars&query=circle&tagQuery=re:^height$&scalars.x=tag:side&scalars.legend=true"
     )
     page.wait_for_function("() => tb.label('height')?.includes(' by side from -1 to 1')")
-    assert note_of(page, "height") == (
-        "1 run drawn in the order of steps: side goes back and forth"
-    )
+    wait_for_note(page, "height", "1 run drawn in the order of steps: side goes back and forth")
     page.wait_for_function(
         """() => tb.all('.tb-legend tbody tr')[0]
           ?.querySelector('[data-column=step]').textContent === '19'"""

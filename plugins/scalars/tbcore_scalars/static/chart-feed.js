@@ -30,7 +30,7 @@ export class ChartFeed {
   pixels = signal(0);
   /** The visible part of the x axis, at the end of a gesture; null for all of it. */
   view = signal(/** @type {View | null} */ (null));
-  lines = signal(/** @type {ShownLines} */ ({ lines: [], numShown: 0, numInside: 0, withoutX: [], turning: [] }));
+  lines = signal(/** @type {ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
   bands = computed(() => this.#bandFeed.value?.shown.value ?? NO_BANDS);
   /** Whether `lines` and `bands` are everything that there is for the view. */
   isComplete = computed(() => this.#hasLines.value && (!this.#isGrouped.value || this.#bandFeed.value?.isComplete.value));

@@ -12,7 +12,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { BY_TAG, DASHES, LinesStore, axisNotes, axisOf } from "./lines.js";
+import { DASHES, LinesStore, axisOf } from "./lines.js";
 
 /** @typedef {import("./types.js").Options} AllOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -43,7 +43,7 @@ export const OPTIONS = new Options(
     ends: false,
   }),
   {
-    x: { includes: (/** @type {unknown} */ x) => x === "relative_step" || String(x).startsWith(BY_TAG) || X_AXIS_CHOICES.some(([axis]) => axis === x) },
+    x: { includes: (/** @type {unknown} */ x) => !!axisOf(String(x)).xTitle || X_AXIS_CHOICES.some(([axis]) => axis === x) },
     size: ["small", "medium", "large"],
     average: ["mean", "median", "iqm"],
     spread: ["range", "quartiles", "deviation", "error", "bootstrap"],
@@ -100,12 +100,16 @@ function Dashboard({ host, store, tags }) {
   /** @type {import("./types.js").SetOption} */
   const set = (name, value) => {
     // The tag of an axis is not kept for the next page, whose runs may not have it.
-    if (String(value).startsWith(BY_TAG)) host.settings.set(name, String(value));
+    if (String(value).startsWith("tag:")) host.settings.set(name, String(value));
     else OPTIONS.set(host, name, value);
     if (name === "x") host.settings.set("at", null); // a pinned x means nothing on another axis
   };
+  const { xTitle } = axisOf(options.x);
+  const [axisNotes, setAxisNotes] = useState(/** @type {any} */ (null));
+  useEffect(() => void (xTitle && import("./axis-notes.js").then((module) => setAxisNotes(() => module.axisNotes))), [xTitle]);
   /** @type {import("./types.js").Tab} */
   const tab = {
+    axisNotes,
     host,
     store,
     options,
@@ -139,8 +143,8 @@ function Dashboard({ host, store, tags }) {
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
         label="Other horizontal axes"
-        text=${`x: ${axisOf(options.x).xTitle || "tag …"}`}
-        className=${`tb-button x-axis${axisOf(options.x).xTitle ? " on" : ""}`}
+        text="x: ${xTitle || "tag …"}"
+        className="tb-button x-axis ${xTitle && "on"}"
         content=${() => html`<${Lazy} load=${() => import("./x-menu.js")} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
       />
       <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => set("smooth", weight)} />
@@ -288,7 +292,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const bands = feed.bands.value;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
-  const notes = axisNotes(axisOf(options.x).xTitle, feed.lines.value, bands);
+  const notes = tab.axisNotes?.(tab, parts, lines, bands) ?? [];
   const chip =
     far.length > 0 &&
     !options.clip &&

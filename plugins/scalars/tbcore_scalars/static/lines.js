@@ -6,7 +6,6 @@
 
 import { xColumn } from "tbcore/cards.js";
 import { smoothed } from "tbcore/chart.js";
-import { plural } from "tbcore/format.js";
 import { inTurn, post, readColumns } from "tbcore/requests.js";
 
 /** @import { Host, Options, Part, Query, Rows, ShownLines, View } from "./types.js" */
@@ -218,22 +217,17 @@ export function queryFor(tag, { x, logX, smooth }, view, pixels = 0) {
   return { tag, x: axisOf(x).query, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth };
 }
 
-/** What an x axis of the values of a tag begins with. */
-export const BY_TAG = "tag:";
-
 /**
  * The x axis of an option: what a chart and what a request calls it.
  * @param {Options["x"]} x
  * @returns {{ xAxis: import("./types.js").XAxis, xTitle: string, query: Query["x"] }}
  */
 export function axisOf(x) {
-  if (x.startsWith(BY_TAG)) {
-    const tag = x.slice(BY_TAG.length);
-    return { xAxis: "number", xTitle: tag, query: { tag } };
-  }
-  if (x === "relative_step") return { xAxis: "number", xTitle: "steps since start", query: x };
-  if (x === "relative") return { xAxis: x, xTitle: "", query: x };
-  return x === "wall_time" ? { xAxis: x, xTitle: "", query: "wall" } : { xAxis: "step", xTitle: "", query: "step" };
+  const [, tag] = x.split(/^tag:/);
+  const xTitle = tag ?? (x === "relative_step" ? "steps since start" : "");
+  /** @type {any} the option itself */
+  const own = x;
+  return { xAxis: xTitle ? "number" : own, xTitle, query: tag ? { tag } : x === "wall_time" ? "wall" : own };
 }
 
 /**
@@ -299,8 +293,7 @@ export function loadLines(store, parts, options, view, pixels, signal, onChange)
  */
 export function cachedLines(store, parts, options, views, faintGroup = null) {
   /** @type {ShownLines} */
-  const shown = { lines: [], numShown: 0, numInside: 0, withoutX: [], turning: [] };
-  const isByTag = options.x.startsWith(BY_TAG);
+  const shown = { lines: [], numShown: 0, numInside: 0 };
   const [visible] = views;
   const usable = views.filter((view) => covers(view, visible, options.logX));
   parts.forEach(({ tag, runs }, tagIndex) => {
@@ -311,11 +304,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const isWhole = hasAllPoints(whole);
       const found = isWhole ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
       const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
-      if (whole.turns) shown.turning.push(name);
-      if (rows.value.length === 0) {
-        if (isByTag && whole.numPoints === 0) shown.withoutX.push(name);
-        continue;
-      }
+      if (rows.value.length === 0) continue;
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint) {
         const numInView = isWhole && visible ? countInside(rows, options.x, visible) : null;
@@ -327,24 +316,6 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
     }
   });
   return shown;
-}
-
-/**
- * What a chart by the values of a tag leaves out or draws in another way, in words.
- * @param {string} tag  on the x axis
- * @param {ShownLines} lines
- * @param {readonly import("./bands.js").GroupBand[]} bands
- */
-export function axisNotes(tag, { withoutX, turning }, bands) {
-  const inMeans = (/** @type {"withoutX" | "turning"} */ why) => bands.reduce((sum, band) => sum + (band[why] ?? 0), 0);
-  /** @type {[count: number, what: string][]} */
-  const notes = [
-    [new Set(withoutX).size, `not drawn: no value of ${tag} at or before any step`],
-    [new Set(turning).size, `drawn in the order of steps: ${tag} goes back and forth`],
-    [inMeans("withoutX"), `not in a mean: no value of ${tag} at or before any step`],
-    [inMeans("turning"), `not in a mean: ${tag} goes back and forth`],
-  ];
-  return notes.filter(([count]) => count > 0).map(([count, what]) => `${plural(count, "run")} ${what}`);
 }
 
 /** @param {Rows} rows @param {Options["x"]} x @param {View} view */

@@ -39,8 +39,6 @@ export {};
  * @property {Line[]} lines
  * @property {number} numShown  points drawn in the view
  * @property {number} numInside  points logged in the view
- * @property {string[]} withoutX  runs that have no value of the tag on the x axis
- * @property {string[]} turning  runs whose x goes back and forth
  *
  * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run
  *   changes
@@ -79,6 +77,7 @@ export {};
  * @property {import("./lines.js").LinesStore} store
  * @property {Options} options
  * @property {import("tbcore/chart.js").Cursor} cursor
+ * @property {typeof import("./axis-notes.js").axisNotes | null} axisNotes  null until an axis needs it
  * @property {boolean} isGrouped  whether groups of runs are drawn as bands
  * @property {string[]} tags  all tags that can be added to a chart
  *

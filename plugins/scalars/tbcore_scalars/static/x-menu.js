@@ -6,8 +6,9 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Name } from "tbcore/text-names.js";
 import { VirtualList } from "tbcore/ui.js";
-import { BY_TAG } from "./lines.js";
 
+/** What the option of a tag begins with. */
+const BY_TAG = "tag:";
 const ROW_HEIGHT_PX = 26;
 const VISIBLE_ROWS = 10;
 
