@@ -7,7 +7,7 @@
  */
 
 import { html } from "htm/preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formatStep } from "./format.js";
 import { IconButton } from "./lib/ui/icons.js";
 import { post, useRefetch } from "./requests.js";
@@ -17,6 +17,9 @@ import { post, useRefetch } from "./requests.js";
  * @typedef {import("./lib/steps/cell.js").SampleProps} SampleProps
  */
 /** `nth` is the index among the items of the step, from 0. @typedef {{ step: number, nth: number }} Place */
+
+/** How long each step is shown while the steps are played. */
+const PLAY_MS = 500;
 
 /**
  * The index of the last place that is not after `place`; -1 if all places are after it.
@@ -82,16 +85,29 @@ export function parsePlaces(text) {
 
 /**
  * A slider over places, with buttons for the previous and next step. The value null is the latest
- * place, including ones logged later. The label is the accessible name.
- * @param {{ places: readonly Place[], value: Place | null, onChange: (value: Place | null) => void, label: string }} props
+ * place, including ones logged later. The label is the accessible name. With `plays`, a button shows one step
+ * after the other, up to the last one.
+ * @param {{ places: readonly Place[], value: Place | null, onChange: (value: Place | null) => void, label: string, plays?: boolean }} props
  */
-export function StepSlider({ places, value, onChange, label }) {
+export function StepSlider({ places, value, onChange, label, plays = false }) {
   const last = places.length - 1;
   const at = Math.max(0, findPlace(places, value));
   const shown = value ?? places[last];
   const text = shown ? describePlace(shown) : "";
   const go = (/** @type {number} */ next) => onChange(stepTo(places, next));
+  const [isPlaying, setPlaying] = useState(false);
+  useEffect(() => {
+    if (!isPlaying) return undefined;
+    if (at >= last) return setPlaying(false);
+    const timer = setTimeout(go, PLAY_MS, at + 1);
+    return () => clearTimeout(timer);
+  }, [isPlaying, at, last]);
+  const onPlay = () => {
+    if (!isPlaying && at >= last) go(0);
+    setPlaying(!isPlaying);
+  };
   return html`<div class="tb-steps">
+    ${plays && html`<${IconButton} icon=${isPlaying ? "pause" : "play"} label="${isPlaying ? "Pause" : "Play"}: ${label}" title=${isPlaying ? "Pause" : "Play the steps"} onClick=${onPlay} />`}
     <${IconButton} icon="previous" label="Previous step: ${label}" title="Previous step" disabled=${at <= 0} onClick=${() => go(at - 1)} />
     <input
       type="range"

@@ -243,6 +243,94 @@ def test_a_click_enlarges_an_image_to_the_size_of_the_window(open_page: Any) -> 
     page.wait_for_function("() => tb.all('dialog').length === 0")
 
 
+def test_all_images_of_a_step_are_enlarged_one_after_the_other(open_page: Any) -> None:
+    """From the one that was clicked; the next step begins with the same number."""
+    page = open_page("#images&query=batch&tagQuery=re:^batch$")
+    wait_for_widths(page, "batch", "batch", list(range(40, 52)))
+    page.get_by_role("button", name="batch, batch, step 3, 2 of 15").click()
+    page.wait_for_function(ENLARGED, arg=["batch, batch, step 3, 2 of 15", 41])
+    page.keyboard.press("PageDown")
+    page.wait_for_function(ENLARGED, arg=["batch, batch, step 3, 3 of 15", 42])
+    page.keyboard.press("PageUp")
+    page.wait_for_function(ENLARGED, arg=["batch, batch, step 3, 2 of 15", 41])
+    back = page.get_by_role("button", name="Previous image of the step")
+    back.click()
+    page.wait_for_function(ENLARGED, arg=["batch, batch, step 3, 1 of 15", 40])
+    assert back.is_disabled()
+    page.keyboard.press("PageUp")
+    for k in range(2, 16):  # also those that the card does not show yet
+        page.get_by_role("button", name="Next image of the step").click()
+        page.wait_for_function(ENLARGED, arg=[f"batch, batch, step 3, {k} of 15", 39 + k])
+    assert page.get_by_role("button", name="Next image of the step").is_disabled()
+
+
+def test_steps_are_played(open_page: Any) -> None:
+    """From the selected one to the last, where the button shows the first one again."""
+    page = open_page("#images&query=train&tagQuery=digit&images.step=220")
+    wait_for_widths(page, "input/digit", "train", [32])
+    # On a slow machine, an image may load after its step was replaced by the next one.
+    page.evaluate(
+        """() => {
+          globalThis.played = [];
+          const slider = tb.all('.tb-toolbar input[type=range]')[0];
+          const note = () => played.push(slider.getAttribute('aria-valuetext'));
+          new MutationObserver(note).observe(slider, { attributeFilter: ['aria-valuetext'] });
+        }"""
+    )
+    play = page.get_by_role("button", name="Play: Step of all images")
+    play.click()
+    wait_for_widths(page, "input/digit", "train", [34])
+    play.wait_for()
+    assert page.evaluate("() => played") == ["step 230, 24 of 25", "step 240, 25 of 25"]
+    play.click()
+    page.wait_for_function("() => played.includes('step 10, 2 of 25')")
+    assert page.evaluate("() => played")[2] == "step 0, 1 of 25"
+    page.get_by_role("button", name="Pause: Step of all images").click()
+    play.wait_for()
+
+
+def test_steps_are_side_by_side(open_page: Any) -> None:
+    """Up to the selected one, in a row for each run; a link shows the same."""
+    page = open_page("#images&query=train|eval&tagQuery=digit")
+    wait_for_widths(page, "input/digit", "train", [34])
+    page.get_by_label("Steps across").check()
+    columns = """(run) => tb.all(`.tb-step-cell[aria-label="${run}"] img`).map(
+      (image) => image.naturalWidth).join()"""
+    for run, widths in (("train", "10,14,19,24,29,34"), ("eval", "17,17,17,17")):
+        page.wait_for_function(
+            f"([run, widths]) => ({columns})(run) === widths",
+            arg=[run, widths],
+        )
+    # Eval has nothing yet at the first two steps.
+    assert page.get_by_text("Nothing was logged up to step").count() == 2
+    tops = "() => tb.all('.tb-step-cell').map((cell) => cell.getBoundingClientRect().top)"
+    eval_tops, train_tops = page.evaluate(tops)[:6], page.evaluate(tops)[6:]
+    assert len(set(eval_tops)) == len(set(train_tops)) == 1
+    assert eval_tops[0] < train_tops[0]
+    page.wait_for_function("() => location.hash.includes('images.across=true')")
+    page.get_by_role("slider", name="Step of input/digit").press("Home")
+    page.wait_for_function(f"() => ({columns})('train') === '10'")
+
+
+def test_cards_of_many_runs_have_more_images_in_a_row(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Square images fill their cells."""
+    for run in range(6):
+        write_run(tmp_path, f"run_{run}", images={"x": [picture(64, 64)], "y": [picture(64, 64)]})
+    page = profile.open(serve(tmp_path).url, "#images")
+    for run in range(6):
+        wait_for_widths(page, "x", f"run_{run}", [64])
+    boxes = page.evaluate(
+        """() => [...tb.card('x').querySelectorAll('.tb-step-cell')].map((cell) => {
+          const box = cell.getBoundingClientRect();
+          return [box.top, cell.querySelector('img').clientWidth / box.width];
+        })"""
+    )
+    assert len({top for top, _ in boxes[:4]}) == 1
+    assert all(share > 0.95 for _, share in boxes)
+
+
 def test_keys_of_an_enlarged_image_do_not_depend_on_the_focus(open_page: Any) -> None:
     """Nor do they reach its card: a card in full size stays so."""
     page = open_page("#images&query=train|eval&tagQuery=digit&images.step=60")

@@ -20,6 +20,12 @@ export function Controls({ host }) {
       value=${display.size}
       onChange=${(/** @type {string} */ size) => setAndRemember(host, "size", size === "fit" ? null : size)}
     />
+    <${Check}
+      label="Steps across"
+      why="A row for each run, with images from the first step to the selected one."
+      checked=${host.settings.value.across === "true"}
+      onChange=${(/** @type {boolean} */ value) => setAndRemember(host, "across", value ? "true" : null)}
+    />
     <${Menu} icon="sun" label="Brightness and contrast" content=${() => html`<${DisplayMenu} host=${host} />`} />
     ${isChanged &&
     html`<button type="button" class="tb-button changed" title="Reset brightness and contrast" onClick=${() => reset(host)}>

@@ -11,7 +11,10 @@ import { ImageSample } from "./image-sample.js";
  * Settings that the browser remembers. Brightness and contrast are not among them: they belong to
  * one view.
  */
-const REMEMBERED_SETTINGS = ["size", "smooth"];
+const REMEMBERED_SETTINGS = ["size", "smooth", "across"];
+
+/** Number of steps that are shown side by side. */
+const NUM_STEPS_ACROSS = 6;
 
 export default {
   /** @param {import("tbcore/host.js").Host} host */
@@ -26,7 +29,9 @@ export default {
       Sample: ImageSample,
       Controls,
       ending: fileExtension,
-      keys: [{ key: "↑ ↓", label: "Previous or next run, of an enlarged image" }],
+      plays: true,
+      numSteps: ({ across }) => (across === "true" ? NUM_STEPS_ACROSS : 1),
+      keys: [{ key: "↑ ↓", label: "Previous or next run, of an enlarged image" }, { key: "Page ↑ ↓", label: "Previous or next image of the same step, enlarged" }],
       fetchAhead(url) {
         new Image().src = url;
       },

@@ -1,6 +1,6 @@
 /**
  * One image at the size of the window. Left and right go through the steps, up and down through the
- * runs of the tag. Loaded when the first image is opened.
+ * runs of the tag, and page up and page down through the images of a step. Loaded when the first image is opened.
  */
 
 import { html } from "htm/preact";
@@ -29,13 +29,14 @@ const SWIPE_PX = 40;
  * @param {string} props.tag
  * @param {import("tbcore/host.js").Run} props.run  run to start with
  * @param {Found} props.found  step to start with
- * @param {number} props.sample  index of the sample of each step
+ * @param {number} props.sample  index of the sample to start with
  * @param {() => void} props.onClose
  */
-export function Lightbox({ host, tag, run: firstRun, found: first, sample, onClose }) {
+export function Lightbox({ host, tag, run: firstRun, found: first, sample: firstSample, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [runName, setRunName] = useState(firstRun.name);
   const [place, setPlace] = useState(/** @type {Place | null} */ ({ step: first.step, nth: first.nth }));
+  const [sample, setSample] = useState(firstSample);
   const [isActualSize, setActualSize] = useState(false);
   const runs = useRunsOf(host, tag, firstRun);
   const tags = useMemo(() => [tag], [tag]);
@@ -45,9 +46,15 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample, onClo
   const run = runs[runIndex];
   const { value, error } = useAnswer(answers, { run: run.name, tag, step: place?.step, nth: place?.nth || undefined }, true);
 
+  const lastValue = useRef(value);
+  if (value) lastValue.current = value;
+  const numSamples = (lastValue.current ?? first).samples?.length ?? 0;
+  const sampleIndex = Math.max(0, Math.min(sample, numSamples - 1));
+
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
   const moveRun = (/** @type {number} */ by) => setRunName(runs[Math.max(0, Math.min(runs.length - 1, runIndex + by))].name);
+  const moveSample = (/** @type {number} */ by) => setSample(Math.max(0, Math.min(numSamples - 1, sampleIndex + by)));
   const moveStep = (/** @type {number} */ by) => {
     if (places.length > 0) setPlace(stepTo(places, findPlace(places, place) + by));
   };
@@ -62,6 +69,8 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample, onClo
         ArrowRight: () => moveStep(1),
         ArrowUp: () => moveRun(-1),
         ArrowDown: () => moveRun(1),
+        PageUp: () => moveSample(-1),
+        PageDown: () => moveSample(1),
       }[event.key];
       if (!act) return;
       event.preventDefault();
@@ -75,6 +84,10 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample, onClo
   return html`<dialog class="lightbox" ref=${dialog} aria-label="${tag}, enlarged" onClose=${onClose}>
     <header>
       <h2 title="${tag}, ${run.name}"><${RunLabel} run=${run} /><span class="tb-dim">${tag}</span></h2>
+      ${numSamples > 1 &&
+      html`<${IconButton} icon="previous" label="Previous image of the step" title="Previous image of the step (Page ↑)" disabled=${sampleIndex === 0} onClick=${() => moveSample(-1)} />
+        <span class="tb-dim">${sampleIndex + 1} of ${numSamples}</span>
+        <${IconButton} icon="chevron" label="Next image of the step" title="Next image of the step (Page ↓)" disabled=${sampleIndex === numSamples - 1} onClick=${() => moveSample(1)} />`}
       ${runs.length > 1 &&
       html`<${IconButton} icon="up" label="Previous run" title="Previous run (↑)" disabled=${runIndex === 0} onClick=${() => moveRun(-1)} />
         <${IconButton} icon="down" label="Next run" title="Next run (↓)" disabled=${runIndex === runs.length - 1} onClick=${() => moveRun(1)} />`}
@@ -88,7 +101,7 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample, onClo
     >
       ${error && !value ? html`<p class="tb-step-error" role="status">${error}</p>` : html`<${Picture} ...${{ host, tag, run, sample, isActualSize, value, place }} />`}
     </div>
-    ${places.length > 1 && html`<${StepSlider} places=${places} value=${place} onChange=${setPlace} label="Step of the enlarged image" />`}
+    ${places.length > 1 && html`<${StepSlider} places=${places} value=${place} onChange=${setPlace} label="Step of the enlarged image" plays />`}
   </dialog>`;
 }
 

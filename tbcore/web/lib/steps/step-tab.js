@@ -18,6 +18,7 @@ import { plural, toNumber } from "../../format.js";
 import { Answers } from "../../requests.js";
 import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, stepTo, usePlaces } from "../../steps.js";
 import { TagTab, runsInGroupOrder, watchTags } from "../../tags.js";
+import { RunLabel } from "../../text-names.js";
 import { Card } from "../cards/card.js";
 import { IconButton } from "../ui/icons.js";
 import { useNear } from "../ui/lazy.js";
@@ -41,6 +42,9 @@ import { Cell, isSamePlace } from "./cell.js";
  *   ".png"
  * @property {(url: string) => void} [fetchAhead]  fetches the bytes of a sample that may be shown
  *   next
+ * @property {boolean} [plays]  whether the slider of all cards has a button that plays the steps
+ * @property {(settings: Readonly<Record<string, string>>) => number} [numSteps]  how many steps a
+ *   card shows side by side, with a row for each run; 1 by default
  * @property {boolean} [stays]  whether samples stay rendered when they are scrolled out of view;
  *   needed for media that play
  *
@@ -50,6 +54,7 @@ import { Cell, isSamePlace } from "./cell.js";
  * @property {Answers<StepResponse>} answers
  * @property {Place | null} place  place of the cards that have none of their own; null for the
  *   latest
+ * @property {number} numSteps  number of steps side by side
  * @property {ReadonlyMap<string, Place | null>} ownPlaces  places of the other cards, by tag
  * @property {(tag: string, place: Place | null | undefined) => void} onMove  gives a card its own
  *   place; undefined takes its own place away
@@ -96,7 +101,8 @@ function Dashboard({ host, kind, tags, answers }) {
     if (next !== undefined && !(next === null && place === null)) ownPlaces.set(tag, next);
     host.settings.set("at", formatPlaces(ownPlaces));
   };
-  const tab = { host, kind, answers, place, ownPlaces, onMove };
+  const numSteps = kind.numSteps?.(settings) ?? 1;
+  const tab = { host, kind, answers, place, ownPlaces, onMove, numSteps };
 
   // The keys are set only once; their actions call the latest version of this function.
   const move = useRef(/** @type {(by: number) => void} */ (() => {}));
@@ -114,11 +120,11 @@ function Dashboard({ host, kind, tags, answers }) {
   const nouns = kind.nouns ?? `${kind.noun}s`;
   const hasSlider = shownTags.length > 0 && places.length > 1;
   const controls = html`
-    ${hasSlider && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" />`}
+    ${hasSlider && html`<${StepSlider} places=${places} value=${place} onChange=${onMoveAll} label="Step of all ${nouns}" plays=${kind.plays} />`}
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   const renderTag = (/** @type {Omit<Parameters<typeof StepCard>[0], "tab">} */ card) => html`<${StepCard} key=${card.tag} tab=${tab} ...${card} />`;
-  return html`<${TagTab} host=${host} tags=${tags} what=${nouns} controls=${controls} size="tb-step-tab" renderTag=${renderTag} />`;
+  return html`<${TagTab} host=${host} tags=${tags} what=${nouns} controls=${controls} size="tb-step-tab ${numSteps > 1 ? "tb-step-grid" : ""}" renderTag=${renderTag} />`;
 }
 
 /** The card of a tag. @param {{ tab: Tab, tag: string, group: string, runs: readonly Run[] }} props */
@@ -134,6 +140,7 @@ function StepCard({ tab, tag, group, runs }) {
   const hasOwnPlace = tab.ownPlaces.has(tag);
   const place = hasOwnPlace ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
   const next = useNextPlace(places, place);
+  const shownPlaces = useMemo(() => [...placesUpTo(places, place, tab.numSteps - 1), place], [places, place?.step, place?.nth, tab.numSteps]);
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -157,8 +164,14 @@ function StepCard({ tab, tag, group, runs }) {
     <div class="tb-step-card" ref=${body}>
       ${places.length > 1 &&
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
-      <div class="tb-step-cells">
-        ${shownRuns.map((run) => html`<${Cell} key=${run.name} tab=${tab} run=${run} tag=${tag} place=${place} next=${next} expanded=${expanded} />`)}
+      <div class="tb-step-cells" style=${{ "--num-steps": shownPlaces.length }}>
+        ${shownRuns.flatMap((run) => [
+          tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${run.name}><${RunLabel} run=${run} /></p>`,
+          ...shownPlaces.map((at, column) => {
+            const isLast = column === shownPlaces.length - 1;
+            return html`<${Cell} key="${isLast ? "" : column} ${run.name}" tab=${tab} run=${run} tag=${tag} place=${at} next=${isLast ? next : undefined} expanded=${expanded} />`;
+          }),
+        ])}
       </div>
       ${rest > 0 &&
       html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + PAGE_SIZE)}>
@@ -166,6 +179,17 @@ function StepCard({ tab, tag, group, runs }) {
       </button>`}
     </div>
   <//>`;
+}
+
+/**
+ * Places before a place, evenly spread from the first one.
+ * @param {readonly Place[]} places @param {Place | null} place  null for the latest
+ * @param {number} count  the result has fewer if there are fewer
+ */
+function placesUpTo(places, place, count) {
+  const end = findPlace(places, place);
+  const number = Math.max(0, Math.min(count, end));
+  return Array.from({ length: number }, (_, k) => places[Math.floor((k * end) / number)]);
 }
 
 /**
