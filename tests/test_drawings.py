@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -80,11 +81,63 @@ def test_of_many_points_the_extremes_are_kept() -> None:
     assert {22, 2} < {down for _, down in points_of(svg)}
 
 
-def test_the_extent_is_written_beside_a_line_with_a_label() -> None:
+def test_a_line_with_a_label_has_axes_with_round_numbers() -> None:
+    """Each is at its place between the ends of the line."""
     svg = line_svg(np.array([100, 20_000]), np.array([0.25, 8.0]), label="<step>")
-    assert [text.text for text in parsed(svg).findall(".//{*}text")] == [
-        "100", "20000", "8", "0.25", "<step>",
-    ]  # fmt: skip
+    texts = {text.text: text.attrib for text in parsed(svg).findall(".//{*}text")}
+
+    assert list(texts) == ["<step>", "5000", "10000", "15000", "20000", "2", "4", "6", "8"]
+    (_, bottom), (right, top) = points_of(svg)
+    assert float(texts["20000"]["x"]) == right
+    assert float(texts["8"]["y"]) == pytest.approx(top + 4)
+    row = bottom - (2 - 0.25) / (8 - 0.25) * (bottom - top)
+    assert float(texts["2"]["y"]) == pytest.approx(row + 4, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        ([3.0, 3.0], ["3"]),
+        ([-0.25, 0.5], ["-0.2", "0", "0.2", "0.4"]),
+        ([-1.7e308, 1.7e308], ["-1.7e+308", "1.7e+308"]),
+        ([0.0, 5e-324], ["0", "4.940656458e-324"]),
+        ([1e15, 1e15 + 1], ["1e+15", "1e+15"]),
+        ([1.0, 1.0 + 2**-52], ["1", "1"]),
+    ],
+)
+def test_every_extent_has_labels(y: list[float], labels: list[str]) -> None:
+    texts = parsed(line_svg(np.array([0, 1]), np.array(y), label="step")).findall(".//{*}text")
+    assert [text.text for text in texts if text.attrib["text-anchor"] == "end"] == labels
+
+
+def test_a_series_plots_as_svg_or_to_given_axes(tmp_path: Path) -> None:
+    class Axes:
+        """What is used of matplotlib's."""
+
+        def plot(self, *columns: np.ndarray[Any, Any]) -> None:
+            self.points = [column.tolist() for column in columns]
+
+        def set_xlabel(self, label: str) -> None:
+            self.label = label
+
+    write_run(tmp_path, scalars={"loss": [(10, 2.0), (20, 1.0)], "nan": [float("nan")]})
+    run = tbcore.open(tmp_path)["."]
+    drawing = run["loss"].plot()
+
+    assert drawing._repr_html_() == drawing
+    assert run["loss"]._repr_html_().startswith(drawing)
+    assert len(points_of(drawing)) == 2
+    assert run["nan"].plot() == ""
+    axes = Axes()
+    assert run["loss"].plot(ax=axes) is axes
+    assert (axes.points, axes.label) == ([[10, 20], [2.0, 1.0]], "step")
+
+
+def test_times_of_a_table_are_dates(tmp_path: Path) -> None:
+    write_run(tmp_path, scalars={"loss": [(0, 1.0, 1.7e9), (1, 1.0, float("nan"))]})
+    cells = parsed(tbcore.open(tmp_path).scalars()._repr_html_()).iter("td")
+
+    assert [cell.text for cell in cells][3::5] == ["2023-11-14 22:13:20", "None"]
 
 
 def test_logs_runs_series_and_tables_draw_themselves(tmp_path: Path) -> None:

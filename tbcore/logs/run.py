@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import values
-from tbcore.drawings import MAX_SHOWN, line_svg, table_html
+from tbcore.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore.errors import NotFoundError, UnknownNameError
 from tbcore.logs.items import LoggedItems
 from tbcore.logs.reading import LazyReader, RunSnapshot, multiplexer_of
@@ -165,12 +165,12 @@ class Run:
     @property
     def started(self) -> datetime | None:
         """When the first event was written, in UTC; None if that is unknown."""
-        return _datetime(self._data.view.first_event_time)
+        return time_of(self._data.view.first_event_time)
 
     @property
     def last_event(self) -> datetime | None:
         """When the last event was written, in UTC; None if that is unknown."""
-        return _datetime(self._data.view.last_event_time)
+        return time_of(self._data.view.last_event_time)
 
     @property
     def state(self) -> Literal["live", "quiet"]:
@@ -235,13 +235,6 @@ def _described(tag: str, all_series: list[Series]) -> Tag:
         count = len(steps)
     first, last = (int(steps[0]), int(steps[-1])) if count else (None, None)
     return Tag(tag, kind, count, first, last)
-
-
-def _datetime(time_: float | None) -> datetime | None:
-    try:
-        return None if time_ is None else datetime.fromtimestamp(time_, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None  # NaN, or a year that Python does not have.
 
 
 def _text(value: Any) -> str | NDArray[np.object_]:

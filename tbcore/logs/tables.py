@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.drawings import table_html
+from tbcore.drawings import table_html, time_of
 
 if TYPE_CHECKING:
     import pandas
@@ -64,13 +64,14 @@ class LogTable:
         tail = range(max(len(self) - _NUM_SHOWN_ROWS, len(head)), len(self))
         shown = [*head, *tail]
 
-        def cells(column: Categories | NDArray[Any]) -> list[Any]:
+        def cells(name: str) -> list[Any]:
+            column = self._columns[name]
             if isinstance(column, Categories):
                 return [column.names[code] for code in column.codes[shown].tolist()]
             values: list[Any] = column[shown].tolist()
-            return values
+            return list(map(time_of, values)) if name == "wall_time" else values
 
-        rows = [list(row) for row in zip(*(cells(self._columns[n]) for n in names), strict=True)]
+        rows = [list(row) for row in zip(*map(cells, names), strict=True)]
         if len(head) + len(tail) < len(self):
             rows.insert(len(head), ["..."] * len(names))
         caption = f"{len(self):,} rows, {len(self._columns):,} columns"
