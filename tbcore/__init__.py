@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tbcore.kinds import Claim, Claims, Kind
     from tbcore.logs import open
     from tbcore.options import Option
-    from tbcore.smoothing import smoothed
+    from tbcore.smoothing import SmoothingKind, smoothed
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
@@ -36,8 +36,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BadRequestError", "Claim", "Claims", "DataError", "DataLossError", "DecodeError", "Item",
     "ItemSeries", "Kind", "LastPoints", "LegacyApi", "Multiplexer", "NotFoundError", "Option",
-    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "TbcoreError", "hookimpl",
-    "open", "smoothed",
+    "PluginError", "PluginInfo", "PluginOptions", "ScalarSeries", "SmoothingKind", "TbcoreError",
+    "hookimpl", "open", "smoothed",
 ]  # fmt: skip
 
 _MODULES = (

@@ -1,18 +1,30 @@
-"""Smoothing: TensorBoard's debiased exponential moving average, vectorized.
+"""Smoothing: three kinds of moving averages of a series, vectorized.
+
+`exponential` is TensorBoard's debiased average, which follows the values with a lag:
 
     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
     smoothed[i] = average[i] / (1 - weight ** (i + 1))
+
+The other two are centred, so they have no lag. `window` is the mean of the values up to half =
+weight / (1 - weight) points away, which is the lag of the exponential average. If half is not an
+integer, the outermost two values count in part. At the ends there are fewer values.
+
+`gaussian` is the mean of a window four times in a row, which is nearly a Gaussian. These windows
+are narrower, so that a value is spread as far as by `window`.
 
 Non-finite values do not count, and are returned unchanged. A constant series is returned unchanged.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+SmoothingKind = Literal["exponential", "window", "gaussian"]
 
 REFERENCE_POINTS = 1000
 """Number of points that TensorBoard shows. The user's weight is meant for series of this length."""
@@ -23,40 +35,94 @@ _CHUNK_VALUES = 1 << 15
 
 
 def smoothed(
-    value: NDArray[Any], weight: float, starts: Sequence[int] | NDArray[np.int64] = (0,)
+    value: NDArray[Any],
+    weight: float,
+    starts: Sequence[int] | NDArray[np.int64] = (0,),
+    kind: SmoothingKind = "exponential",
 ) -> NDArray[np.float64]:
     """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1.
 
     The values are in the order in which they are drawn. At each of the ascending indices `starts`,
-    of which the first is 0, the training starts again, and so does smoothing.
+    of which the first is 0, the training starts again, and so does smoothing. Raises ValueError if
+    `kind` is not a SmoothingKind.
     """
+    if kind not in get_args(SmoothingKind):
+        raise ValueError(f"kind must be one of {', '.join(get_args(SmoothingKind))}, got {kind!r}")
     weight = point_weight(weight, len(value))
     parts = np.split(value, np.asarray(starts[1:], np.int64))
-    return np.concatenate([_smoothed(part, weight) for part in parts])
+    return np.concatenate([_smoothed(part, weight, kind) for part in parts])
 
 
-def _smoothed(value: NDArray[Any], weight: float) -> NDArray[np.float64]:
+def _smoothed(value: NDArray[Any], weight: float, kind: SmoothingKind) -> NDArray[np.float64]:
     """The smoothed values from one start of the training to the next."""
-    # 1. Select the finite values.
-    # 2. Process them in chunks. Each chunk continues with the last average of the chunk before.
-    # 3. Divide by the sum of the weights so far, which is 1 - weight ** (i + 1).
     result = value.astype(np.float64)
-    is_finite = np.isfinite(result)  # 1
+    is_finite = np.isfinite(result)
     finite = result if is_finite.all() else result[is_finite]
     if weight == 0 or not len(finite) or (finite == finite[0]).all():
         return result
+    half = weight / (1 - weight)
+    if kind == "exponential":
+        average = _exponential_average(finite, weight)
+    elif kind == "window":
+        average = _window_mean(finite, half)
+    else:
+        # The variance of a window is half * (half + 1) / 3, and variances add up.
+        average, quarter = finite, (math.sqrt(1 + half * (half + 1)) - 1) / 2
+        for _ in range(4):
+            average = _window_mean(average, quarter)
+    result[is_finite] = average
+    return result
+
+
+def _window_mean(value: NDArray[np.float64], half: float) -> NDArray[np.float64]:
+    """The means of the values up to `half` points away; `value` has at least one."""
+    half = min(half, len(value) - 1)
+    whole = int(half)
+    part = half - whole
+    sums, counts = _window_sums(value, whole)
+    if part > 0:
+        wider_sums, wider_counts = _window_sums(value, whole + 1)
+        sums = (1 - part) * sums + part * wider_sums
+        counts = (1 - part) * counts + part * wider_counts
+    return sums / counts
+
+
+def _window_sums(
+    value: NDArray[np.float64], half: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The sum and the number of the values up to `half` points away, each of shape (n,)."""
+    # Differences of one cumulative sum would lose all digits of the values after a huge one, so:
+    # 1. Pad the values, and divide them into blocks of the length of a window.
+    # 2. Sum up each block from its start, and from its end. A block's first value needs no sum from
+    #    the end: a window that starts there ends with the block.
+    # 3. A window is the end of a block and the start of the next.
+    length = 2 * half + 1
+    padded = np.zeros(-(-(len(value) + 2 * half) // length) * length)  # 1
+    padded[half : half + len(value)] = value
+    blocks = padded.reshape(-1, length)
+    from_start = blocks.cumsum(axis=1).reshape(-1)  # 2
+    from_end = blocks[:, ::-1].cumsum(axis=1)[:, ::-1]
+    from_end[:, 0] = 0
+    index = np.arange(len(value))
+    sums = from_end.reshape(-1)[: len(value)] + from_start[2 * half : 2 * half + len(value)]  # 3
+    counts = np.minimum(index, half) + np.minimum(index[::-1], half) + 1.0
+    return sums, counts
+
+
+def _exponential_average(finite: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
+    # 1. Process the values in chunks. Each chunk continues with the last average of the one before.
+    # 2. Divide by the sum of the weights so far, which is 1 - weight ** (i + 1).
     average = np.empty(len(finite))
     powers = weight ** np.arange(1.0, min(len(finite), _CHUNK_VALUES) + 1)
     last = 0.0
-    for start in range(0, len(finite), _CHUNK_VALUES):  # 2
+    for start in range(0, len(finite), _CHUNK_VALUES):  # 1
         chunk = finite[start : start + _CHUNK_VALUES] * (1 - weight)
         chunk[0] += weight * last
         chunk = _scan(chunk, weight)
         last = chunk[-1]
-        chunk /= 1 - weight**start * powers[: len(chunk)]  # 3
+        chunk /= 1 - weight**start * powers[: len(chunk)]  # 2
         average[start : start + len(chunk)] = chunk
-    result[is_finite] = average
-    return result
+    return average
 
 
 def point_weight(weight: float, num_points: int) -> float:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore.smoothing import point_weight, smoothed
+from tbcore.smoothing import SmoothingKind, point_weight, smoothed
+
+CASES = Path(__file__).with_name("smoothing.json")
+"""What values become, for the server and for the page."""
 
 
 def recurrence(values: list[float], weight: float) -> list[float]:
@@ -91,3 +98,77 @@ def test_a_long_series_is_smoothed_as_tensorboard_smooths_its_sample() -> None:
     # Both lag behind the signal equally. The sample is noisier, because it has fewer points.
     assert np.sqrt(np.mean((of_all - of_sample)[50:] ** 2)) < 0.1
     assert abs(np.mean((of_all - of_sample)[50:])) < 0.02
+
+
+def window(values: list[float], half: float) -> list[float]:
+    """The mean of the values up to `half` away; those one further count by the rest of `half`."""
+    result = []
+    for index in range(len(values)):
+        shares = [min(1.0, max(0.0, half + 1 - abs(index - i))) for i in range(len(values))]
+        terms = [share * value for share, value in zip(shares, values, strict=True)]
+        result.append(math.fsum(terms) / math.fsum(shares))
+    return result
+
+
+def by_definition(values: list[float], weight: float, kind: SmoothingKind) -> list[float]:
+    finite = [value for value in values if math.isfinite(value)]
+    if weight == 0 or len(set(finite)) <= 1:
+        return values
+    half = weight / (1 - weight)
+    if kind == "exponential":
+        return recurrence(values, weight)
+    if kind == "window":
+        average = window(finite, half)
+    else:
+        average = finite
+        for _ in range(4):
+            average = window(average, (math.sqrt(1 + half * (half + 1)) - 1) / 2)
+    found = iter(average)
+    return [next(found) if math.isfinite(value) else value for value in values]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.floats(-1e6, 1e6) | st.sampled_from([math.nan, -math.inf, 1e30]), max_size=60),
+    st.sampled_from([0.2, 0.5, 0.9, 0.999]) | st.floats(0.001, 0.999),
+    st.sampled_from(["window", "gaussian"]),
+)
+def test_centred_means_equal_their_definitions(
+    values: list[float], weight: float, kind: SmoothingKind
+) -> None:
+    """A huge value changes only the values near it."""
+    result = smoothed(np.array(values, np.float64), weight, kind=kind)
+    np.testing.assert_allclose(result, by_definition(values, weight, kind), rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["window", "gaussian"])
+def test_centred_means_do_not_lag(kind: SmoothingKind) -> None:
+    """A slope stays where it is, but for the ends; a peak is spread as far by both kinds."""
+    slope = np.arange(500.0)
+    np.testing.assert_allclose(smoothed(slope, 0.9, kind=kind)[50:-50], slope[50:-50])
+    assert smoothed(slope, 0.9)[250] < 245
+    peak = np.zeros(501)
+    peak[250] = 1.0
+    spread = smoothed(peak, 0.9, kind=kind)
+    variance = (spread * (np.arange(501) - 250) ** 2).sum()
+    assert variance == pytest.approx(9 * 10 / 3, rel=0.05)
+    if kind == "gaussian":
+        normal = np.exp(-((np.arange(501) - 250) ** 2) / 60) / math.sqrt(60 * math.pi)
+        assert abs(spread - normal).max() < 0.05 * normal.max()
+
+
+@pytest.mark.parametrize("case", json.loads(CASES.read_text("utf-8")), ids=str)
+def test_the_server_and_the_page_have_one_table_of_cases(case: dict[str, Any]) -> None:
+    """tests/web/smoothing.test.mjs has the other half."""
+    value = np.array(case["values"], np.float64)
+    result = smoothed(value, case["weight"], case["starts"], case["kind"])
+    np.testing.assert_allclose(result, np.array(case["smoothed"], np.float64), rtol=1e-12)
+    bounds = [*case["starts"], len(value)]
+    parts = [value[start:end].tolist() for start, end in pairwise(bounds)]
+    expected = [by_definition(part, case["weight"], case["kind"]) for part in parts]
+    np.testing.assert_allclose(result, np.concatenate(expected), rtol=1e-12)
+
+
+def test_another_kind_is_an_error() -> None:
+    with pytest.raises(ValueError, match="kind must be one of exponential, window, gaussian"):
+        smoothed(np.arange(3.0), 0.5, kind="median")  # type: ignore[arg-type]

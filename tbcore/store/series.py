@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.table import Table, step_array
 from tbcore.kinds import Kind
-from tbcore.smoothing import smoothed
+from tbcore.smoothing import SmoothingKind, smoothed
 from tbcore.store import sampling
 
 Rows = NDArray[np.int64]
@@ -140,10 +140,11 @@ class ScalarSeries:
             restarts = restarts[:0]
         return np.concatenate([np.zeros(1, np.int64), restarts])
 
-    def smooth(self, weight: float) -> ScalarSeries:
+    def smooth(self, weight: float, kind: SmoothingKind = "exponential") -> ScalarSeries:
         """The points with the values, as float64, that the page draws with this smoothing.
 
-        `weight` is from 0 to below 1. If several writers logged in turn, points are sorted by step.
+        `weight` is from 0 to below 1; `kind` is exponential, window or gaussian. If several writers
+        logged in turn, points are sorted by step. Raises ValueError for another weight or kind.
         """
         if not 0 <= weight < 1:
             raise ValueError(f"weight must be a number from 0 to below 1, got {weight!r}")
@@ -151,7 +152,7 @@ class ScalarSeries:
         rows: Rows | slice = slice(None)
         if len(starts) == 1 and (self.step[1:] < self.step[:-1]).any():
             rows = np.argsort(self.step, kind="stable")
-        value = smoothed(self.value[rows], weight, starts)
+        value = smoothed(self.value[rows], weight, starts, kind)
         columns = self.ordinal[rows], self.step[rows], self.wall_time[rows], value
         return ScalarSeries(*map(_read_only, columns))
 

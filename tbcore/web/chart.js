@@ -294,14 +294,30 @@ export function Legend(props) {
   return html`<${Lazy} load=${() => import("./lib/chart/legend.js")} of="Legend" ...${props} />`;
 }
 
+/** @typedef {"exponential" | "window" | "gaussian"} SmoothingKind */
+
+/** @type {readonly SmoothingKind[]} */
+export const SMOOTHING_KINDS = ["exponential", "window", "gaussian"];
+
 /**
- * A control for the weight of smoothing, as a slider and as a number.
+ * The moving average of a kind, for `smoothed`; it is loaded when it is first used.
+ * @param {SmoothingKind} kind
+ * @returns {Promise<import("./lib/chart/series.js").Average | undefined>} undefined for exponential
+ */
+export async function averageOf(kind) {
+  return kind === "exponential" ? undefined : (await import("./lib/chart/centred-means.js"))[kind];
+}
+
+/**
+ * A control for the weight of smoothing, as a slider and as a number, and for its kind.
  * @param {object} props
  * @param {number} props.value  from 0 to MAX_SMOOTHING
  * @param {string} [props.why]  tooltip
  * @param {(value: number) => void} props.onChange
+ * @param {SmoothingKind} [props.kind]
+ * @param {(kind: any) => void} [props.onKind]  without it, the kind cannot be chosen
  */
-export function Smoothing({ value, why, onChange }) {
+export function Smoothing({ value, why, onChange, kind, onKind }) {
   const id = useId();
   /** @param {Event} event */
   const onInput = (event) =>
@@ -310,6 +326,10 @@ export function Smoothing({ value, why, onChange }) {
     <span id=${id}>Smoothing</span>
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
+    ${onKind &&
+    html`<select class="tb-input" aria-label="Kind of smoothing" value=${kind} onChange=${(/** @type {any} */ { currentTarget }) => onKind(currentTarget.value)}>
+      ${SMOOTHING_KINDS.map((name) => html`<option>${name}</option>`)}
+    </select>`}
   </div>`;
 }
 

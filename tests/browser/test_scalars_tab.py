@@ -273,6 +273,22 @@ def test_smoothing_is_that_of_tensorboard(open_page: Any) -> None:
     )
 
 
+def test_the_kind_of_smoothing_is_chosen_and_in_the_address(open_page: Any) -> None:
+    """A window of the two values on each side: the weight is 2/3."""
+    page = open_page("#scalars&tagQuery=re:^accuracy$&scalars.smooth=0.66666666666666")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    page.get_by_role("combobox", name="Kind of smoothing").select_option("window")
+    page.wait_for_function("() => location.hash.includes('scalars.smoothKind=window')")
+    page.get_by_role("button", name="Table of accuracy").click()
+    page.locator(".tb-legend").wait_for()
+    hover(page, "accuracy", 250, 495)
+    index = STEPS.index(250)
+    mean = sum(value_at(RUNS[0], step) for step in STEPS[index - 2 : index + 3]) / 5
+    page.wait_for_function(
+        "(text) => tb.all('.tb-legend')[0].textContent.includes(text)", arg=f"{mean:.6g}"
+    )
+
+
 LONG = np.random.default_rng(0).random(60_000)
 SPIKE = LONG + 1
 SPIKE[44_444] = 500.0

@@ -1,7 +1,9 @@
-// Smoothing gives the same numbers as TensorBoard, and as the server's tbcore_scalars/smoothing.py.
+// Smoothing gives the same numbers as TensorBoard, and as the server's tbcore/smoothing.py.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import * as means from "../../tbcore/web/lib/chart/centred-means.js";
 import { smoothed } from "../../tbcore/web/lib/chart/series.js";
 
 /**
@@ -44,4 +46,13 @@ test("a weight of 0, constant series and series without finite values change not
   assertClose(smoothed([0.1, 0.1, NaN, 0.1], 0.9), [0.1, 0.1, NaN, 0.1]);
   assertClose(smoothed([NaN, Infinity], 0.9), [NaN, Infinity]);
   assertClose(smoothed([], 0.9), []);
+});
+
+test("the page and the server have one table of cases", () => {
+  // tests/test_smoothing.py has the other half.
+  const cases = JSON.parse(readFileSync(new URL("../smoothing.json", import.meta.url), "utf-8"));
+  for (const { kind, weight, starts, values, smoothed: expected } of cases) {
+    assertClose(smoothed(values.map(Number), weight, starts, /** @type {any} */ (means)[kind]), expected.map(Number));
+  }
+  assert.equal(cases.length, 21);
 });

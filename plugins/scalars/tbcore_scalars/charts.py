@@ -167,7 +167,7 @@ def _band_values(
     series: ScalarSeries, line: Line, window: Window
 ) -> tuple[Line, NDArray[Any]] | None:
     """A run's line in a band and its values; None if it has no x, or x goes back and forth."""
-    value = smoothed(line.value, window.smoothing, line.starts)
+    value = smoothed(line.value, window.smoothing, line.starts, window.smoothing_kind)
     if not isinstance(window.axis, TagAxis):
         return line, value
     return ascending(line, series, value) if len(line) else None
@@ -182,7 +182,8 @@ def _table(series: ScalarSeries, line: Line, indices: NDArray[np.int64], window:
         "value": line.value[indices],
     }
     if window.smoothing:
-        table["smoothed"] = smoothed(line.value, window.smoothing, line.starts)[indices]
+        how = window.smoothing, line.starts, window.smoothing_kind
+        table["smoothed"] = smoothed(line.value, *how)[indices]
     if window.axis == "relative_step" or isinstance(window.axis, TagAxis):
         table["x"] = line.x[indices]
     return table

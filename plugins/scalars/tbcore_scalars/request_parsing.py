@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 import orjson
 from starlette.requests import Request
 
-from tbcore import BadRequestError
+from tbcore import BadRequestError, SmoothingKind
 from tbcore.http import json_body, string_in, strings_in
 from tbcore_scalars.bands import SPREADS_OF_MEANS, Average, Spread
 from tbcore_scalars.pairing import TagAxis
@@ -19,7 +19,7 @@ MAX_PIXELS = 20_000
 """Maximum width of a chart, in pixels."""
 MAX_BOUND = 1e300
 """Maximum absolute value of `from` and `to`, so that a range with margins has a finite width."""
-WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing"}
+WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing", "smoothing_kind"}
 """The fields that requests for lines and for bands have in common."""
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
@@ -39,6 +39,7 @@ class Window(NamedTuple):
     """Scale of the x axis."""
     smoothing: float
     """Weight of the moving average, from 0 to below 1."""
+    smoothing_kind: SmoothingKind
 
 
 class LinesRequest(NamedTuple):
@@ -122,7 +123,8 @@ def _window(body: Mapping[str, Any]) -> Window:
         raise _bad("pixels", f"an integer from 1 to {MAX_PIXELS}", pixels)
     smoothing = _number(body, "smoothing", 0, math.nextafter(1, 0), "a number from 0 to below 1")
     scale = _choice(body, "scale", get_args(Scale))
-    return Window(_axis(body), start, stop, pixels, scale, smoothing)
+    kind = _choice(body, "smoothing_kind", get_args(SmoothingKind))
+    return Window(_axis(body), start, stop, pixels, scale, smoothing, kind)
 
 
 def _axis(body: Mapping[str, Any]) -> Axis | TagAxis:

@@ -165,6 +165,11 @@ def test_segments_of_a_restarted_job(tbcore_logdir: Path, tbcore_client: MakeCli
     _, (table,) = post(client, tag="loss", runs=["r"], smoothing=0.5)
     # Smoothing starts from scratch after the restart.
     assert table["smoothed"][[0, 5]].tolist() == [0, 2]
+    how = {"smoothing": 0.5, "smoothing_kind": "window"}
+    _, (table,) = post(client, tag="loss", runs=["r"], **how)
+    assert table["smoothed"].tolist() == [0.5, 1, 2, 3, 3.5, 2.5, 3, 4, 5, 5.5]
+    _, (table,) = post(client, "bands", tag="loss", groups={"one": ["r"]}, **how)
+    assert table["average"].tolist() == [0.5, 1, 2.5, 3, 4, 5, 5.5]
     header, (table,) = post(client, tag="loss", runs=["r"], **{"from": 5.5, "to": 6.5})
     assert table["step"].tolist() == [4, 5, 6]
     assert header["runs"][0]["segments"] == [0, 1]
@@ -245,6 +250,7 @@ fields = {
     "to": bounds,
     "pixels": st.integers(1, 30) | st.just(20_000),
     "scale": st.sampled_from(["linear", "log"]),
+    "smoothing_kind": st.sampled_from(["exponential", "window", "gaussian"]),
     "smoothing": st.sampled_from([0, 0.5, 0.999, math.nextafter(1, 0), 5e-324]),
     "margin": st.sampled_from([0, 0.5, 1]),
     "known": st.dictionaries(st.sampled_from(["a", "b"]), st.text(max_size=3)),
@@ -253,10 +259,13 @@ fields = {
     "format": st.sampled_from(["csv", "json"]),
 }
 OWN_FIELDS = {
-    "window": ["tag", "runs", "x", "from", "to", "pixels", "scale", "smoothing", "margin", "known"],
+    "window": [
+        *["tag", "runs", "x", "from", "to", "pixels", "scale", "smoothing"],
+        *["smoothing_kind", "margin", "known"],
+    ],
     "bands": [
         *["tag", "groups", "x", "from", "to", "pixels", "scale", "smoothing"],
-        *["average", "spread"],
+        *["smoothing_kind", "average", "spread"],
     ],
     "download": ["tags", "runs", "format"],
 }

@@ -4,9 +4,9 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard } from "tbcore/cards.js";
-import { Legend, LineChart } from "tbcore/chart.js";
+import { Legend, LineChart, averageOf } from "tbcore/chart.js";
 import { useColumns } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
 import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
@@ -36,7 +36,13 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
   const isNear = useNear(body);
   const { multiline, margin } = chart;
   const { answer: data, error } = useColumns(host, margin ? "margins" : "lines", margin ? { series: margin.series } : { tags: multiline?.tag ?? [] }, runs, isNear);
-  const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth) : null), [data, runs, options.smooth]);
+  const [{ average }, setAverage] = useState(/** @type {{ average?: Awaited<ReturnType<typeof averageOf>> }} */ ({}));
+  useEffect(() => {
+    let isCurrent = true;
+    averageOf(options.smoothKind).then((average) => isCurrent && setAverage({ average }), console.warn);
+    return () => void (isCurrent = false);
+  }, [options.smoothKind]);
+  const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth, average) : null), [data, runs, options.smooth, average]);
   const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
   const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
   const title = titleOf(chart);

@@ -8,7 +8,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { LazyCard } from "tbcore/cards.js";
-import { MAX_SMOOTHING, Smoothing, makeCursor } from "tbcore/chart.js";
+import { MAX_SMOOTHING, SMOOTHING_KINDS, Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { Options } from "tbcore/options.js";
 import { TagGroups, closedGroups, runsInGroupOrder } from "tbcore/tags.js";
@@ -28,8 +28,8 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time"],
 ];
 const OPTIONS = new Options(
-  /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, clip: false, legend: false }),
-  { x: X_AXIS_CHOICES.map(([axis]) => axis) },
+  /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, smoothKind: "exponential", clip: false, legend: false }),
+  { x: X_AXIS_CHOICES.map(([axis]) => axis), smoothKind: SMOOTHING_KINDS },
   { smooth: [0, MAX_SMOOTHING] },
 );
 
@@ -41,7 +41,7 @@ const SWITCHES = [
 ];
 
 const SMOOTHING_HELP =
-  "TensorBoard's debiased exponential moving average. The original curve stays visible, faintly. Margin charts are not smoothed.";
+  "Exponential is TensorBoard's debiased moving average; window and gaussian are centred means, which do not lag behind. The original curve stays visible, faintly. Margin charts are not smoothed.";
 
 export default {
   /** @param {Host} host */
@@ -96,7 +96,13 @@ function Tab({ host, layout }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Custom scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter charts" />
-      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)} />
+      <${Smoothing}
+          value=${options.smooth}
+          why=${SMOOTHING_HELP}
+          onChange=${(/** @type {number} */ weight) => OPTIONS.set(host, "smooth", weight)}
+          kind=${options.smoothKind}
+          onKind=${(/** @type {import("./types.js").Options["smoothKind"]} */ kind) => OPTIONS.set(host, "smoothKind", kind)}
+        />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {any} */ x) => OPTIONS.set(host, "x", x)} />
       <${Menu} icon="settings" label="Settings" content=${() => html`<${Settings} host=${host} />`} />
       <span class="tb-summary" role="status">${plural(numCharts, "chart")}, ${plural(runs.length, "run")}</span>

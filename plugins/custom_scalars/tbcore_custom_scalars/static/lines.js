@@ -63,9 +63,10 @@ export function tagsOf({ header }) {
  * @param {ChartData} data
  * @param {readonly Run[]} runs
  * @param {number} weight  of the smoothing, from 0 to below 1
+ * @param {Parameters<typeof smoothed>[3]} [average]
  * @returns {Line[]}
  */
-export function linesOf(data, runs, weight) {
+export function linesOf(data, runs, weight, average) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
   const tags = tagsOf(data);
   return data.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
@@ -83,7 +84,7 @@ export function linesOf(data, runs, weight) {
         wallTime,
         value,
         segments,
-        smoothed: weight > 0 ? smoothed(value, weight, segments) : null,
+        smoothed: weight > 0 ? smoothed(value, weight, segments, average) : null,
       },
     ];
   });

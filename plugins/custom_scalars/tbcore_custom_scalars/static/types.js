@@ -29,6 +29,7 @@ export {};
  * @property {XAxis} x
  * @property {boolean} logY
  * @property {number} smooth  0 to 0.999
+ * @property {"exponential" | "window" | "gaussian"} smoothKind
  * @property {boolean} clip  leave outliers out of the range of the y axis
  * @property {boolean} legend  show a table below every chart
  *

@@ -60,7 +60,7 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [listed, pin, options.x, options.smooth]);
+  }, [listed, pin, options.x, options.smooth, options.smoothKind]);
   return html`<${Legend}
     label=${title}
     lines=${listed}

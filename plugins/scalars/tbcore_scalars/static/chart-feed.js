@@ -252,8 +252,8 @@ export class ChartFeed {
 }
 
 /** A text that changes with the options on which rows depend. @param {Options} options */
-export function rowOptions({ x, logX, smooth }) {
-  return `${x} ${logX} ${smooth}`;
+export function rowOptions({ x, logX, smooth, smoothKind }) {
+  return `${x} ${logX} ${smooth} ${smoothKind}`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard, LazyCard } from "tbcore/cards.js";
-import { LineChart, MAX_SMOOTHING, Smoothing, makeCursor } from "tbcore/chart.js";
+import { LineChart, MAX_SMOOTHING, SMOOTHING_KINDS, Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { Options } from "tbcore/options.js";
 import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbcore/tags.js";
@@ -24,7 +24,7 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "TensorBoard's debiased exponential moving average of all points. Series of more than 1,000 points are smoothed as if they had 1,000, as TensorBoard samples them. The original curve stays visible, faintly. Off by default (TensorBoard: 0.6), because smoothing hides spikes.";
+  "Exponential is TensorBoard's moving average; window and gaussian are centred and do not lag. Series of more than 1,000 points are smoothed as if they had 1,000. The original curve stays visible, faintly. Off by default, because smoothing hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
@@ -34,6 +34,7 @@ export const OPTIONS = new Options(
     logX: false,
     logY: false,
     smooth: 0,
+    smoothKind: "exponential",
     clip: false,
     legend: false,
     link: false,
@@ -45,6 +46,7 @@ export const OPTIONS = new Options(
   {
     x: { includes: (/** @type {unknown} */ x) => !!axisOf(String(x)).xTitle || X_AXIS_CHOICES.some(([axis]) => axis === x) },
     size: ["small", "medium", "large"],
+    smoothKind: SMOOTHING_KINDS,
     average: ["mean", "median", "iqm"],
     spread: ["range", "quartiles", "deviation", "error", "bootstrap"],
   },
@@ -147,7 +149,13 @@ function Dashboard({ host, store, tags }) {
         className="tb-button x-axis ${xTitle && "on"}"
         content=${() => html`<${Lazy} load=${() => import("./x-menu.js")} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
       />
-      <${Smoothing} value=${options.smooth} why=${SMOOTHING_HELP} onChange=${(/** @type {number} */ weight) => set("smooth", weight)} />
+      <${Smoothing}
+        value=${options.smooth}
+        why=${SMOOTHING_HELP}
+        onChange=${(/** @type {number} */ weight) => set("smooth", weight)}
+        kind=${options.smoothKind}
+        onKind=${(/** @type {AllOptions["smoothKind"]} */ kind) => set("smoothKind", kind)}
+      />
       <${Menu}
         icon="settings"
         label="Settings"
@@ -318,7 +326,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
         html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} pictures=${pictures} />`,
     }}
     notes=${notes}
-    picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth}`].filter(Boolean).join("; ") }}
+    picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
     below=${chip}
     legend=${showsTable &&
     isNear &&

@@ -5,7 +5,7 @@
  */
 
 import { xColumn } from "tbcore/cards.js";
-import { smoothed } from "tbcore/chart.js";
+import { averageOf, smoothed } from "tbcore/chart.js";
 import { inTurn, post, readColumns } from "tbcore/requests.js";
 
 /** @import { Host, Options, Part, Query, Rows, ShownLines, View } from "./types.js" */
@@ -31,6 +31,8 @@ export class LinesStore {
   #rows = new Map();
   /** Keys of the queries that each chart protects. @type {Set<string[]>} */
   #retained = new Set();
+  /** The averages that are loaded. @type {Record<string, Awaited<ReturnType<typeof averageOf>>>} */
+  #averages = { exponential: undefined };
   #host;
 
   /** @param {Pick<Host, "fetch" | "generations">} host */
@@ -53,9 +55,10 @@ export class LinesStore {
    */
   get(query, run) {
     const rows = this.#rows.get(keyOf(query))?.get(run);
-    if (rows && rows.weight !== query.smoothing && hasAllPoints(rows) && rows.numPoints <= MAX_POINTS_SMOOTHED_IN_PAGE) {
-      rows.smoothed = query.smoothing > 0 ? smoothed(rows.value, query.smoothing, rows.segments) : null;
-      rows.weight = query.smoothing;
+    const smoothing = smoothingOf(query);
+    if (rows && rows.smoothing !== smoothing && query.smoothing_kind in this.#averages && hasAllPoints(rows) && rows.numPoints <= MAX_POINTS_SMOOTHED_IN_PAGE) {
+      rows.smoothed = query.smoothing > 0 ? smoothed(rows.value, query.smoothing, rows.segments, this.#averages[query.smoothing_kind]) : null;
+      rows.smoothing = smoothing;
     }
     return rows;
   }
@@ -70,6 +73,9 @@ export class LinesStore {
    */
   async load(query, runs, signal, onChange) {
     if (runs.length === 0) return;
+    const { smoothing_kind: kind } = query;
+    if (!(kind in this.#averages)) this.#averages[kind] = await averageOf(kind);
+    signal.throwIfAborted();
     const key = keyOf(query);
     /** @type {Map<string, Rows>} */
     const rowsByRun = this.#rows.get(key) ?? new Map();
@@ -111,7 +117,7 @@ export class LinesStore {
       gone.delete(run);
       let rows = rowsByRun.get(run);
       // Keep the finer rows if a smaller chart has requested the same lines.
-      const hasFiner = rows && rows.generation === generation && rows.weight === query.smoothing && rows.pixels > query.pixels;
+      const hasFiner = rows && rows.generation === generation && rows.smoothing === smoothingOf(query) && rows.pixels > query.pixels;
       if (!rows || !(unchanged || hasFiner)) {
         const { step, wall_time: wallTime, value, smoothed: smooth = null, x } = tables[index];
         rows = {
@@ -124,7 +130,7 @@ export class LinesStore {
           x: x?.slice(),
           turns: entry.one_way === false,
           smoothed: smooth?.slice() ?? null,
-          weight: query.smoothing,
+          smoothing: smoothingOf(query),
           pixels: query.pixels,
           segments,
           startTime: entry.start_time ?? 0,
@@ -175,12 +181,17 @@ export function covers(fetched, needed, isLog, margin = MARGIN) {
 }
 
 /**
- * Whether the rows have the requested smoothing weight and enough points for the requested width.
+ * Whether the rows have the requested smoothing and enough points for the requested width.
  * @param {Rows | undefined} rows
  * @param {Query} query
  */
-function satisfies(rows, { smoothing, pixels }) {
-  return rows?.weight === smoothing && (rows.pixels >= pixels || hasAllPoints(rows));
+function satisfies(rows, query) {
+  return rows?.smoothing === smoothingOf(query) && (rows.pixels >= query.pixels || hasAllPoints(rows));
+}
+
+/** Tells smoothings apart; equal for all kinds without weight. @param {Query} query */
+function smoothingOf({ smoothing, smoothing_kind: kind }) {
+  return smoothing > 0 ? `${kind} ${smoothing}` : "";
 }
 
 /**
@@ -212,9 +223,9 @@ export async function fetchColumns(host, route, body, signal) {
  * @param {number} [pixels]  needed to request rows, ignored when rows are looked up
  * @returns {Query}
  */
-export function queryFor(tag, { x, logX, smooth }, view, pixels = 0) {
+export function queryFor(tag, { x, logX, smooth, smoothKind }, view, pixels = 0) {
   const [from, to] = view ?? [null, null];
-  return { tag, x: axisOf(x).query, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth };
+  return { tag, x: axisOf(x).query, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth, smoothing_kind: smoothKind };
 }
 
 /**

@@ -21,6 +21,7 @@ export {};
  * @property {boolean} logX
  * @property {boolean} logY
  * @property {number} smooth  0 to 0.999
+ * @property {"exponential" | "window" | "gaussian"} smoothKind
  * @property {boolean} clip  leave outliers out of the range of the y axis
  * @property {boolean} legend  show a table below every chart
  * @property {boolean} link  zoom all charts of a section together
@@ -49,6 +50,7 @@ export {};
  * @property {number | null} to
  * @property {number} pixels  the width of the chart in device pixels
  * @property {number} smoothing  0 to below 1
+ * @property {Options["smoothKind"]} smoothing_kind
  *
  * @typedef {object} Rows  the fetched points of one run and tag, in drawing order
  * @property {string} generation  the run's, according to the server
@@ -57,7 +59,7 @@ export {};
  * @property {Float64Array} wallTime
  * @property {Float64Array} value
  * @property {Float64Array | null} smoothed
- * @property {number} weight  the smoothing weight of `smoothed`
+ * @property {string} smoothing  kind and weight of `smoothed`; empty if it is null
  * @property {number} pixels  the chart width in the request
  * @property {number[]} segments  index of each segment's first row; a restart begins a segment
  * @property {number} startTime  wall time of the first point of the whole series

@@ -2,6 +2,8 @@
 
 /**
  * @typedef {ArrayLike<number>} Numbers
+ * @typedef {(values: Float64Array, weight: number) => Float64Array} Average  the moving averages of
+ *   finite values; a new array
  * @typedef {import("./types.js").PathLike} PathLike
  * @typedef {import("./types.js").Range} Range
  * @typedef {import("./types.js").Segment} Segment
@@ -359,35 +361,39 @@ export const MAX_SMOOTHING = 0.999;
 
 /**
  * Smooths a column. A server that smooths a series before sampling it gets the same numbers.
- *
- *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
- *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
- *
- * Non-finite values are skipped and returned unchanged. A constant series is returned unchanged,
- * too.
+ * Non-finite values are skipped and returned unchanged, and so is a constant series.
  * @param {Numbers} values
  * @param {number} weight  from 0 (no smoothing) to below 1
  * @param {readonly number[]} [segments]  index of the first value of each segment. A segment is
  *   smoothed without those before it, because a restarted job starts over
+ * @param {Average} [average]
  * @returns {Float64Array} same length as `values`
  */
-export function smoothed(values, weight, segments = [0]) {
+export function smoothed(values, weight, segments = [0], average = exponential) {
   const result = Float64Array.from(values);
   const starts = segments[0] === 0 ? segments : [0, ...segments];
-  if (weight > 0) starts.forEach((from, part) => smoothSegment(result.subarray(from, starts[part + 1]), weight));
+  starts.forEach((from, part) => {
+    const finite = result.subarray(from, starts[part + 1]).filter(Number.isFinite);
+    if (weight === 0 || finite.every((value) => value === finite[0])) return;
+    const averages = average(finite, weight);
+    for (let i = from, next = 0; next < averages.length; i++) if (Number.isFinite(result[i])) result[i] = averages[next++];
+  });
   return result;
 }
 
-/** Smooths in place. @param {Float64Array} values @param {number} weight */
-function smoothSegment(values, weight) {
-  const first = values.find(Number.isFinite);
-  if (values.every((value) => value === first || !Number.isFinite(value))) return;
+/**
+ * TensorBoard's debiased average, which follows the values with a lag:
+ *
+ *     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
+ *     smoothed[i] = average[i] / (1 - weight ** (i + 1))
+ * @type {Average}
+ */
+function exponential(values, weight) {
   let average = 0;
   let power = 1;
-  for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) continue;
-    average = weight * average + (1 - weight) * values[i];
+  return values.map((value) => {
+    average = weight * average + (1 - weight) * value;
     power *= weight;
-    values[i] = average / (1 - power);
-  }
+    return average / (1 - power);
+  });
 }
