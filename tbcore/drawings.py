@@ -83,7 +83,7 @@ def line_svg(
         for at, tick in zip(columns.tolist(), x_ticks, strict=True):
             texts.append((at, bottom + 14, "middle", f"{tick:.10g}"))
         for row, tick in zip(rows.tolist(), y_ticks, strict=True):
-            texts.append((left - 6, row + 4, "end", f"{tick:.10g}"))
+            texts.append((left - 6, row + 4, "end", f"{tick:.6g}"))
         parts += [
             f'<path d="M{left} {row:.1f}H{right}" stroke="currentColor" stroke-opacity="0.15"/>'
             for row in rows

@@ -87,8 +87,10 @@ def _merged(column: pandas.Series, group: NDArray[np.int64]) -> pandas.Series:
     column.index = pd.Index(group[column.index])
     is_one = ~column.index.duplicated(keep=False)
     if not is_one.all():
-        lists = column[~is_one].groupby(level=0).agg(list)
-        column = pd.concat([column[is_one].astype(object), lists])
+        several = column[~is_one]
+        groups, starts = np.unique(several.index, return_index=True)
+        lists = [part.tolist() for part in np.split(several.to_numpy(), starts[1:])]
+        column = pd.concat([column[is_one].astype(object), pd.Series(lists, groups)])
     return column.reindex(range(group[-1] + 1))
 
 
