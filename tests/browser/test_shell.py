@@ -779,9 +779,15 @@ def test_menus_are_as_wide_as_their_content(with_plugins: Any, profile: Any) -> 
             page.keyboard.press("Escape")
 
 
-def test_the_layout_is_stable_while_the_page_loads(server: Any, profile: Any) -> None:
-    """Bars and outlines of cards appear before the data, and do not move when it arrives."""
+@pytest.mark.parametrize("height", [900, 1440])
+def test_the_layout_is_stable_while_the_page_loads(
+    serve: Any, profile: Any, tmp_path: Path, height: int
+) -> None:
+    """Bars and outlines of cards appear before the data. They do not move if a row is full."""
+    write_run(tmp_path, "train", scalars={f"loss/{part}": [1.0, 0.5] for part in "abc"})
+    server = serve(tmp_path)
     page = profile.context.new_page()
+    page.set_viewport_size({"width": 1400, "height": height})
     requests: list[Any] = []
     for path in ("runs", "plugin/scalars/tags"):
         # A lambda, since Playwright sets an attribute on handlers and list.append cannot have one.
@@ -807,7 +813,7 @@ def test_the_layout_is_stable_while_the_page_loads(server: Any, profile: Any) ->
     assert outline.is_visible()
     box = outline.bounding_box()
     forward_next_request()
-    wait_for_curve(page, "loss", "train")
+    wait_for_curve(page, "loss/a", "train")
     assert page.locator(".opening").count() == 0
     assert page.evaluate(positions) == before
     card = page.locator(".tb-card").first.bounding_box()
