@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -244,7 +245,14 @@ def test_a_chart_and_all_charts_can_be_downloaded(open_page: Any) -> None:
     assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
     assert all(run in "".join(drawing.itertext()) for run in RUNS)
     assert len(files["CSV"].splitlines()) == 1 + len(RUNS) * len(STEPS)
+    assert files["CSV"].startswith(b"run,tag,step,wall_time,value\r\n")
     assert set(json.loads(files["JSON"])) == set(RUNS)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV as drawn").click()
+    assert download.value.suggested_filename == "loss_total-drawn.csv"
+    rows = list(csv.reader(download.value.path().read_text("utf-8").splitlines()))
+    assert rows[0] == ["run", "tag", "step", "wall_time", "value", "smoothed"]
+    assert {row[0] for row in rows[1:]} == set(RUNS)
 
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Settings").click()

@@ -355,10 +355,10 @@ def test_downloads_have_all_points(tbcore_logdir: Path, tbcore_client: MakeClien
     response = client.post("data/plugin/scalars/download", json=body)
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     lines = list(csv.reader(io.StringIO(response.text, newline="")))
-    assert lines[0] == ["run", "tag", "Wall time", "step", "value"]
+    assert lines[0] == ["run", "tag", "step", "wall_time", "value"]
     assert len(lines) == 1 + 120_001 + 2 + 1
-    assert [line[3] for line in lines[1:120_002]] == [str(step) for step in range(120_001)]
-    assert lines[70_001][:2] + lines[70_001][3:] == ['r,"1"', "loss", "70000", "nan"]
+    assert [line[2] for line in lines[1:120_002]] == [str(step) for step in range(120_001)]
+    assert [*lines[70_001][:3], lines[70_001][4]] == ['r,"1"', "loss", "70000", "nan"]
     assert {tuple(line[:2]) for line in lines[1:]} == {
         ('r,"1"', "loss"), ('r,"1"', "few"), ("r2", "loss"),
     }  # fmt: skip

@@ -72,6 +72,9 @@ def test_each_row_of_a_download_has_run_and_tag(
     series = series_of(points, "f8")
     multiplexer = SimpleNamespace(scalars=lambda *_, **__: series)
     request = DownloadRequest(runs=[run], tags=[tag], format="csv")
-    expected = [exports.COLUMNS, *([run, tag, *row] for row in reader.rows(series))]
+    expected = [
+        exports.COLUMNS,
+        *([run, tag, step, wall_time, value] for wall_time, step, value in reader.rows(series)),
+    ]
     pieces = exports.export(cast(Any, multiplexer), cast(Any, None), request)
     assert b"".join(pieces) == as_csv(expected)

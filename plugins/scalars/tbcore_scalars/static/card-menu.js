@@ -6,8 +6,8 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { Name } from "tbcore/text-names.js";
-import { VirtualList } from "tbcore/ui.js";
-import { saveNumbers } from "./downloads.js";
+import { VirtualList, save } from "tbcore/ui.js";
+import { drawnCSV, saveNumbers } from "./downloads.js";
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -21,10 +21,13 @@ const ROW_HEIGHT_PX = 26;
 const VISIBLE_ROWS = 8;
 
 /**
- * @param {{ tab: Tab, parts: readonly Part[], pictures: unknown }} props  `pictures`: buttons to save
- *   the chart as a picture
+ * @param {object} props
+ * @param {Tab} props.tab
+ * @param {readonly Part[]} props.parts
+ * @param {import("./chart-feed.js").ChartFeed} props.feed  what the chart draws
+ * @param {unknown} props.pictures  buttons to save the chart as a picture
  */
-export function CardMenu({ tab, parts, pictures }) {
+export function CardMenu({ tab, parts, feed, pictures }) {
   const { host } = tab;
   const [error, setError] = useState("");
   const tags = parts.map(({ tag }) => tag);
@@ -33,6 +36,11 @@ export function CardMenu({ tab, parts, pictures }) {
   const fileName = tags.join("_");
   /** @param {Promise<void>} task */
   const attempt = (task) => void task.catch((failure) => setError(failure.message));
+
+  const saveDrawn = () => {
+    const chart = { lines: feed.lines.value.lines, bands: feed.bands.value, view: feed.view.value };
+    save(drawnCSV(chart, tab.options), `${fileName}-drawn.csv`, "text/csv");
+  };
 
   return html`<div class="card-menu">
     ${error && html`<p class="tb-card-error" role="alert">${error}</p>`}
@@ -44,6 +52,9 @@ export function CardMenu({ tab, parts, pictures }) {
           ${format.toUpperCase()}
         </button>`,
       )}
+      <button class="tb-button" title="The lines that the chart shows now, with smoothed values; of groups, the average, the band and the number of runs" onClick=${saveDrawn}>
+        CSV as drawn
+      </button>
     </section>
     <${TagPicker} tab=${tab} tags=${tags} />
     <${Downloads} host=${host} parts=${parts} />

@@ -1,12 +1,13 @@
 /**
- * Downloads of logged points.
+ * Downloads of logged points, and of what a chart draws.
  */
 
+import { xColumn } from "tbcore/cards.js";
 import { post } from "tbcore/requests.js";
-import { save } from "tbcore/ui.js";
+import { save, toCSV } from "tbcore/ui.js";
 import { axisOf } from "./lines.js";
 
-/** @import { Host, Options } from "./types.js" */
+/** @import { Host, Line, Options, View } from "./types.js" */
 
 /**
  * Saves all points of some tags and runs as a file, with those of a tag on the x axis.
@@ -22,4 +23,42 @@ export async function saveNumbers(host, tags, runs, format, name, x = "step") {
   const all = typeof query === "string" ? tags : [...tags, query.tag];
   const response = await post(host, "download", { tags: all, runs, format });
   save(await response.blob(), `${name}.${format}`);
+}
+
+/**
+ * What a chart draws, as CSV: the points of its lines in the view. If there are bands, there is a row
+ * for each point of a group, and a run that is in no group is a group of its own.
+ * @param {object} chart
+ * @param {readonly Line[]} chart.lines
+ * @param {readonly import("tbcore/chart.js").Band[]} chart.bands
+ * @param {View | null} chart.view
+ * @param {Pick<Options, "x" | "smooth" | "average">} options
+ */
+export function drawnCSV({ lines, bands, view }, { x, smooth, average }) {
+  const { xAxis, xTitle } = axisOf(x);
+  const [from, to] = view ?? [-Infinity, Infinity];
+  const isSmoothed = smooth > 0;
+  /** @param {{ key?: string, name: string }} source @param {ArrayLike<number>} xs @param {(index: number) => number[]} cells */
+  const rowsOf = ({ key, name }, xs, cells) =>
+    Array.from(xs, (at, index) => (at >= from && at <= to ? [...(key ? JSON.parse(key) : [name, ""]), ...cells(index).map(numberText)] : [])).filter(({ length }) => length > 0);
+  const shown = lines.filter((line) => !line.faint);
+  const xsOf = (/** @type {Line} */ line) => xColumn(line, xAxis, line.startTime);
+  if (bands.length === 0) {
+    const rows = shown.flatMap((line) => {
+      const columns = [line.step, line.wallTime, ...(line.x ? [line.x] : []), line.value, ...(isSmoothed ? [line.smoothed ?? line.value] : [])];
+      return rowsOf(line, xsOf(line), (index) => columns.map((column) => column[index]));
+    });
+    return toCSV(["run", "tag", "step", "wall_time", ...(xTitle ? ["x"] : []), "value", ...(isSmoothed ? ["smoothed"] : [])], rows);
+  }
+  const bandRows = bands.flatMap((band) => rowsOf(band, band.x, (i) => [band.x[i], band.mean[i], band.low[i], band.high[i], band.count[i]]));
+  const lineRows = shown.flatMap((line) => {
+    const [xs, values] = [xsOf(line), line.smoothed ?? line.value];
+    return rowsOf(line, xs, (i) => [xs[i], values[i], NaN, NaN, 1]);
+  });
+  return toCSV(["group", "tag", xTitle ? "x" : x, average, "low", "high", "count"], [...bandRows, ...lineRows]);
+}
+
+/** A number as in the CSV files of the server. @param {number} number */
+function numberText(number) {
+  return Number.isFinite(number) ? String(number) : Number.isNaN(number) ? "nan" : number > 0 ? "inf" : "-inf";
 }

@@ -24,7 +24,7 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "Exponential is TensorBoard's moving average; window and gaussian are centred and do not lag. Series of more than 1,000 points are smoothed as if they had 1,000. The original curve stays visible, faintly. Off by default, because smoothing hides spikes.";
+  "Exponential is TensorBoard's moving average; window and gaussian are centred and do not lag. Series of more than 1,000 points are smoothed as if they had 1,000. Off by default, because smoothing hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 
@@ -323,7 +323,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       icon: "more",
       label: `More options for ${title}`,
       content: (/** @type {unknown} */ pictures) =>
-        html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" tab=${tab} parts=${parts} pictures=${pictures} />`,
+        html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" ...${{ tab, parts, feed, pictures }} />`,
     }}
     notes=${notes}
     picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { endedBand, groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
+import { drawnCSV } from "../../tbcore_scalars/static/downloads.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
 import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/lines.js";
 
@@ -328,4 +329,18 @@ test("tags of any name survive a round trip through the address", () => {
   assert.equal(formatLists([["train/loss a"]]), "train/loss a"); // left to the address to encode
   assert.deepEqual(parseLists("train%2Floss%2C,b"), [["train/loss,", "b"]]); // as in older links
   assert.deepEqual(parseLists(undefined), []);
+});
+
+test("a chart is saved as it is drawn", () => {
+  const line = { key: '["a, b","loss"]', name: "a, b", color: "", startTime: 100, step: [1, 2, 3], wallTime: [100, 101, 102], value: [1, NaN, 3], smoothed: [1, NaN, 2] };
+  const band = { key: '["seeds","loss"]', name: "seeds", color: "", x: [1, 2], mean: [4, 5], low: [3, NaN], high: [Infinity, NaN], count: [3, 2] };
+  const csv = (/** @type {any} */ chart, /** @type {any} */ options) =>
+    drawnCSV({ lines: [line], bands: [], view: null, ...chart }, { ...OPTIONS, ...options }).trim().split("\r\n");
+  assert.deepEqual(csv({}, {}), ["run,tag,step,wall_time,value", '"a, b",loss,1,100,1', '"a, b",loss,2,101,nan', '"a, b",loss,3,102,3']);
+  assert.deepEqual(csv({ view: [2, 3] }, { smooth: 0.5 }).slice(0, 3), ["run,tag,step,wall_time,value,smoothed", '"a, b",loss,2,101,nan,nan', '"a, b",loss,3,102,3,2']);
+  assert.deepEqual(csv({ view: [2, 9] }, { x: "relative" }), ["run,tag,step,wall_time,value", '"a, b",loss,3,102,3']);
+  const paired = [{ ...line, x: [7, 8, 9] }];
+  assert.deepEqual(csv({ lines: paired, view: [9, 9] }, { x: "tag:epoch" }), ["run,tag,step,wall_time,x,value", '"a, b",loss,3,102,9,3']);
+  assert.deepEqual(csv({ bands: [band], lines: [{ ...line, faint: true }] }, { average: "median" }), ["group,tag,step,median,low,high,count", "seeds,loss,1,4,3,inf,3", "seeds,loss,2,5,nan,nan,2"]);
+  assert.deepEqual(csv({ bands: [band], view: [1, 1] }, { x: "step" }).slice(1), ["seeds,loss,1,4,3,inf,3", '"a, b",loss,1,1,nan,nan,1']);
 });
