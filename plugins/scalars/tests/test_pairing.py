@@ -216,15 +216,13 @@ def test_bands_by_a_tag_are_means_at_equal_x(client: TbcoreClient) -> None:
         {
             "group": "all",
             "num_runs": 2,
-            "num_inside": 8,
-            "reduced": False,
             "num_without_x": 1,
             "num_back_and_forth": 1,
         }
     ]
     assert (header["from"], header["to"]) == (40, 150)
     assert band["x"].tolist() == [40, 60, 80, 90, 100, 120, 150]
-    assert band["mean"].tolist() == band["x"].tolist()
+    assert band["average"].tolist() == band["x"].tolist()
 
 
 def test_bands_by_a_tag_that_falls(tbcore_logdir: Path) -> None:
@@ -234,7 +232,7 @@ def test_bands_by_a_tag_that_falls(tbcore_logdir: Path) -> None:
     client = make_client(tbcore_logdir, plugins=["scalars"])
     _, (band,) = post(client, "bands", tag="loss", groups={"g": ["a", "b"]}, x={"tag": "lr"})
     assert band["x"].tolist() == [0.125, 0.25, 0.5]
-    assert band["mean"].tolist() == [2, 3, 4]
+    assert band["average"].tolist() == [2, 3, 4]
 
 
 @pytest.mark.parametrize("x", [{"tag": 1}, {}, {"tag": "a", "run": "b"}, ["a"], "steps"])
