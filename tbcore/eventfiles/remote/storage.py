@@ -141,28 +141,17 @@ class Storage:
 
     def find(self, directory: str) -> Iterable[dict[str, Any]]:
         """All files below a directory, in a flat listing. Their `name` is a URI."""
-        found = self._listed("find", directory).values()
+        found = self._call("find", directory, detail=True).values()
         self._count(max(len(found) - 1, 0) // _KEYS_PER_LISTING)
         return [self._named(info) for info in found]
 
     def entries(self, directory: str) -> Iterable[dict[str, Any]]:
         """The entries of one directory. Their `name` is a URI."""
-        return [self._named(info) for info in self._listed("ls", directory)]
+        return [self._named(info) for info in self._call("ls", directory, detail=True)]
 
     def info(self, path: str) -> dict[str, Any]:
         """One file, or the target of a link. Its `name` is a URI."""
         return {**self._call("info", path), "name": path}
-
-    def _listed(self, method: str, directory: str) -> Any:
-        """What a method of the file system lists, without what it listed before."""
-
-        def listed(path: str) -> Any:
-            try:
-                return getattr(self._connected(), method)(path, detail=True)
-            finally:
-                self._connected().invalidate_cache()
-
-        return self._call_with(directory, listed)
 
     def _named(self, info: dict[str, Any]) -> dict[str, Any]:
         base = self._base()
@@ -240,17 +229,15 @@ class Storage:
 
     def has_fetched(self, file: EventFile) -> bool:
         """Whether bytes of this file were fetched ahead, or could not be."""
-        with self._lock:
-            known = self._fetched.get(file.path)
-            return known is not None and known[0] == file
+        known = self._fetched.get(file.path)
+        return known is not None and known[0] == file
 
     def fetched(self, file: EventFile) -> tuple[bytes, int]:
         """The bytes of this file that were fetched ahead, and the offset of the first one.
 
         Raises OSError if they could not be fetched.
         """
-        with self._lock:
-            known = self._fetched.get(file.path)
+        known = self._fetched.get(file.path)
         if known is None or known[0] != file:
             return b"", 0
         if isinstance(known[1], OSError):
@@ -307,6 +294,8 @@ class Storage:
                     self._system, _ = fsspec.core.url_to_fs(root, skip_instance_cache=True)
                 except Exception as error:
                     raise _as_os_error(error) from None
+                # Each listing is new: no option for this is known to all file systems.
+                self._system.dircache.use_listings_cache = False
             return self._system
 
     def _disconnect(self) -> None:
