@@ -326,7 +326,8 @@ export function Smoothing({ value, why, onChange, kind, onKind }) {
     <span id=${id}>Smoothing</span>
     <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
-    ${onKind &&
+    ${value > 0 &&
+    onKind &&
     html`<select class="tb-input" aria-label="Kind of smoothing" value=${kind} onChange=${(/** @type {any} */ { currentTarget }) => onKind(currentTarget.value)}>
       ${SMOOTHING_KINDS.map((name) => html`<option>${name}</option>`)}
     </select>`}

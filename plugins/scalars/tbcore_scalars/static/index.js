@@ -24,7 +24,7 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "Exponential is TensorBoard's moving average; window and gaussian are centred and do not lag. Series of more than 1,000 points are smoothed as if they had 1,000. Off by default, because smoothing hides spikes.";
+  "Exponential is TensorBoard's; window and gaussian are centred and do not lag. More than 1,000 points are smoothed as if they were 1,000. Off by default: it hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 

@@ -33,8 +33,8 @@ const AVERAGES = [
 const SPREADS = [
   ["range", "Min to max", "From the smallest value of all runs to the largest"],
   ["quartiles", "Quartiles", "The middle half of the runs"],
-  ["deviation", "± deviation", "The mean plus and minus the standard deviation of the runs (n − 1)"],
-  ["error", "± error", "The mean plus and minus its standard error: the deviation divided by √n. From 3 runs on"],
+  ["deviation", "± SD", "The mean plus and minus the standard deviation of the runs (n − 1)"],
+  ["error", "± SE", "The mean plus and minus its standard error: the deviation divided by √n. From 3 runs on"],
   ["bootstrap", "95 %", "A bootstrap interval of the mean: the middle 95 % of the means of 1,000 draws of the runs, with replacement. From 3 runs on"],
 ];
 
