@@ -27,10 +27,11 @@ NUM_CALLS = 15
 def main() -> None:
     rng = np.random.default_rng(0)
     rows = np.arange(NUM_POINTS)
+    times_logged = 1e9 + np.arange(NUM_POINTS, dtype=np.float64)
     runs = []
     for _ in range(NUM_RUNS):
         value = rng.normal(size=NUM_POINTS).astype(np.float32)
-        line = line_of(ScalarSeries(rows, rows, rows + 1e9, value), "step")
+        line = line_of(ScalarSeries(rows, rows, times_logged, value), "step")
         runs.append((line, line.value))
     for average in get_args(Average):
         for spread in get_args(Spread):
