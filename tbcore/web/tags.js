@@ -143,7 +143,8 @@ export function TagGroups({ groups, closed, onToggle, renderCard }) {
 function Group({ group: { name, tags }, open, onToggle, renderCard }) {
   const [numShown, setNumShown] = useState(TAGS_PER_PAGE);
   const rest = tags.length - numShown;
-  return html`<section class="tb-group" data-group=${name}>
+  // Only sections of few tags can have few cards; counting those of all in CSS would be slow.
+  return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name}>
     <h2>
       <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
         <${Icon} name="chevron" />
