@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tbcore.drawings import MAX_SHOWN, table_html
 from tbcore.errors import UnknownNameError
+from tbcore.eventfiles.logdir import is_remote
 from tbcore.logs.reading import LazyReader, Paths, multiplexer_of
 from tbcore.logs.run import Run, load
 from tbcore.logs.tables import Categories, LogTable, ScalarTable, free_name
@@ -211,12 +212,15 @@ class Logs:
             self._runs.pop(name, None)
         return changed
 
-    def follow(self, *, interval: float = 1.0) -> Iterator[set[str]]:
+    def follow(self, *, interval: float | None = None) -> Iterator[set[str]]:
         """Waits for changes, and yields what `refresh` returns, unless that is empty. Never ends.
 
         The system reports changes at once on most file systems. On all others, they are found after
-        at most `interval` seconds, or four times as long as a scan takes.
+        at most `interval` seconds, or four times as long as a scan takes. The interval is one
+        second, and 30 seconds if a directory is remote, where a scan costs requests.
         """
+        if interval is None:
+            interval = 30.0 if any(map(is_remote, self._reader.directories)) else 1.0
         wake, stopping = threading.Event(), threading.Event()
         watch(self._reader.directories, wake, stopping)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -404,3 +406,32 @@ def test_a_disk_and_a_bucket_are_read_side_by_side(
     s3.answer = lambda request: s3_error("403 Forbidden", "AccessDenied")
     events(folder / "b" / FILE, 5, 6)
     assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [5, 6])
+
+
+def test_commands_read_a_bucket(s3: S3Server, folder: Path) -> None:
+    """A URI is a directory wherever a command takes one."""
+    write_run(folder, "a", scalars={"loss": [3.0, 2.0]})
+    uri = s3.upload(folder, "runs")
+    for command, expected in (
+        (["ls", uri], "2.0"),
+        (["show", uri, "a", "loss"], "3.0"),
+        (["export", uri, "-o", "-"], "3.0"),
+        (["check", uri], "all can be read"),
+    ):
+        arguments = [sys.executable, "-m", "tbcore", *command]
+        result = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        assert expected in result.stdout
+
+
+def test_a_bucket_is_followed_every_half_minute(s3: S3Server, folder: Path) -> None:
+    """Each look costs a request; another interval can be given."""
+    write_run(folder, "a", scalars={"loss": [3.0]})
+    s3.upload(folder, "runs")
+    logs = tbcore.open(URI)
+    assert len(logs["a"]["loss"]) == 1
+    write_run(folder, "a", scalars={"loss": [3.0, 2.0]})
+    s3.upload(folder, "runs")
+    changes = logs.follow(interval=0.05)
+    assert next(changes) == {"a"}
+    changes.close()
+    assert len(logs["a"]["loss"]) == 3
