@@ -147,7 +147,7 @@ function Dashboard({ host, store, tags }) {
         label="Other horizontal axes"
         text="x: ${xTitle || "tag …"}"
         className="tb-button x-axis ${xTitle && "on"}"
-        content=${() => html`<${Lazy} load=${() => import("./x-menu.js")} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
+        content=${() => html`<${Lazy} load=${() => styled(host, import("./x-menu.js"))} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
       />
       <${Smoothing}
         value=${options.smooth}
@@ -159,14 +159,14 @@ function Dashboard({ host, store, tags }) {
       <${Menu}
         icon="settings"
         label="Settings"
-        content=${() => html`<${Lazy} load=${() => import("./settings-menu.js")} of="SettingsMenu" ...${{ host, options, set, runs }} isGrouped=${tab.isGrouped} tags=${groups.flatMap((group) => group.tags)} />`}
+        content=${() => html`<${Lazy} load=${() => styled(host, import("./settings-menu.js"))} of="SettingsMenu" ...${{ host, options, set, runs }} isGrouped=${tab.isGrouped} tags=${groups.flatMap((group) => group.tags)} />`}
       />
       <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
     </div>
     <div class="tb-content ${options.size}">
       ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, "scalars")}</p>`}
       ${shownPins.length > 0 &&
-      html`<section class="tb-group pinned" aria-label="Pinned">
+      html`<section class="tb-group tb-few pinned" aria-label="Pinned">
         <h2>Pinned</h2>
         <div class="tb-grid">${shownPins.map((tag) => renderCard(tag, "", PINNED))}</div>
       </section>`}
@@ -219,6 +219,15 @@ function stateOfCards(host) {
     },
     onSplit: ([first]) => setList("with", first, []),
   };
+}
+
+/**
+ * A module of a menu, once the styles of menus are there.
+ * @param {Host} host @param {Promise<unknown>} module
+ */
+async function styled(host, module) {
+  await host.css("./menus.css").catch(console.warn);
+  return module;
 }
 
 /** The tags whose cards are pinned to the top. @param {Host} host */
@@ -323,7 +332,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       icon: "more",
       label: `More options for ${title}`,
       content: (/** @type {unknown} */ pictures) =>
-        html`<${Lazy} load=${() => import("./card-menu.js")} of="CardMenu" ...${{ tab, parts, feed, pictures }} />`,
+        html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, parts, feed, pictures }} />`,
     }}
     notes=${notes}
     picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
