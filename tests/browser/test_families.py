@@ -81,10 +81,12 @@ def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> N
     """All runs differ; the runs of a folder have one hue. A colour chosen by hand wins."""
     page = open_page("#scalars", color_scheme=scheme, viewport={"width": 1400, "height": 1400})
     form = open_form(page)
+    before = page.evaluate("JSON.stringify(tb.colors())")
 
     form.get_by_label("Colour by").select_option("family")
 
     page.wait_for_function("() => location.hash.includes('color=family')")
+    page.wait_for_function("before => JSON.stringify(tb.colors()) !== before", arg=before)
     page.wait_for_function(
         "() => new Set(Object.values(tb.colors())).size === Object.values(tb.colors()).length"
     )
