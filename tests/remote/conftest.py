@@ -42,6 +42,7 @@ def _recorded(server: storages.S3Server) -> Iterator[storages.S3Server]:
         server.requests.clear()
         yield server
         server.answer = lambda request: None
+        server.num_cut_bytes = 0
 
 
 @pytest.fixture

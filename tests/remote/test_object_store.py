@@ -8,7 +8,18 @@ import time
 from pathlib import Path
 
 import pytest
-from storages import BUCKET, FILE, URI, Request, S3Server, Watched, events, range_size, s3_error
+from storages import (
+    BUCKET,
+    FILE,
+    URI,
+    Request,
+    S3Server,
+    Watched,
+    events,
+    forget_storages,
+    range_size,
+    s3_error,
+)
 
 import tbcore
 from tbcore.kinds import Claim
@@ -224,6 +235,51 @@ def test_what_is_shown_stays_while_requests_fail(
     assert len(watched.problems) == 1
     s3.answer = lambda request: None
     assert watched.steps("a") == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "num_cut_bytes"),
+    [(0, None, 0), (0, -40, 40), (0, -40, 0), (0, 0, 0), (10, None, 0)],
+    ids=["whole", "cut", "short", "empty", "from elsewhere"],
+)
+def test_a_range_that_is_not_what_was_asked_for_adds_nothing(
+    s3: S3Server, growing: list[bytes], begin: int, end: int | None, num_cut_bytes: int
+) -> None:
+    """Too long, cut while it is sent, too short, or other bytes: the right ones are read later."""
+    s3.put(f"runs/a/{FILE}", growing[3])
+    watched = Watched()
+    assert watched.steps("a") == list(range(4))
+    data = growing[5]
+    s3.put(f"runs/a/{FILE}", data)
+
+    def answer(request: Request) -> tuple[str, bytes] | None:
+        return ("206 Partial Content", data[begin:end]) if request.range else None
+
+    s3.answer, s3.num_cut_bytes = answer, num_cut_bytes
+    steps = watched.steps("a")
+    assert steps == list(range(len(steps)))
+    s3.answer = lambda request: None
+    assert watched.steps("a") == list(range(6))
+    assert [damage for damage in watched.problems if "checksum" in damage] == []
+
+
+def test_a_slow_server_delays_only_what_it_sends(
+    s3: S3Server, growing: list[bytes], folder: Path
+) -> None:
+    """Requests to the storage wait, and a server that is gone is told in one line."""
+    s3.put(f"runs/a/{FILE}", growing[3])
+    watched = Watched()
+    s3.answer = lambda request: time.sleep(0.5)
+    started = time.monotonic()
+    assert watched.steps("a") == list(range(4))
+    assert time.monotonic() - started >= 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSSPEC_S3_ENDPOINT_URL", "http://127.0.0.1:1")
+        for _ in forget_storages():
+            lost = Watched()
+            assert lost.steps("a") == []
+            assert len(lost.problems) == 1
+            assert lost.problems[0].startswith(f"cannot list {URI}: EndpointConnectionError: ")
 
 
 def test_a_file_that_vanishes_after_it_was_listed_is_left_out(

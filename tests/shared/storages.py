@@ -57,6 +57,8 @@ class S3Server:
         self.answer: Callable[[Request], tuple[str, bytes] | None] = lambda request: None
         """Answers a request in place of the storage, with a status line and a body, unless it
         returns None. Called before the request reaches the storage."""
+        self.num_cut_bytes = 0
+        """Number of bytes of each body of `answer` that are announced, but never sent."""
         self._app = DomainDispatcherApplication(create_backend_app)
         quiet = type("Quiet", (WSGIRequestHandler,), {"log_request": lambda *_: None})
         self._server = make_server(
@@ -110,7 +112,8 @@ class S3Server:
         self.requests.append(request)
         if (answer := self.answer(request)) is not None:
             status, body = answer
-            headers = [("content-length", str(len(body))), ("content-type", "application/xml")]
+            length = len(body) + self.num_cut_bytes
+            headers = [("content-length", str(length)), ("content-type", "application/xml")]
             start_response(status, headers)
             return [body]
         return self._app(environ, start_response)
