@@ -65,7 +65,7 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
     click.echo(f"tbcore: {line}", err=True)
 
 
-_LOG_COMMANDS = ("diff", "export", "ls", "show", "tail")
+_LOG_COMMANDS = ("diff", "export", "ls", "report", "show", "tail")
 """Names of the commands in `tbcore.cli.logs.commands`, which the server does not import."""
 
 

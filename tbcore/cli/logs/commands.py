@@ -9,7 +9,7 @@ import click
 
 from tbcore.cli.parsing import Command
 
-logdir_argument = click.argument("logdir", required=False)
+logdir_argument = click.argument("logdir", required=False, type=click.Path())
 runs_option = click.option(
     "--runs", metavar="NAME,...", multiple=True,
     help="Only these runs; `*` and `?` match any text and any character.",
@@ -161,3 +161,28 @@ def export(context: click.Context, /, *, logdir: str | None, **options: Any) -> 
     if options["as_json"] and options["output"] != "-":
         raise click.UsageError("--json is for -o -; a file's ending says what it is", context)
     return _run(lambda: export(logdir, **options))
+
+
+@click.command(cls=Command, short_help="Write the runs as Markdown, with drawings.")
+@logdir_argument
+@click.option(
+    "-o", "--output", metavar="FILE.md",
+    help="Write to this file, and drawings of the tags to FILE_files beside it.",
+)  # fmt: skip
+@click.option(
+    "--at", type=click.Choice(["last", "min", "max"]), default="last",
+    help="Which value of each tag to show.  [default: last]",
+)  # fmt: skip
+@tags_option
+@runs_option
+@where_option
+def report(*, logdir: str | None, **options: Any) -> int:
+    """Write a table of the runs below LOGDIR as Markdown, for READMEs and pull requests.
+
+    It has the hyperparameters that differ, a value of each tag, and its course in characters. With
+    -o, it also shows drawings of the tags, in a light and in a dark form. LOGDIR is a directory or
+    an event file; the default is $TBCORE_LOGDIR, or this directory.
+    """
+    from tbcore.cli.logs.report import report
+
+    return _run(lambda: report(logdir, **options))

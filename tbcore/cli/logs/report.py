@@ -1,0 +1,143 @@
+"""`tbcore report`: the runs as Markdown, for READMEs and pull requests.
+
+# runs                        times, and the number of runs
+| run | lr | loss |  |        hyperparameters that differ, values, and the lines in characters
+## loss                       with -o, a drawing of each tag in a light and in a dark form
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tbcore.cli.logs.access import default_logdir, opened, read, selected, split
+from tbcore.cli.logs.drawing import sparkline
+from tbcore.cli.logs.ls import nothing_found
+from tbcore.cli.logs.output import short, short_count, short_time
+from tbcore.drawings import chart_svg
+from tbcore.eventfiles.logdir import one_line
+from tbcore.logs import Logs, Run
+from tbcore.logs.logs import matching
+
+_NUM_DEFAULT_TAGS = 3
+_SPARKLINE_WIDTH = 12
+_MAX_ROWS = 50
+"""Maximum number of runs in a table; lines are drawn for all runs."""
+_SCHEMES = {
+    "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
+                          "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
+    "dark": ("#9198a1", ("#5386f9", "#f47615", "#2cae83", "#bc4d50",
+                         "#9a58b9", "#33c7ff", "#ff87c7", "#eec25a")),
+}  # fmt: skip
+"""Colours of the text and of the lines of a drawing, those of the page."""
+
+
+def report(
+    logdir: str | None,
+    *,
+    output: str | None,
+    tags: Iterable[str],
+    at: str,
+    runs: Iterable[str],
+    where: str | None,
+) -> int:
+    """Writes the report, with drawings beside it if it is a file; returns the exit status."""
+    logs = opened(logdir)
+    names = selected(logs, runs, where)
+    if not names:
+        return nothing_found(logs, logdir)
+    found = read(logs, names)
+    shown = _tags(found, split(tags))
+    title = os.path.basename(os.path.abspath(logdir or default_logdir())) or "runs"
+    lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(logs, found, shown, at)]
+    if output is None:
+        click.echo("\n".join(lines))
+        return 0
+    path = Path(output)
+    folder = path.with_name(f"{path.stem}_files")
+    try:
+        folder.mkdir(exist_ok=True)
+        for tag in shown:
+            lines += ["", f"## {_escaped(tag)}", "", *_drawing(found, tag, folder)]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"cannot write {output!r}: {error.strerror}") from None
+    return 0
+
+
+def _tags(runs: Sequence[Run], names: list[str] | None) -> list[str]:
+    """The scalar tags with these names or patterns; without any, the most common ones."""
+    counts: dict[str, int] = {}
+    for run in runs:
+        for tag in run.scalar_tags:
+            counts[tag] = counts.get(tag, 0) + 1
+    if names is not None:
+        return matching(names, counts, "tag")
+    return sorted(counts, key=lambda tag: -counts[tag])[:_NUM_DEFAULT_TAGS]
+
+
+def _about(runs: Sequence[Run]) -> str:
+    """How many runs there are, and from when."""
+    times = [time for run in runs for time in (run.started, run.last_event) if time is not None]
+    when = f", {short_time(min(times))} to {short_time(max(times))}" if times else ""
+    return f"{len(runs):,} run{'s' if len(runs) > 1 else ''}{when}"
+
+
+def _table(logs: Logs, runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
+    """The lines of a table with a row for each run."""
+    values = [run.hparams for run in runs]
+    names = dict.fromkeys(name for each in values for name in each)
+    differing = [n for n in names if len({str(each.get(n)) for each in values}) > 1]
+    header = ["run", "step", *differing]
+    for tag in tags:
+        header += [tag if at == "last" else f"{tag} ({at})", ""]
+    rows = []
+    for run, hparams in zip(runs[:_MAX_ROWS], values, strict=False):
+        own = [run[tag] if tag in run.scalar_tags else None for tag in tags]
+        steps = [series.last.step for series in own if series is not None and series.last]
+        row = [run.name, short_count(max(steps, default=None))]
+        row += [short(hparams.get(name)) for name in differing]
+        for series in own:
+            point = getattr(series, at) if series is not None else None
+            row.append(short(point.value) if point is not None else "")
+            row.append(sparkline(series.value, _SPARKLINE_WIDTH) if series is not None else "")
+        rows.append(row)
+    rule = ["---", "---:", *["---"] * len(differing), *["---:", "---"] * len(tags)]
+    lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (header, *rows)]
+    lines.insert(1, f"| {' | '.join(rule)} |")
+    if len(runs) > _MAX_ROWS:
+        lines += ["", f"and {len(runs) - _MAX_ROWS:,} more runs"]
+    return lines
+
+
+def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
+    """Draws a tag of all runs that have it; returns the lines that show the drawing."""
+    with_tag = [run for run in runs if tag in run.scalar_tags]
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", tag)
+    for scheme, (ink, colors) in _SCHEMES.items():
+        lines = [
+            (run[tag].step, run[tag].value, colors[index % len(colors)], run.name)
+            for index, run in enumerate(with_tag)
+        ]
+        svg = chart_svg(lines, ink=ink, width=720, height=280, label="step")
+        if not svg:
+            return ["No value is a finite number."]
+        (folder / f"{name}-{scheme}.svg").write_text(svg, encoding="utf-8")
+    alternative = escape(one_line(f"{tag} over steps, {len(with_tag)} runs"))
+    return [
+        "<picture>",
+        f'  <source media="(prefers-color-scheme: dark)" srcset="{folder.name}/{name}-dark.svg">',
+        f'  <img alt="{alternative}" src="{folder.name}/{name}-light.svg" width="720">',
+        "</picture>",
+    ]
+
+
+def _escaped(text: Any) -> str:
+    """The text as a cell of a Markdown table: nothing in it is markup."""
+    return re.sub(r"[\\`*\[\]<|&~$]|(?<!\w)[_#]|_(?!\w)", r"\\\g<0>", one_line(str(text)))
