@@ -266,7 +266,7 @@ def test_a_range_that_is_not_what_was_asked_for_adds_nothing(
 def test_a_slow_server_delays_only_what_it_sends(
     s3: S3Server, growing: list[bytes], folder: Path
 ) -> None:
-    """Requests to the storage wait, and a server that is gone is told in one line."""
+    """Requests to the storage wait, and one line says that a server is gone."""
     s3.put(f"runs/a/{FILE}", growing[3])
     watched = Watched()
     s3.answer = lambda request: time.sleep(0.5)
@@ -310,7 +310,7 @@ def test_a_bucket_that_does_not_exist_is_waited_for(s3: S3Server, growing: list[
 
 
 def test_every_flipped_byte_is_found(s3: S3Server, growing: list[bytes]) -> None:
-    """Checksums are verified as on a disk: a damaged record is left out, and told."""
+    """Checksums are verified as on a disk: a damaged record is left out, and named."""
     good = growing[2]
     for index in range(0, len(good), 3):
         data = bytearray(good)
