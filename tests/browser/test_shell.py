@@ -57,6 +57,17 @@ MODULES = {
           const load = async () => ({ Lazy });
           render(html`<p>drawn</p><${Lazy} load=${load} of="Lazy" />`, host.element);
         } };""",
+    "leaving": """
+        export default { render(host) {
+          host.element.textContent = "it reads on";
+          const read = async (response, closing) => {
+            globalThis.left = "no";
+            await new Promise((resolve) => closing.addEventListener("abort", resolve));
+            setTimeout(() => { globalThis.left = "yes"; }, 200);
+            await response.text();
+          };
+          host.fetch("../../runs").then((response) => read(response, host.signal));
+        } };""",
     "typo": "export default { render(host) {",
     "menus": """
         import "@preact/signals";
@@ -507,6 +518,18 @@ def test_the_host_object_works_as_documented(
     with EventFileWriter(logdir / "train" / "events.out.tfevents.9") as writer:
         writer.add_scalar("loss", 0.1, 99)
     page.wait_for_function("() => globalThis.seen.of !== globalThis.seen.before")
+
+
+def test_a_tab_that_closes_while_it_reads_an_answer_is_no_error(
+    with_plugins: Any, profile: Any
+) -> None:
+    """Browsers have another message for a body that was aborted than for a request."""
+    page = profile.open(with_plugins.url, "#leaving")
+    wait_for_text(page, "it reads on")
+    page.wait_for_function("() => globalThis.left === 'no'")
+    page.evaluate("() => { location.hash = '#menus'; }")
+    page.wait_for_function("() => globalThis.left === 'yes'")
+    assert profile.errors == []
 
 
 def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(

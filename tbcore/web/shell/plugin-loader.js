@@ -70,7 +70,7 @@ export function openPlugin({ state, plugin, container, attempt, onError, onUncau
 
   function close() {
     if (closing.signal.aborted) return;
-    closing.abort(new DOMException(TAB_CLOSED, "AbortError"));
+    closing.abort(new DOMException("the tab was closed", "AbortError"));
     runCleanup(cleanup);
     element.remove();
   }
@@ -143,19 +143,18 @@ function reportToServer(plugin, error) {
 
 // --- the host object -----------------------------------------------------------------------------
 
-/** Message of the error with which requests are rejected when their tab closes. */
-const TAB_CLOSED = "the tab was closed";
 /**
  * Errors of requests that did not reach the server. The shell shows that the connection is lost, so
  * a plugin need not catch them.
  */
 const networkErrors = new WeakSet();
 
-/** Keeps the browser from logging errors of plugins' requests that their closing tab aborted, or that did not reach the server. */
+/** Keeps the browser from logging errors of plugins' requests that were aborted, as by their closing tab, or that did not reach the server. */
 export function suppressRequestErrors() {
   window.addEventListener("unhandledrejection", (event) => {
-    const isClosed = event.reason instanceof DOMException && event.reason.message === TAB_CLOSED;
-    if (isClosed || networkErrors.has(event.reason)) event.preventDefault();
+    // Once a body has begun to arrive, browsers have a message of their own.
+    const isAborted = event.reason instanceof DOMException && event.reason.name === "AbortError";
+    if (isAborted || networkErrors.has(event.reason)) event.preventDefault();
   });
 }
 
