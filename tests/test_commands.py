@@ -359,3 +359,20 @@ def test_the_help_and_the_server_import_none_of_it() -> None:
         )
         modules = [f"tbcore.cli.logs.{name}" for name in allowed]
         assert done.stdout.splitlines()[-1] == f"{modules} False"
+
+
+def test_show_has_the_titles_and_descriptions_of_tags(tmp_path: Path) -> None:
+    """Only if there are any: most writers give none."""
+    assert (
+        "display_name"
+        not in piped("show", write_run(tmp_path / "b", scalars={"x": [1.0]}).parent, ".").stdout
+    )
+    with EventFileWriter(tmp_path / "a" / "a.tfevents") as writer:
+        value = summaries.scalar("loss", 1.0, dtype="float32")
+        value.metadata.summary_description = "The *mean*\nof a batch."
+        writer.add_summary(0, value)
+        writer.add_scalar("plain", 1.0, 0)
+    shown = json.loads(piped("show", tmp_path / "a", ".", "--json").stdout)
+    assert [tag["description"] for tag in shown["tags"]] == ["The *mean*\nof a batch.", ""]
+    assert "display_name" not in shown["tags"][0]
+    assert shown["tags"][0]["first"] == 1.0

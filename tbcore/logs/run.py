@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tbcore import values
 from tbcore.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore.errors import NotFoundError, UnknownNameError
+from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.logs.items import LoggedItems
 from tbcore.logs.reading import LazyReader, RunSnapshot, multiplexer_of
 from tbcore.queries.evaluation import HParam, is_live
@@ -44,6 +45,10 @@ class Tag:
     """Step of the value that was written first; None without values."""
     last_step: int | None
     """Step of the value that was written last; None without values."""
+    display_name: str = ""
+    """The title that the writer gave the tag; empty if it gave none, as PyTorch's does."""
+    description: str = ""
+    """The writer's description, as Markdown; empty if there is none."""
 
 
 class Run:
@@ -132,7 +137,10 @@ class Run:
         """All tags, in order of first appearance. No value is read or decoded."""
         view = self._data.view
         return MappingProxyType(
-            {tag: _described(tag, view.series(tag)) for tag in view.schema.tags}
+            {
+                tag: _described(tag, view.series(tag), info.metadata)
+                for tag, info in view.schema.tags.items()
+            }
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -223,7 +231,7 @@ def _key_errors() -> Iterator[None]:
         raise UnknownNameError(str(error)) from None
 
 
-def _described(tag: str, all_series: list[Series]) -> Tag:
+def _described(tag: str, all_series: list[Series], metadata: bytes | None) -> Tag:
     forms = [form_of(series.kind) for series in all_series]
     kind = SCALAR if SCALAR in forms else forms[0]
     shown = [s for s, form in zip(all_series, forms, strict=True) if form == kind]
@@ -234,7 +242,14 @@ def _described(tag: str, all_series: list[Series]) -> Tag:
         _, steps = merged_columns(shown, 0, ["step"])
         count = len(steps)
     first, last = (int(steps[0]), int(steps[-1])) if count else (None, None)
-    return Tag(tag, kind, count, first, last)
+    return Tag(tag, kind, count, first, last, *_names(metadata))
+
+
+@lru_cache(maxsize=1024)
+def _names(metadata: bytes | None) -> tuple[str, str]:
+    """The display name and the description in the metadata. Many tags have the same metadata."""
+    parsed = SummaryMetadata.FromString(metadata or b"")
+    return parsed.display_name, parsed.summary_description
 
 
 def _text(value: Any) -> str | NDArray[np.object_]:

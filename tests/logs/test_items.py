@@ -10,7 +10,7 @@ import pytest
 import tbcore
 from tbcore import DataLossError, DecodeError, NotFoundError
 from tbcore.logs import LoggedItem, Run
-from tbcore.testing import write_run
+from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore.testing.graphs import Node, graph_def
 from tbcore.testing.summaries import png, text
 
@@ -109,3 +109,20 @@ def test_a_value_that_is_not_what_its_metadata_says_is_a_decode_error(tmp_path: 
 
     with pytest.raises(DecodeError, match="'notes' is not text"):
         _ = run.texts("notes")[0].value
+
+
+def test_tags_have_the_names_and_descriptions_that_files_have(tmp_path: Path) -> None:
+    """Those of the first metadata; a later value may have none."""
+    with EventFileWriter(tmp_path / "a.tfevents") as writer:
+        for step in range(2):
+            value = summaries.scalar("loss", 1.0, dtype="float32")
+            if step == 0:
+                value.metadata.display_name = "Loss (train)"
+                value.metadata.summary_description = "The *mean* of a batch."
+            else:
+                value.ClearField("metadata")
+            writer.add_summary(step, value)
+        writer.add_scalar("plain", 1.0, 0)
+    tags = tbcore.open(tmp_path)["."].tags
+    found = {name: (tag.display_name, tag.description) for name, tag in tags.items()}
+    assert found == {"loss": ("Loss (train)", "The *mean* of a batch."), "plain": ("", "")}

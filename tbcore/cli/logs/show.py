@@ -93,11 +93,12 @@ def _show_run(run: Run, as_json: bool) -> int:
     rows: list[list[Any]] = []
     for tag in run.tags.values():
         row: list[Any] = [tag.name, tag.kind, tag.count, tag.last_step, *[None] * 5]
+        row += [tag.display_name, tag.description]
         if tag.kind == SCALAR:
             series = run[tag.name]
             points = [series.last, series.min, series.max, series.first]
             row[4] = sparkline(series.value, _SPARKLINE_WIDTH) if is_terminal() else ""
-            row[5:] = [None if point is None else point.value for point in points]
+            row[5:9] = [None if point is None else point.value for point in points]
         elif tag.kind == TEXT:
             try:
                 texts[tag.name] = last_text(run, tag.name)
@@ -111,7 +112,14 @@ def _show_run(run: Run, as_json: bool) -> int:
         PrintedColumn("last_step", "step", short_count),
         PrintedColumn("", " "),
         *map(PrintedColumn, ("last", "min", "max", "first")),
+        PrintedColumn("display_name", "title", is_text=True),
+        PrintedColumn("description", short=_shortened, is_text=True),
     ]
+    for index in (-2, -1):  # Most writers give neither.
+        if not any(row[index] for row in rows):
+            del columns[index]
+            for row in rows:
+                del row[index]
     if as_json:
         tags = objects(columns, rows)
         print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
