@@ -148,7 +148,7 @@ function Group({ group: { name, tags }, open, onToggle, renderCard }) {
     <h2>
       <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
         <${Icon} name="chevron" />
-        <span>${name === "" ? "Ungrouped" : name}</span>
+        <span>${name === "" ? "(no prefix)" : name}</span>
         <small>${tags.length}</small>
       </button>
     </h2>

@@ -593,9 +593,9 @@ def test_a_step_is_pinned_in_all_charts_and_in_the_address(open_page: Any) -> No
 def test_tags_without_a_group_fold_too(open_page: Any) -> None:
     page = open_page()
     wait_for_curves(page, "accuracy", RUNS[0])
-    page.get_by_role("button", name="Ungrouped 2").click()
+    page.get_by_role("button", name="(no prefix) 2").click()
     page.wait_for_function("() => !tb.card('accuracy')")
-    page.get_by_role("button", name="Ungrouped 2").click()
+    page.get_by_role("button", name="(no prefix) 2").click()
     wait_for_curves(page, "accuracy", RUNS[0])
 
 

@@ -182,6 +182,10 @@ def test_runs_are_filtered_and_checked(open_page: Any) -> None:
     page.get_by_role("checkbox", name="train").uncheck()
     wait_for_no_curve(page, "loss", colors["train"])
     page.wait_for_function("() => location.hash === '#scalars&runs=!train'")
+    page.get_by_role("checkbox", name="train").check()
+    page.wait_for_function("() => location.hash === '#scalars'")  # as it was
+    page.get_by_role("checkbox", name="train").uncheck()
+    page.wait_for_function("() => location.hash === '#scalars&runs=!train'")
     page.locator(".tb-run", has_text="train").hover()
     page.get_by_role("button", name="Only train").click()
     wait_for_no_curve(page, "loss", colors["eval"])
@@ -254,7 +258,7 @@ def test_ten_tabs_of_one_server_all_load_and_update(
             writer.add_scalar("loss", 1.0 - step / 10, step)
     for page in pages:
         page.wait_for_function("() => tb.label('loss').includes('to 8:')")
-        assert page.locator(".chip").inner_text() == "Live"
+        assert page.locator(".chip").inner_text() == "Connected"
     # The others still update after some are closed, including the one that was opened first.
     for page in pages[:5]:
         page.close()
@@ -770,7 +774,7 @@ def routes(multiplexer):
 
     page.get_by_role("checkbox", name="eval").uncheck()
     page.wait_for_function("() => !tb.card('loss').innerText.includes('eval')")
-    page.get_by_role("button", name="Ungrouped").click()
+    page.get_by_role("button", name="(no prefix)").click()
     page.wait_for_function("() => !tb.card('loss')")
     page.get_by_role("button", name="Expand all").click()
     page.wait_for_function("() => tb.card('loss')")

@@ -35,7 +35,7 @@ test("sorted by time, the newest run is first, to the minute, and runs without a
 });
 
 test("ages are short", () => {
-  const expected = { "-5": "now", 59: "now", 60: "1m", 3599: "59m", 3600: "1h", 172799: "47h", 172800: "2d", 1e8: "3y" };
+  const expected = { "-5": "now", 59: "now", 60: "1m", 3599: "59m", 3600: "1h", 172799: "47h", 172800: "2d", 31536000: "365d", 31622400: "1y", 81500000: "2y", 1e8: "3y" };
   for (const [seconds, text] of Object.entries(expected)) assert.equal(shortAge(Number(seconds)), text);
 });
 

@@ -64,5 +64,7 @@ test("parsing a selection reverses formatting it", () => {
     }
   }
   assert.equal(selectionToText(AUTO), null);
+  const all = selectionFromText("!");
+  assert.deepEqual([0, 1, AUTO_LIMIT, AUTO_LIMIT + 1].map((number) => selectionToText(all, number)), ["!", null, null, "!"]);
   assert.equal(selectionFromText(undefined), AUTO);
 });

@@ -96,6 +96,9 @@ function Tabs({ state }) {
   </div>`;
 }
 
+/** Host names of this machine, which other machines take for themselves. */
+const LOCAL_HOST = /^(localhost|127\..*|\[::1\])$/;
+
 /** The button that copies a link to the current view. @param {{ state: State }} props */
 function CopyLink({ state }) {
   const [isCopied, setCopied] = useState(false);
@@ -113,7 +116,7 @@ function CopyLink({ state }) {
     label=${isCopied ? "Link copied" : "Copy link"}
     class="link-button"
     aria-live="polite"
-    title="Copy a link to this view, with its tab, runs, filters, groups and zoom"
+    title="Copy a link to this view, with its tab, runs, filters, groups and zoom${LOCAL_HOST.test(location.hostname) ? ". It works on this machine only" : ""}"
     onClick=${onClick}
   />`;
 }
@@ -137,10 +140,10 @@ function StatusChip({ state, onInfo, onRetry }) {
       <${Icon} name="warning" /><span>${plural(numProblems, "problem")}</span>
     </button>`;
   }
-  const text = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Live";
+  const text = !status ? "Connecting" : isFirstPass(status) ? loadingText(status) : "Connected";
   return html`<button
     type="button"
-    class="chip ${text === "Live" ? "good" : ""}"
+    class="chip ${text === "Connected" ? "good" : ""}"
     aria-label="${text}; about this log directory"
     title="About this log directory"
     onClick=${onInfo}

@@ -67,9 +67,15 @@ function withoutAuto(selection, runs) {
   return { base: "none", except: checkedRuns(selection, runs) };
 }
 
-/** A selection as text: `!a,b` is all runs but a and b, `a,b` is only these two, null is `auto`. @param {Selection} selection */
-export function selectionToText(selection) {
-  if (selection.base === "auto") return null;
+/**
+ * A selection as text: `!a,b` is all runs but a and b, `a,b` is only these two, null is `auto`. All
+ * runs are `auto`, too, if that checks them all.
+ * @param {Selection} selection
+ * @param {number} [numRuns]  number of all runs; 0 if it is not known yet
+ */
+export function selectionToText(selection, numRuns = 0) {
+  const isAll = selection.base === "all" && selection.except.size === 0;
+  if (selection.base === "auto" || (isAll && numRuns > 0 && numRuns <= AUTO_LIMIT)) return null;
   const names = Array.from(selection.except, escapeName).join(",");
   return selection.base === "all" ? `!${names}` : names;
 }

@@ -236,7 +236,7 @@ export function shortAge(seconds) {
   if (minutes < 60) return `${Math.floor(minutes)}m`;
   if (minutes < 48 * 60) return `${Math.floor(minutes / 60)}h`;
   const days = Math.floor(minutes / 1440);
-  return days < 1000 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
+  return days < 366 ? `${days}d` : `${Math.floor(days / 365.25)}y`;
 }
 
 /** A description of a run, one sentence per line. @type {(details: RunDetails, now: number, formatTime: (wallTime: number) => string) => string} */

@@ -71,7 +71,7 @@ export class State extends ServerState {
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** Names of the checked runs. */
   checked = computed(() => checkedRuns(this.selection.value, this.runs.value));
-  #selectionText = computed(() => selectionToText(this.selection.value));
+  #selectionText = computed(() => selectionToText(this.selection.value, this.runs.value.length));
   /** The selection in the address: its text, or the key under which the browser stores a text that is too long. */
   #selectionInAddress = computed(() => addressText(this.#selectionText.value));
   isSelectionStored = computed(() => this.#selectionInAddress.value !== this.#selectionText.value);
