@@ -145,6 +145,31 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
     row.get_by_role("img", name="live").wait_for(state="attached")
 
 
+def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """A folder says that it contains such runs; its menu hides them, too."""
+    logdir = tmp_path / "logs"
+    for number in range(4):
+        loss = [1.0, float("nan") if number % 2 else 0.5]
+        write_run(logdir, f"vit/seed{number}", scalars={"loss": loss})
+    write_run(logdir, "cnn/seed0", scalars={"loss": [1.0]})
+    page = profile.open(serve(logdir).url)
+    folder = page.locator('.tb-folder[title="vit/"]')
+    badge = folder.locator(".tb-nan")
+    badge.wait_for()
+    assert badge.get_attribute("title") == "Hide 2 of 4 runs, with NaN or infinite values"
+    assert page.locator('.tb-folder[title="cnn/"] .tb-nan').count() == 0
+
+    badge.click()
+    page.wait_for_function("() => location.hash.includes('runs=!vit/seed1,vit/seed3')")
+    folder.locator("input").check()
+    page.wait_for_function("() => !location.hash.includes('runs=')")
+    folder.click(button="right")
+    page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
+    page.wait_for_function("() => location.hash.includes('runs=!vit/seed1,vit/seed3')")
+
+
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:
     """The menu copies a path, shows and hides runs, and sets a colour, which the browser keeps."""
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -7,7 +7,9 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
+import { plural } from "../../format.js";
 import { copy } from "../../ui.js";
+import { divergedRuns } from "./rows.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Menu } from "./rows.js" */
@@ -20,6 +22,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   // its group.
   const coloredName = row.kind === "folder" ? null : isRun ? (state.groupOf.value?.get(row.name) ?? row.name) : row.name;
   const color = state.colors.value.get(row.runs[0]) ?? "#888888";
+  const diverged = divergedRuns(state, row.runs);
   const logdir = state.frontends.value?.logdir ?? "";
   const path = row.kind === "group" ? null : pathOf(logdir, row.name);
 
@@ -66,6 +69,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     <p>${row.name}</p>
     ${item(isRun ? "Show only this run" : "Show only these runs", () => state.checkOnly(row.runs))}
     ${item(isRun ? "Hide this run" : "Hide these runs", () => state.checkRuns(row.runs, false))}
+    ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
     ${coloredName !== null &&

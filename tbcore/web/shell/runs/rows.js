@@ -114,7 +114,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
 function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus }) {
   const { kind, name, label, part, depth, runs } = row;
   const isRun = kind === "run";
-  const nonfinite = isRun && state.runDetails.value.get(name)?.nonfinite;
+  const diverged = divergedRuns(state, runs);
   const numChecked = countChecked(runs, state.checked.value);
   /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
   const openMenu = ({ currentTarget }, dx = 0) => {
@@ -167,7 +167,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
           />
           <${Name} name=${label} part=${part} />
         </label>
-        ${nonfinite && html`<b class="tb-nan" title=${describeNonfinite(nonfinite)}>NaN</b>`}
+        ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
         ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
@@ -191,6 +191,14 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
   </div>`;
 }
 
+/** A mark for NaN or infinite values; that of a folder or group unchecks the runs that have them. @param {{ state: State, row: Row, diverged: string[] }} props */
+function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
+  const nonfinite = state.runDetails.value.get(name)?.nonfinite;
+  if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>NaN</b>`;
+  const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}, with NaN or infinite values`;
+  return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>NaN</button>`;
+}
+
 /** The age of a run's last event. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
@@ -207,6 +215,12 @@ function parentOf(rows, index) {
   let parent = index;
   while (parent > 0 && rows[parent].depth >= rows[index].depth) parent--;
   return rows[parent].depth < rows[index].depth ? parent : index;
+}
+
+/** The runs with NaN or infinite values. @param {State} state @param {readonly string[]} runs */
+export function divergedRuns(state, runs) {
+  const details = state.runDetails.value;
+  return runs.filter((run) => details.get(run)?.nonfinite);
 }
 
 /** The number of runs that are checked. @param {readonly string[]} runs @param {ReadonlySet<string>} checked */
