@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,3 +224,22 @@ def test_memory_does_not_grow_with_the_number_of_runs(tmp_path: Path) -> None:
         )
         peaks.append(int(done.stdout) / 1000)
     assert peaks[1] < peaks[0] * 1.1
+
+
+def test_steps_of_a_few_rows_are_computed_for_these_rows_only(tmp_path: Path) -> None:
+    """Even steps are a range in memory, of which an export takes a chunk at a time."""
+    write_run(tmp_path, "even", scalars={"loss": [0.0] * 100_000})
+    write_run(tmp_path, "uneven", scalars={"loss": [(5, 0.0), (1, 1.0), (9, 2.0)]})
+    logs = tbcore.open(tmp_path)
+    series, uneven = logs["even"]["loss"], logs["uneven"]["loss"]
+
+    tracemalloc.start()
+    try:
+        steps = series.steps(slice(99_998, 200_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert steps.tolist() == [99_998, 99_999]
+    assert peak < 100_000  # all steps are 800 kB
+    assert uneven.steps(slice(1, 3)).tolist() == uneven.step[1:3].tolist()

@@ -63,6 +63,10 @@ class ScalarSeries:
     def __len__(self) -> int:
         return len(self.value)
 
+    def steps(self, rows: slice) -> NDArray[np.int64]:
+        """The steps of some rows, which need not be computed for all rows."""
+        return self.step[rows]
+
     def __repr__(self) -> str:
         return f"ScalarSeries(num_points={len(self)}, last={self.last})"
 
@@ -190,6 +194,9 @@ class UnsampledSeries(ScalarSeries):
     def step(self) -> NDArray[np.int64]:
         """Shape (n,), not necessarily ascending."""
         return self._series.column("step")
+
+    def steps(self, rows: slice) -> NDArray[np.int64]:
+        return self._series.column_at("step", np.arange(*rows.indices(len(self))))
 
 
 class LastPoints(NamedTuple):

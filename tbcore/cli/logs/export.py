@@ -116,7 +116,7 @@ def _write_long(
                 writer.begin(["run", "tag"], titles)
             for start in range(0, len(series), _CHUNK_ROWS):
                 rows = slice(start, start + _CHUNK_ROWS)
-                columns = series.step[rows], series.wall_time[rows], series.value[rows]
+                columns = series.steps(rows), series.wall_time[rows], series.value[rows]
                 writer.write([run.name, tag], columns)
             num_rows += len(series)
     if num_rows:
