@@ -158,7 +158,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     folder = page.locator('.tb-folder[title="vit/"]')
     badge = folder.locator(".tb-nan")
     badge.wait_for()
-    assert badge.get_attribute("title") == "Hide 2 of 4 runs, with NaN or infinite values"
+    assert badge.get_attribute("title") == "Hide 2 of 4 runs: NaN or infinite"
     assert page.locator('.tb-folder[title="cnn/"] .tb-nan').count() == 0
 
     badge.click()

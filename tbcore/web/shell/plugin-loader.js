@@ -118,14 +118,8 @@ async function importModule(url) {
   try {
     return await import(url.href);
   } catch (error) {
-    const missing = [...loaded, ...observer.takeRecords()]
-      .filter((entry) => /** @type {PerformanceResourceTiming} */ (entry).responseStatus >= 400)
-      .map(({ name }) => name.replace(address(""), ""));
-    if (error instanceof TypeError && missing.length > 0) error.message += `: could not load ${missing.join(", ")}`;
-    if (error instanceof SyntaxError && !error.stack?.includes("://")) {
-      const location = await import("./syntax-errors.js").then(({ findSyntaxError }) => findSyntaxError(url), () => "");
-      if (location) error.stack = `${error.name}: ${error.message}\n    at ${location}`;
-    }
+    loaded.push(...observer.takeRecords());
+    await import("./import-errors.js").then(({ explain }) => explain(error, url, loaded), () => {});
     throw error;
   } finally {
     observer.disconnect();

@@ -96,8 +96,8 @@ function Tabs({ state }) {
   </div>`;
 }
 
-/** Host names of this machine, which other machines take for themselves. */
-const LOCAL_HOST = /^(localhost|127\..*|\[::1\])$/;
+/** Whether the page's address is of use on this machine only. */
+const isLocal = /^(localhost$|127\.|\[::1\])/.test(location.hostname);
 
 /** The button that copies a link to the current view. @param {{ state: State }} props */
 function CopyLink({ state }) {
@@ -116,7 +116,7 @@ function CopyLink({ state }) {
     label=${isCopied ? "Link copied" : "Copy link"}
     class="link-button"
     aria-live="polite"
-    title="Copy a link to this view, with its tab, runs, filters, groups and zoom${LOCAL_HOST.test(location.hostname) ? ". It works on this machine only" : ""}"
+    title="Copy a link to this view, with its tab, runs, filters, groups and zoom${isLocal ? ", for this machine only" : ""}"
     onClick=${onClick}
   />`;
 }

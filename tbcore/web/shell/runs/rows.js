@@ -195,7 +195,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
 function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
   const nonfinite = state.runDetails.value.get(name)?.nonfinite;
   if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>NaN</b>`;
-  const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}, with NaN or infinite values`;
+  const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
   return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>NaN</button>`;
 }
 

@@ -58,7 +58,7 @@ export function keepInSync(state) {
   /** Number of calls of `reload`. It is part of all generations, so that each call changes them. */
   let numManualReloads = 0;
   /** Whether the next request makes the server look for new data at once. */
-  let mustScan = false;
+  let scan = "false";
   /** When the last refresh ended, on the clock of `performance.now()`, in milliseconds. */
   let lastRefresh = -Infinity;
   let isRefreshing = false;
@@ -82,7 +82,7 @@ export function keepInSync(state) {
   return {
     reload() {
       numManualReloads++;
-      mustScan = true;
+      scan = "true";
       lastRefresh = -Infinity;
       schedule();
       if (state.connection.value !== "live") retry();
@@ -105,9 +105,8 @@ export function keepInSync(state) {
     isRefreshing = true;
     let failed = false;
     try {
-      const scan = mustScan ? { scan: "true" } : {};
-      mustScan = false;
-      const status = await getJSON(address("data/status", { runs: "true", ...scan }));
+      const status = await getJSON(address("data/status", { runs: "true", scan }));
+      scan = "false";
       const next = generationsOf(status);
       const lists = next.lists === state.generations.value.lists ? null : await fetchLists();
       const hasNewData = next.all !== state.generations.value.all;
