@@ -790,11 +790,15 @@ def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
 def test_an_enlarged_card_requests_more_points(profile: Any, seeds: Any) -> None:
     """More points in full size, and no request when it is small again."""
     page = profile.open(seeds.url, '#scalars&query="ppo/seed=0"')
-    page.wait_for_function("() => tb.label('long').includes('ppo/seed=0')")
-    with page.expect_response("**/window") as response:
+    for tag in ("reward", "val", "long"):
+        page.wait_for_function("(tag) => tb.label(tag).includes('ppo/seed=0')", arg=tag)
+
+    def has_twice_the_points(response: Any) -> bool:
+        is_window = response.url.endswith("/window")
+        return is_window and json.loads(response.request.post_data)["pixels"] >= 2 * 500
+
+    with page.expect_response(has_twice_the_points):
         page.get_by_role("button", name="Full size: long").click()
-    pixels = json.loads(response.value.request.post_data)["pixels"]
-    assert pixels >= 2 * 500  # twice that of a small card
     num_requests = sum(address.endswith("/window") for address in profile.requested_urls)
     page.get_by_role("button", name="Full size: long").click()
     page.locator(".tb-expanded").wait_for(state="detached")

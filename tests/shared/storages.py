@@ -136,7 +136,7 @@ Subsystem sftp internal-sftp
 """
 
 NGINX_CONFIG = """
-daemon off; pid {folder}/pid; error_log stderr;
+daemon off; pid {folder}/pid; error_log stderr; {user}
 events {{ }}
 http {{ access_log off; {temporary}
   server {{ listen 127.0.0.1:{port}; location / {{ root {root}; autoindex on; }} }}
@@ -186,7 +186,10 @@ def nginx(program: str, folder: Path, port: int, root: Path) -> subprocess.Popen
     """Starts an nginx that lists and serves the files below `root`."""
     names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{name}_temp_path {folder}/{name}; " for name in names)
-    config = NGINX_CONFIG.format(folder=folder, port=port, root=root, temporary=temporary)
+    user = "user root;" if os.geteuid() == 0 else ""  # who may read the files of the test
+    config = NGINX_CONFIG.format(
+        folder=folder, port=port, root=root, temporary=temporary, user=user
+    )
     (folder / "nginx.conf").write_text(config)
     return subprocess.Popen([program, "-p", str(folder), "-c", "nginx.conf", "-e", "stderr"])
 
