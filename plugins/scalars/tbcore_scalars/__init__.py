@@ -9,7 +9,11 @@ from starlette.routing import Route
 from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
 from tbcore_scalars.routes import make_legacy_api, make_routes
 
-CLAIMS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
+CLAIMS = (
+    Claim("simple_value"),
+    Claim(plugin_name="scalars", is_scalar=True),
+    Claim(plugin_name="tensor", is_scalar=True),  # PyTorch's `add_tensor` of one number
+)
 
 
 @hookimpl

@@ -11,7 +11,7 @@ import pytest
 
 import tbcore_scalars
 from tbcore.http import csv_response, json_response
-from tbcore.testing import SeriesTests, TbcoreClient, write_run
+from tbcore.testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 from tbcore_scalars import reader
 from tbcore_scalars.exports import PIECE_ROWS
 
@@ -141,3 +141,16 @@ def test_errors_of_the_overview(client: TbcoreClient, query: str, part: str) -> 
 
     assert response.status_code == 400
     assert part in response.text
+
+
+def test_a_tensor_of_one_number_is_a_scalar(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """As `SummaryWriter.add_tensor` of PyTorch logs it. Tensors of more numbers are left out."""
+    with EventFileWriter(tbcore_logdir / "train" / "a.tfevents") as writer:
+        for step in range(2):
+            for tag, value in (("one", 0.5 + step), ("many", [1.0, 2.0])):
+                tensor = summaries.tensor(tag, value, dtype="float32", plugin_name="tensor")
+                writer.add_summary(step, tensor)
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    assert client.get("data/plugin/scalars/tags").json() == {"train": ["one"]}
+    points = client.get("data/plugin/scalars/scalars?run=train&tag=one").json()
+    assert [point[1:] for point in points] == [[0, 0.5], [1, 1.5]]
