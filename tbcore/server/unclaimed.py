@@ -110,7 +110,8 @@ def find_other_files(directories: Iterable[str]) -> list[OtherFiles]:
             seen.add(real)
             for name in names:
                 path = os.path.join(directory, name)
+                below = path[len(top) :]
                 for kind, pattern in OTHER_FILES.items():
-                    if pattern.search(path):
+                    if pattern.search(below):
                         found.setdefault(kind, []).append(path)
     return [OtherFiles(kind, len(paths), min(paths)) for kind, paths in sorted(found.items())]

@@ -233,6 +233,15 @@ def test_data_that_is_not_in_event_files_is_reported(
     assert len(lines) == 4
 
 
+def test_files_are_named_by_their_places_below_the_log_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the directory itself lies does not matter."""
+    logdir = tmp_path / "plugins" / "profile" / "logs"
+    write_run(logdir, "train", scalars={"loss": [0.5]})
+    assert run_check(capsys, logdir)[1]["other_files"] == []
+
+
 def test_a_disabled_plugin_is_not_recommended_for_installation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
