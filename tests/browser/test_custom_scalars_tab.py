@@ -127,3 +127,31 @@ def test_the_charts_of_a_layout(serve: Any, new_profile: Any, profile: Any, logd
     text = Path(download.value.path()).read_text()
     assert text.splitlines()[0] == "Wall time,Step,Value"
     assert len(text.splitlines()) == 101
+
+
+def test_a_line_far_out_of_range_is_left_out_in_one_click(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """In this card alone: the axis is that of the other lines."""
+    for seed in range(5):
+        loss = [2 * 1.2**step if seed == 3 else 2.5 - 0.01 * step for step in range(100)]
+        write_run(tmp_path, f"seed{seed}", scalars={"loss": loss})
+    chart = Chart(title="all", multiline=MultilineChartContent(tag=["loss"]))
+    log_layout(tmp_path, "seed0", Layout(category=[Category(title="Losses", chart=[chart])]))
+    page = profile.open(serve(tmp_path).url, "#custom_scalars")
+    # Whether the line of a tame run is in the upper half of the plot.
+    is_high = """() => {
+      const canvas = tb.canvas('all');
+      const half = [canvas.width, Math.floor(canvas.height / 2)];
+      const { data } = canvas.getContext('2d').getImageData(0, 0, ...half);
+      const color = [1, 3, 5].map((at) => parseInt(tb.colors().seed4.slice(at, at + 2), 16));
+      return data.some((value, index) => index % 4 === 3 && value > 128
+        && color.every((part, k) => Math.abs(part - data[index - 3 + k]) < 30));
+    }"""
+    leave_out = page.get_by_role("button", name="1 line far out of range: leave out")
+    leave_out.wait_for()
+    assert not page.evaluate(is_high)
+    leave_out.click()
+    page.wait_for_function(is_high)
+    page.get_by_role("button", name="1 line far out of range: show").click()
+    leave_out.wait_for()

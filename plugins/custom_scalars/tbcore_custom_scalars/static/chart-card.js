@@ -7,6 +7,7 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard } from "tbcore/cards.js";
 import { Legend, LineChart, averageOf } from "tbcore/chart.js";
+import { plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
 import { DASHES, bandsOf, linesOf, notesOf, readOutOf, tagsOf, titleOf } from "./lines.js";
@@ -45,6 +46,10 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
   const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth, average) : null), [data, runs, options.smooth, average]);
   const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
   const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
+  /** The lines that are far out of range; they can be left out of it in this card alone. */
+  const [far, setFar] = useState(/** @type {readonly string[]} */ ([]));
+  const [leavesOut, setLeavesOut] = useState(false);
+  const clip = options.clip || leavesOut;
   const title = titleOf(chart);
   const isEmpty = !(lines ?? bands)?.length;
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
@@ -55,10 +60,11 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
       readOut: margin && (([{ band, index }]) => readOutOf(/** @type {import("./types.js").MarginBand} */ (band), index)),
       onHover: (hits) => on.hover(hits[0]?.line ? hits[0].run : null, hits),
       onZoom: on.zoom,
+      onFar: setFar,
     });
   /** @param {LineChart} drawn */
   const draw = (drawn) => {
-    drawn.setAxes({ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip: options.clip });
+    drawn.setAxes({ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip });
     drawn.setBands(bands ?? []);
     drawn.setLines(lines ?? []);
   };
@@ -70,11 +76,17 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     highlighted=${host.hoveredRun.value}
     onHover=${(/** @type {{ run: string } | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
+  const farNote = html`<p class="tb-card-note">
+    <button type="button" class="tb-button" title=${far.join("\n")} onClick=${() => setLeavesOut(!leavesOut)}>
+      ${plural(far.length, "line")} far out of range: ${leavesOut ? "show" : "leave out"}
+    </button>
+  </p>`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, draw, error, notes }}
-    drawnBy=${[lines, bands, options.x, options.logY, options.clip]}
+    drawnBy=${[lines, bands, options.x, options.logY, clip]}
     hint=${isEmpty && data ? "nothing to draw" : data || error ? "" : "loading"}
     dashes=${data && !margin ? keyOf(tagsOf(data)) : []}
+    below=${far.length > 0 && !options.clip && farNote}
     legend=${options.legend && lines && !isEmpty && legend}
     menu=${{ content: (/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}<${Downloads} host=${host} data=${data} /></div>` }}
   />`;
