@@ -4,6 +4,7 @@
  */
 
 import { computed } from "@preact/signals-core";
+import { adoptStyles } from "../lib/ui/lazy.js";
 import { openPreferences } from "./state/reader-state.js";
 import { ServerError, address, getJSON, withoutPrototype } from "./state/server.js";
 
@@ -261,21 +262,6 @@ function makeReadable(source, closed, fail) {
 
 // --- style sheets --------------------------------------------------------------------------------
 
-// A sheet is fetched once and shared by all roots that adopt it. Unlike inline styles, adopted
-// sheets comply with a strict Content-Security-Policy.
-
-/** The fetched sheets by URL. @type {Map<string, Promise<CSSStyleSheet>>} */
-const sheets = new Map();
-
-/** Fetches a sheet and adds it to a root; resolves when the styles apply. @param {Document | ShadowRoot} root @param {URL} url */
-async function adoptStyles(root, { href }) {
-  const loading = sheets.get(href) ?? loadSheet(href);
-  sheets.set(href, loading);
-  loading.catch(() => sheets.delete(href)); // fetch it again next time
-  const sheet = await loading;
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
-}
-
 /**
  * Loads the styles of what is loaded when it is first opened, together with a module of it. Without
  * the styles, the module is shown as it is.
@@ -287,12 +273,4 @@ export async function withStyles(module) {
   const styles = adoptStyles(document, new URL("lazy.css", import.meta.url)).catch(console.warn);
   const [loaded] = await Promise.all([module, styles]);
   return loaded;
-}
-
-/** @param {string} href */
-async function loadSheet(href) {
-  const response = await fetch(href);
-  if (!response.ok) throw new Error(`style sheet ${href}: status ${response.status}`);
-  const sheet = new CSSStyleSheet({ baseURL: response.url });
-  return sheet.replace(await response.text());
 }

@@ -9,6 +9,10 @@ import { formatDuration, formatStep, formatTime, formatValue } from "../../forma
 import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
 import { shortTitle } from "./hover-tooltip.js";
 import { lineSample } from "../ui/colors.js";
+import { adoptSheet, loadSheet } from "../ui/lazy.js";
+
+/** The styles, which are there before the first table is drawn. */
+const SHEET = await loadSheet(new URL("./legend.css", import.meta.url)).catch(console.warn);
 
 /**
  * @typedef {import("./types.js").Band} Band
@@ -85,6 +89,7 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
     const { scrollTop: top, clientHeight: height } = /** @type {HTMLElement} */ (box.current);
     if (isLong && (top !== view.top || height !== view.height)) setView({ top, height });
   };
+  useLayoutEffect(() => adoptSheet(box.current?.getRootNode(), SHEET), []);
   useLayoutEffect(measure);
 
   const rowOf = new Map(rows.map((row) => [row.key, row]));

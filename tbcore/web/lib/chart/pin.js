@@ -3,10 +3,14 @@
  * with the arrow keys, edited as text, and removed.
  */
 
+import { adoptSheet, loadSheet } from "../ui/lazy.js";
 import { snap } from "./hover.js";
 import { nextX } from "./keyboard.js";
 import { pixelScales, toAxis, valueAt } from "./axes.js";
 import { formatX } from "./model.js";
+
+/** The styles, which are there before the first pin is drawn. */
+const SHEET = await loadSheet(new URL("./pin.css", import.meta.url)).catch(console.warn);
 
 /** A shorter drag counts as a click, CSS pixels. */
 const MIN_DRAG_PX = 3;
@@ -50,6 +54,7 @@ export class ChartPin {
     this.#grip.append(this.#handle, this.#input, this.#close);
     box.append(this.#grip);
     frame.plot.append(box);
+    adoptSheet(frame.element.getRootNode(), SHEET);
     box.addEventListener("pointerdown", (event) => this.#onDown(event));
     box.addEventListener("pointermove", (event) => this.#onMove(event));
     box.addEventListener("pointerup", (event) => this.#onEnd(event));

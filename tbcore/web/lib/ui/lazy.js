@@ -1,6 +1,7 @@
 /**
- * What waits until it is needed: components whose module is loaded when they are first drawn,
- * elements that are drawn when they are near the visible part of the page, and the rows of a list.
+ * What waits until it is needed: components whose module is loaded when they are first drawn, style
+ * sheets, elements that are drawn when they are near the visible part of the page, and the rows of a
+ * list.
  */
 
 import { html } from "htm/preact";
@@ -25,6 +26,36 @@ export function Lazy({ load, of, ...props }) {
     );
   }, []);
   return Component ? html`<${Component} ...${props} />` : null;
+}
+
+// A sheet is fetched once and shared by all roots that adopt it. Unlike inline styles, adopted
+// sheets comply with a strict Content-Security-Policy.
+
+/** The fetched sheets by URL. @type {Map<string, Promise<CSSStyleSheet>>} */
+const sheets = new Map();
+
+/** Fetches a sheet and adds it to a root; resolves when the styles apply. @param {Document | ShadowRoot} root @param {URL} url */
+export async function adoptStyles(root, url) {
+  adoptSheet(root, await loadSheet(url));
+}
+
+/** @param {any} root  a document or a shadow root @param {CSSStyleSheet | void} sheet  does nothing if it could not be loaded */
+export function adoptSheet({ adoptedStyleSheets: adopted }, sheet) {
+  if (sheet && !adopted.includes(sheet)) adopted.push(sheet);
+}
+
+/** Fetches a sheet, once. @param {URL} url */
+export function loadSheet({ href }) {
+  const fetchSheet = async () => {
+    const response = await fetch(href);
+    if (!response.ok) throw new Error(`style sheet ${href}: status ${response.status}`);
+    const sheet = new CSSStyleSheet({ baseURL: response.url });
+    return sheet.replace(await response.text());
+  };
+  const loading = sheets.get(href) ?? fetchSheet();
+  sheets.set(href, loading);
+  loading.catch(() => sheets.delete(href)); // fetch it again next time
+  return loading;
 }
 
 /** One window height above or below is near, so that charts are ready when they are scrolled to. */
