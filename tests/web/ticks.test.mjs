@@ -59,11 +59,35 @@ test("a time axis has at least two ticks, and space for them", () => {
   assert.deepEqual(labels(start - 86400), ["Nov 17\n2026", "Nov 19"]);
 });
 
-test("logarithmic ticks are powers of ten, fewer of them or with 2 and 5 in between", () => {
-  assert.deepEqual(logTicks(0.1, 1000, 5).at.map((tick) => +tick.toPrecision(3)), [0.1, 1, 10, 100, 1000]);
-  assert.deepEqual(logTicks(1, 100, 12).at.map((tick) => +tick.toPrecision(3)), [1, 2, 5, 10, 20, 50, 100]);
+test("logarithmic ticks are powers of ten, fewer of them or with multiples in between", () => {
+  const ticksOf = (/** @type {[number, number, number]} */ ...range) => logTicks(...range).at.map((tick) => +tick.toPrecision(3));
+  assert.deepEqual(ticksOf(0.1, 1000, 5), [0.1, 1, 10, 100, 1000]);
+  assert.deepEqual(ticksOf(1, 100, 7), [1, 2, 5, 10, 20, 50, 100]);
+  assert.deepEqual(ticksOf(0.25, 2.9, 5.8), [0.3, 0.5, 1, 2]); // a card of usual size
+  assert.deepEqual(ticksOf(0.25, 2.9, 20), [0.3, 0.4, 0.5, 0.7, 1, 2]); // in full size
+  assert.deepEqual(ticksOf(0.12, 0.8, 4), [0.2, 0.4, 0.6, 0.8]); // nearly linear
   assert.ok(logTicks(1e-300, 1e300, 5).at.length <= 6);
   assert.deepEqual(logTicks(5, 5, 4).at, [5]);
+});
+
+test("labels of a logarithmic axis do not overlap", () => {
+  for (let decades = 0.5; decades < 12; decades *= 1.13) {
+    for (const maxTicks of [2, 3.5, 5, 8, 13, 20]) {
+      for (const start of [-2.3, 0, 0.61]) {
+        const { at } = logTicks(10 ** start, 10 ** (start + decades), maxTicks);
+        for (let i = 1; i < at.length; i++) assert.ok(Math.log10(at[i] / at[i - 1]) >= (0.6 * decades) / maxTicks, `${at} over ${decades} decades, ${maxTicks}`);
+      }
+    }
+  }
+});
+
+test("a logarithmic axis has minor ticks where there is space", () => {
+  const minor = (/** @type {[number, number]} */ range, /** @type {number} */ maxTicks) =>
+    axisTicks({ kind: "value", log: true, range }, maxTicks, true).filter(({ label }) => label === "").map(({ value }) => +value.toPrecision(3));
+  assert.deepEqual(minor([Math.log10(0.25), Math.log10(2.9)], 5.8), [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2]);
+  assert.deepEqual(minor([0, 9], 5), []);
+  assert.equal(minor([308, 309], 9).length, 1); // where doubles end
+  assert.deepEqual(axisTicks({ kind: "value", log: true, range: [0, 1] }, 6).filter(({ label }) => label === ""), []); // only if asked for
 });
 
 test("ticks of one axis have the same decimals and unit", () => {

@@ -13,6 +13,8 @@
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 /** Height of a line of label text, in CSS pixels. */
 const LINE_HEIGHT = 13;
+/** In CSS pixels. */
+export const MINOR_TICK_LENGTH = 5;
 
 /**
  * Makes a function that places the plot and its ticks in a chart.
@@ -33,7 +35,7 @@ export function placeIn(width, height, measure) {
 }
 
 /**
- * Draws grid lines and labels on a canvas.
+ * Draws grid lines and labels on a canvas; for minor ticks, marks at the edge.
  * @param {CanvasRenderingContext2D} context  scaled to CSS pixels
  * @param {Layout} layout @param {{ text: string, grid: string }} colors
  * @param {number} ratio  device pixels per CSS pixel
@@ -43,8 +45,11 @@ export function drawAxes(context, { left, top, width, height, xTicks, yTicks }, 
   const align = (at) => Math.floor(at * ratio) / ratio;
   const hairline = 1 / ratio;
   context.fillStyle = colors.grid;
-  for (const { share } of xTicks) context.fillRect(align(left + share * width), top, hairline, height);
-  for (const { share } of yTicks) context.fillRect(left, align(top + (1 - share) * height), width, hairline);
+  for (const { share, label } of xTicks) {
+    const length = label ? height : MINOR_TICK_LENGTH;
+    context.fillRect(align(left + share * width), top + height - length, hairline, length);
+  }
+  for (const { share, label } of yTicks) context.fillRect(left, align(top + (1 - share) * height), label ? width : MINOR_TICK_LENGTH, hairline);
   context.fillStyle = colors.text;
   context.textAlign = "center";
   context.textBaseline = "top";

@@ -161,7 +161,7 @@ export class ChartModel {
   /** The ticks of an axis. @param {"x" | "y"} which @param {number} length  CSS pixels */
   ticks(which, length) {
     const axis = this[which];
-    return axisTicks(axis, length / MIN_TICK_DISTANCE_PX[axis.kind]);
+    return axisTicks(axis, length / MIN_TICK_DISTANCE_PX[axis.kind], true);
   }
 
   /** @param {import("./types.js").Place} place @param {boolean} hasNote */

@@ -1,6 +1,6 @@
 /** Helpers for making SVG, and for converting it to PNG. */
 
-import { FONT } from "./axes.js";
+import { FONT, MINOR_TICK_LENGTH } from "./axes.js";
 
 /**
  * @typedef {object} Frame  everything but the lines of a chart; lengths in CSS pixels
@@ -110,12 +110,14 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   ];
   for (const { share, label: tick } of layout.xTicks) {
     const at = tenth(share * layout.width);
-    svg.push(`<path d="M${at},0v${layout.height}" stroke="${colors.grid}"/>`);
+    svg.push(`<path d="M${at},${layout.height}v${-(tick ? layout.height : MINOR_TICK_LENGTH)}" stroke="${colors.grid}"/>`);
+    if (!tick) continue;
     tick.split("\n").forEach((line, i) => svg.push(text(`x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle"`, line)));
   }
   for (const { share, label: tick } of layout.yTicks) {
     const at = tenth((1 - share) * layout.height);
-    svg.push(`<path d="M0,${at}h${layout.width}" stroke="${colors.grid}"/>`);
+    svg.push(`<path d="M0,${at}h${tick ? layout.width : MINOR_TICK_LENGTH}" stroke="${colors.grid}"/>`);
+    if (!tick) continue;
     // On the y axis the date is above the time of day, so that the time is level with its tick.
     const lines = tick.split("\n").reverse();
     lines.forEach((line, i) => svg.push(text(`x="-6" y="${at + 4 + (i - lines.length + 1) * LINE_HEIGHT}" text-anchor="end"`, line)));

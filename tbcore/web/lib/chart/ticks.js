@@ -24,6 +24,19 @@ const UNITS = [
 ];
 /** Tick spacings for durations, in seconds, up to a week. Longer spacings are multiples of a day. */
 const DURATIONS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+/**
+ * Multiples of powers of ten that a logarithmic axis labels, and the largest space that a label may
+ * need for it, as a share of the space between two powers of ten.
+ * @type {[maxSpace: number, factors: number[]][]}
+ */
+const LOG_FACTORS = [
+  [0.11, [1, 2, 3, 4, 5, 7]],
+  [0.2, [1, 2, 3, 5]],
+  [0.34, [1, 2, 5]],
+  [Infinity, [1]],
+];
+/** The largest space for which there are minor ticks. */
+const MAX_SPACE_FOR_MINOR_TICKS = 0.5;
 /** Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before. */
 const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
 
@@ -31,9 +44,11 @@ const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4,
  * The ticks of an axis, with labels. A label of wall time may have a second line, with the date.
  * @param {import("./types.js").Axis} axis  of one value, if its range has no length
  * @param {number} maxTicks  number of labels that there is space for; at least 2 are made
- * @returns {import("./types.js").Tick[]} ascending
+ * @param {boolean} [hasMinor]  adds, on a logarithmic axis with space for them, minor ticks, whose
+ *   labels are empty
+ * @returns {import("./types.js").Tick[]} ascending; minor ticks come first
  */
-export function axisTicks({ kind, log, range }, maxTicks) {
+export function axisTicks({ kind, log, range }, maxTicks, hasMinor = false) {
   const [min, max] = range.map((coordinate) => fromAxis({ log }, coordinate));
   const count = Math.max(2, Math.floor(maxTicks));
   const minSpacing = kind === "step" ? 1 : 0;
@@ -51,7 +66,9 @@ export function axisTicks({ kind, log, range }, maxTicks) {
     ticks = log ? logTicks(min, max, count, minSpacing) : numberTicks(min, max, count, minSpacing);
     labels = kind === "step" && min === max ? ticks.at.map(formatStep) : formatTicks(ticks.at, ticks.spacing);
   }
-  return ticks.at.map((value, i) => ({ value, share: shareOf(range, toAxis({ log }, value)), label: labels[i] }));
+  const isWide = (range[1] - range[0]) / count <= MAX_SPACE_FOR_MINOR_TICKS;
+  const minor = hasMinor && log && isWide && kind !== "relative" ? minorTicks(min, max) : [];
+  return [...minor, ...ticks.at].map((value, i) => ({ value, share: shareOf(range, toAxis({ log }, value)), label: labels[i - minor.length] ?? "" }));
 }
 
 // --- positions -----------------------------------------------------------------------------------
@@ -67,7 +84,7 @@ export function numberTicks(min, max, maxTicks, minSpacing = 0) {
 }
 
 /**
- * Ticks for a logarithmic axis: powers of ten. Where there is space, also 2 and 5 times each power;
+ * Ticks for a logarithmic axis: powers of ten. Where there is space, also some of their multiples;
  * where there is too little, only every nth power. `minSpacing` is also the smallest tick.
  * @type {MakeTicks}
  */
@@ -75,9 +92,9 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
   const low = Math.log10(min);
   const high = Math.log10(max);
   if (!(high > low)) return { at: [min], spacing: 0 };
-  if (high - low < 1) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
-  const every = Math.max(1, Math.ceil((high - low) / maxTicks));
-  const factors = (high - low) * 3 <= maxTicks ? [1, 2, 5] : [1];
+  const space = (high - low) / maxTicks;
+  const every = Math.max(1, Math.ceil(space));
+  const [, factors] = /** @type {[number, number[]]} */ (LOG_FACTORS.find(([maxSpace]) => space <= maxSpace));
   const at = [];
   for (let power = Math.floor(low / every) * every; power <= high; power += every) {
     for (const factor of factors) {
@@ -85,7 +102,18 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
       if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9) && tick >= minSpacing) at.push(tick);
     }
   }
+  if (high - low < 1 && at.length < 3) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
   return { at, spacing: 0 };
+}
+
+/** All multiples of powers of ten on a logarithmic axis. @param {number} min @param {number} max */
+function minorTicks(min, max) {
+  const at = [];
+  const last = Math.min(max, 1e308);
+  for (let power = Math.floor(Math.log10(min)); 10 ** power <= last; power++) {
+    for (let factor = 1; factor < 10; factor++) at.push(factor * 10 ** power);
+  }
+  return at.filter((tick) => tick >= min && tick <= last);
 }
 
 /** Ticks for durations in seconds, at round minutes, hours and so on. @type {MakeTicks} */

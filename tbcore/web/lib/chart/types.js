@@ -125,7 +125,7 @@ export {};
  * @property {Range} range  the visible range, in axis coordinates (log10 of values if `log`)
  *
  * @typedef {{ value: number, share: number, label: string }} Tick  `share`: position on the axis,
- *   from 0 to 1
+ *   from 0 to 1; a minor tick has no label
  *
  * @typedef {object} Layout  the plot's position in the chart, CSS pixels
  * @property {number} left
