@@ -62,6 +62,8 @@ export function pictureTools() {
  * @property {() => void} resetZoom
  * @property {() => void} destroy
  * @property {(note?: string) => Promise<string>} toSVG  the chart as a picture, with a note
+ * @property {(inches: number, note?: string) => Promise<string>} [toFigure]  the chart as an SVG
+ *   document of this width, for a paper; with it, the download menu offers widths
  *
  * @typedef {object} ChartEvents  what a chart calls to report to its card
  * @property {(run: string | null, hits?: readonly Hit[]) => void} hover  the run under the pointer,

@@ -174,6 +174,16 @@ export class LineChart {
     return (await import("./lib/chart/svg.js")).svgToPNG(svg, scale);
   }
 
+  /**
+   * The chart as a figure for a paper: an SVG document of this width, with letters of 8 points.
+   * @param {number} inches
+   * @param {string} [note]
+   * @returns {Promise<string>}
+   */
+  async toFigure(inches, note) {
+    return (await import("./lib/chart/figure.js")).lineChartFigure(inches, this.#options.label, this.#model, note);
+  }
+
   /** Removes the chart from its element. */
   destroy() {
     this.#pointing?.destroy();

@@ -734,6 +734,38 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     assert page.get_by_role("radio", name="95 %").count() == 0
 
 
+def test_a_picture_can_be_a_figure_for_a_paper(profile: Any, seeds: Any) -> None:
+    """Of the width of one column or two, with letters of 8 points; it says what the band is."""
+    page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
+    page.get_by_role("button", name="More options for reward").click()
+    size = page.get_by_label("Size of the picture")
+    size.wait_for()
+    assert size.locator("option").all_inner_texts() == [
+        "as on the screen",
+        "one column (3.4 in)",
+        "two columns (7 in)",
+    ]
+    for inches in ("3.4", "7"):
+        size.select_option(inches)
+        files = {}
+        for kind in ("SVG", "PNG"):
+            with page.expect_download() as download:
+                page.get_by_role("button", name=kind, exact=True).click()
+            files[kind] = download.value.path().read_bytes()
+        figure = ElementTree.fromstring(files["SVG"])
+        assert (figure.get("width"), figure.get("font-size")) == (f"{inches}in", "8")
+        text = " ".join(figure.itertext())
+        assert "mean of 5 runs, band: minimum to maximum" in text
+        assert text.split()[0] == "reward"
+        width = int.from_bytes(files["PNG"][16:20], "big")
+        assert abs(width - 600 * float(inches)) < 8  # 600 pixels per inch
+    # The choice is kept for the next menu.
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="More options for reward").click()
+    assert page.get_by_label("Size of the picture").input_value() == "7"
+
+
 def test_two_runs_have_no_interval(open_page: Any) -> None:
     page = open_page("#scalars&tagQuery=re:^accuracy$&group=sweep/{lr}/train&scalars.spread=error")
     page.wait_for_function("() => tb.label('accuracy').includes('sweep/{lr}/train')")

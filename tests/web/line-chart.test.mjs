@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawScene } from "../../tbcore/web/lib/chart/draw.js";
+import { pathsOf } from "../../tbcore/web/lib/chart/export.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../tbcore/web/lib/chart/hover.js";
 import { nextX, selectionAfter } from "../../tbcore/web/lib/chart/keyboard.js";
 import { ChartModel, describe, noteOf } from "../../tbcore/web/lib/chart/model.js";
@@ -95,6 +96,32 @@ test("a smoothed line is opaque, in front of its faint values", () => {
   assert.deepEqual(strokes.map(({ path }) => new Set(path.parts[0].map((/** @type {number[]} */ [, y]) => y)).size), [2, 1]);
   const [hit] = hitsUnder(scene, { left: SIZE.width / 2, top: 100 });
   assert.deepEqual([hit.line?.smoothed?.[hit.index], hit.line?.value[hit.index], hit.index], [0.5, 1, 29]);
+});
+
+test("more than ten lines are thinner and translucent, and the hovered one is not", () => {
+  const lines = Array.from({ length: 11 }, (_, i) => line(`run ${i}`, RISING.map((step) => i + step), { color: i === 3 ? RED : BLUE }));
+  const stylesOf = (/** @type {any} */ scene) => new Set(drawn(scene).filter(({ name, path }) => name === "stroke" && path.parts).map(({ globalAlpha, lineWidth }) => `${lineWidth} ${globalAlpha}`));
+  assert.deepEqual([...stylesOf(sceneOf(lines.slice(1)))], ["1.4 1"]);
+  const scene = sceneOf(lines);
+  assert.deepEqual([...stylesOf(scene)], ["1 0.6"]);
+  const hovered = overlaid(scene, { hits: [{ line: lines[3], name: "run 3", run: "run 3", color: RED, index: 0, left: 0, top: 0 }] });
+  assert.deepEqual(hovered.filter(({ name, strokeStyle }) => name === "stroke" && strokeStyle === RED).map(({ globalAlpha, lineWidth }) => [globalAlpha, lineWidth]), [[1, 2.5]]);
+  // Lines of many points, which are drawn into pixels.
+  const alphaOf = (/** @type {any[]} */ some) => {
+    const scene = sceneOf(some);
+    const image = drawn({ ...scene, isMoving: true }).find(({ name }) => name === "drawImage")?.image;
+    return image.data.filter((/** @type {number} */ _, /** @type {number} */ i) => i % 4 === 3).reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b));
+  };
+  const apart = lines.map((one, i) => line(one.name, RISING.map(() => 20 * i)));
+  assert.ok(alphaOf(apart.slice(1)) > 200 && alphaOf(apart) <= 153);
+});
+
+test("pictures and figures have the same lines", () => {
+  const lines = Array.from({ length: 11 }, (_, i) => line(`run ${i}`, [i, i + 1]));
+  const attributesOf = (/** @type {any[]} */ some, /** @type {number} */ scale) => pathsOf(sceneOf(some), scale).map((path) => path.replace(/^.* stroke-width/, "stroke-width"));
+  assert.equal(attributesOf(lines, 1)[0], 'stroke-width="1" stroke-opacity="0.6"/>');
+  assert.equal(attributesOf(lines.slice(1), 1)[0], 'stroke-width="1.4"/>');
+  assert.equal(attributesOf(lines, 0.5)[0], 'stroke-width="0.5" stroke-opacity="0.6"/>');
 });
 
 test("the area of a band is faint and behind all lines; its mean is wider than they are", () => {

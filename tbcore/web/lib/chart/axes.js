@@ -14,7 +14,7 @@ export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Ne
 /** Height of a line of label text, in CSS pixels. */
 const LINE_HEIGHT = 13;
 /** In CSS pixels. */
-export const MINOR_TICK_LENGTH = 5;
+export const MINOR_TICK_LENGTH = 4;
 
 /**
  * Makes a function that places the plot and its ticks in a chart.
@@ -44,12 +44,15 @@ export function drawAxes(context, { left, top, width, height, xTicks, yTicks }, 
   /** Aligns a position to whole device pixels, so that lines are sharp. @param {number} at */
   const align = (at) => Math.floor(at * ratio) / ratio;
   const hairline = 1 / ratio;
-  context.fillStyle = colors.grid;
   for (const { share, label } of xTicks) {
     const length = label ? height : MINOR_TICK_LENGTH;
+    context.fillStyle = label ? colors.grid : colors.text;
     context.fillRect(align(left + share * width), top + height - length, hairline, length);
   }
-  for (const { share, label } of yTicks) context.fillRect(left, align(top + (1 - share) * height), label ? width : MINOR_TICK_LENGTH, hairline);
+  for (const { share, label } of yTicks) {
+    context.fillStyle = label ? colors.grid : colors.text;
+    context.fillRect(left, align(top + (1 - share) * height), label ? width : MINOR_TICK_LENGTH, hairline);
+  }
   context.fillStyle = colors.text;
   context.textAlign = "center";
   context.textBaseline = "top";

@@ -11,8 +11,10 @@ import { FAR_LENGTHS, countFinite, risingStretches, traceBand, tracePath, window
  */
 
 export const LINE_WIDTH = 1.4;
-/** Charts with more lines draw thinner lines, and never a dot at each point. */
-export const MAX_DETAILED_LINES = 12;
+/** Charts with more lines draw them thinner and translucent, and never a dot at each point. */
+export const MAX_DETAILED_LINES = 10;
+/** Opacity of the lines of such charts, which shows where many of them are. */
+const MANY_LINES_OPACITY = 0.6;
 /** Opacity of unsmoothed values behind their smoothed line. */
 export const RAW_OPACITY = 0.28;
 export const BAND_OPACITY = 0.18;
@@ -36,18 +38,24 @@ export function drawScene(context, scene, ratio) {
   context.rect(0, 0, width, height);
   context.clip();
   drawBands(context, scene);
-  const isThin = axisItems.length > MAX_DETAILED_LINES;
+  const { isThin } = styleOfLines(scene);
   const numPoints = axisItems.reduce((sum, { xs }) => sum + xs.length, 0);
   const isRaster = numPoints > RASTER_THRESHOLD_POINTS || scene.isMoving;
   if (isRaster) drawRaster(context, scene, items, ratio);
   else {
     if (axisItems.length < items.length) drawRaster(context, scene, items.filter(({ line }) => line?.faint), ratio);
-    drawStrokes(context, scene, isThin ? 1 : LINE_WIDTH);
+    drawStrokes(context, scene);
   }
   context.restore();
   drawMarks(context, scene, items);
   // Without a GPU, painting takes 0.1 microseconds per point of thin lines, 1 of others.
   return isRaster ? 0 : numPoints / (isThin ? 10_000 : 1000);
+}
+
+/** The width and opacity of a chart's lines. @param {{ axisItems: readonly Item[] }} scene */
+export function styleOfLines({ axisItems }) {
+  const isThin = axisItems.length > MAX_DETAILED_LINES;
+  return { isThin, width: isThin ? 1 : LINE_WIDTH, opacity: isThin ? MANY_LINES_OPACITY : 1 };
 }
 
 /**
@@ -118,11 +126,12 @@ function drawBands(context, scene) {
   context.globalAlpha = 1;
 }
 
-/** Draws lines with the browser's strokes. @param {Context} context @param {Scene} scene @param {number} width */
-function drawStrokes(context, scene, width) {
+/** Draws lines with the browser's strokes. @param {Context} context @param {Scene} scene */
+function drawStrokes(context, scene) {
+  const { width, opacity } = styleOfLines(scene);
   context.lineJoin = "round";
   for (const { item, column, isRaw, dash } of linesOf(scene.axisItems)) {
-    context.globalAlpha = isRaw ? RAW_OPACITY : 1;
+    context.globalAlpha = isRaw ? RAW_OPACITY : opacity;
     context.strokeStyle = item.color;
     context.lineWidth = item.band ? width + 0.6 : width;
     context.setLineDash([...(dash ?? [])]);
@@ -137,11 +146,12 @@ function drawStrokes(context, scene, width) {
  * @param {Context} context @param {Scene} scene @param {readonly Item[]} items
  * @param {number} ratio
  */
-function drawRaster(context, { x, y, width, height }, items, ratio) {
+function drawRaster(context, scene, items, ratio) {
+  const { x, y, width, height } = scene;
   const raster = clearRaster(Math.round(width * ratio), Math.round(height * ratio));
   for (const { item, column, isRaw, dash: pattern } of linesOf(items)) {
     const color = colorNumber(item.color);
-    const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : 1;
+    const opacity = item.line?.faint ? FAINT_LINE_OPACITY : isRaw ? RAW_OPACITY : styleOfLines(scene).opacity;
     const dash = pattern?.map((length) => length * ratio);
     for (const segment of item.segments) {
       const window = windowOf(item.xs, segment, ...x.range);

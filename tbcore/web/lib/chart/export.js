@@ -1,12 +1,15 @@
-/** Exports line charts as SVG. Loaded on the first export. */
+/** Exports line charts as SVG: as on the screen, and what figures (`figure.js`) have in common with that. Loaded on the first export. */
 
 import { placeIn } from "./axes.js";
-import { BAND_OPACITY, LINE_WIDTH, RAW_OPACITY, linesOf, sceneMarks, strokesOf, traceAreas, traceLine } from "./draw.js";
+import { BAND_OPACITY, RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceAreas, traceLine } from "./draw.js";
+import { noteOf } from "./model.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**
+ * @typedef {import("./types.js").Axis} Axis
+ * @typedef {import("./types.js").Item} Item
  * @typedef {import("./types.js").Scene} Scene
- * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks>, clip?: boolean }} Picture
+ * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks>, clip?: boolean, axisItems?: readonly Item[] }} Picture
  *   everything that an exported picture shows
  */
 
@@ -19,44 +22,87 @@ const AXIS_TITLES = { step: "step", relative: "relative time", wall_time: "wall 
  * @param {import("./model.js").ChartModel} model @param {import("./chart-frame.js").ChartFrame} frame
  * @param {string} [more]  a note to put before the chart's own
  */
-export function lineChartSVG(label, model, { element, colors, note: own }, more) {
+export function lineChartSVG(label, model, { element, colors }, more) {
   const width = Math.max(640, element.clientWidth);
   const height = Math.max(360, element.clientHeight);
-  const note = [more, own.textContent].filter(Boolean).join(", ");
+  const note = notesOf(model, more).join(", ");
   const layout = model.layOut(placeIn(width, height, (text) => 6.5 * text.length), note !== "");
-  const { x, y, items } = model;
+  const { x, y, items, axisItems } = model;
   const marks = sceneMarks(model.scene(layout, colors), items);
-  return chartSVG({ label, width, height, layout, x, y, items, marks, note, colors, clip: model.axes.clip });
+  return chartSVG({ label, width, height, layout, x, y, items, axisItems, marks, note, colors, clip: model.axes.clip });
 }
 
 /** The picture as an SVG document. @param {Picture} picture */
-export function chartSVG({ x, y, items, marks, clip = false, ...frame }) {
-  const { layout } = frame;
-  const scene = { x, y, width: layout.width, height: layout.height, clip };
-  const inside = [];
-  for (const item of items.filter(({ band }) => band)) {
-    for (const { data } of traceAreas(() => new PathData(), scene, item)) {
-      inside.push(`<path d="${data}" fill="${escapeXML(item.color)}" fill-opacity="${BAND_OPACITY}"/>`);
-    }
-  }
-  for (const { item, column, isRaw, dash } of linesOf(items)) {
-    const dashes = isRaw ? undefined : dash;
-    const more = (isRaw ? ` stroke-opacity="${RAW_OPACITY}"` : "") + (dashes ? ` stroke-dasharray="${dashes.join(" ")}"` : "");
-    const { data } = traceLine(new PathData(), scene, item, column);
-    inside.push(`<path d="${data}" stroke="${escapeXML(item.color)}" stroke-width="${item.band ? LINE_WIDTH + 0.6 : LINE_WIDTH}"${more}/>`);
-  }
-  const above = [];
-  for (const { color, fill, stroke } of marks) {
-    if (fill) above.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
-    for (const [strokeColor, thickness] of stroke ? strokesOf(color, frame.colors.surface) : []) {
-      above.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(strokeColor)}" stroke-width="${thickness}"/>`);
-    }
-  }
-  return frameSVG({ ...frame, titles: [titleOf(x), titleOf(y)] }, inside, items, above);
+export function chartSVG({ x, y, items, axisItems = items, marks, clip = false, ...frame }) {
+  const { layout, colors, label } = frame;
+  const scene = { x, y, items, axisItems, width: layout.width, height: layout.height, clip };
+  return frameSVG({ ...frame, titles: [titleOf(x), label] }, pathsOf(scene), items, pathsOfMarks(marks, colors.surface));
 }
 
-/** The title of an axis. @param {import("./types.js").Axis} axis */
-function titleOf({ kind, title = "", log }) {
+/** The notes of a picture: those given, what bands are, and what the chart leaves out. @param {import("./model.js").ChartModel} model @param {string} [more] */
+export function notesOf(model, more) {
+  return [more ?? "", ...bandNotes(model.axisItems), noteOf(model)].filter(Boolean);
+}
+
+/**
+ * What the lines and areas of groups are, such as "mean of 5 runs, band: minimum to maximum".
+ * @param {readonly Item[]} items
+ */
+function bandNotes(items) {
+  /** Maps a text about line and area to the numbers of runs. @type {Map<string, number[]>} */
+  const numbers = new Map();
+  for (const { band } of items) {
+    if (!band) continue;
+    const { average = "mean", label = "", numRuns = Math.max(...band.count) } = band;
+    const key = JSON.stringify([average, label]);
+    numbers.set(key, [...(numbers.get(key) ?? []), numRuns]);
+  }
+  return [...numbers].map(([key, counts]) => {
+    const [average, label] = JSON.parse(key);
+    const [least, most] = [Math.min(...counts), Math.max(...counts)];
+    const area = label && (label.startsWith("no ") ? `, ${label}` : `, band: ${label}`);
+    return `${average} of ${least < most ? `${least} to ${most}` : most} runs${area}`;
+  });
+}
+
+/**
+ * The areas and lines of a chart as SVG elements.
+ * @param {Pick<Scene, "x" | "y" | "items" | "axisItems" | "width" | "height" | "clip">} scene
+ * @param {number} [scale]  of the widths and dashes of lines
+ */
+export function pathsOf(scene, scale = 1) {
+  const paths = [];
+  const { width, opacity } = styleOfLines(scene);
+  for (const item of scene.items.filter(({ band }) => band)) {
+    for (const { data } of traceAreas(() => new PathData(), scene, item)) {
+      paths.push(`<path d="${data}" fill="${escapeXML(item.color)}" fill-opacity="${BAND_OPACITY}"/>`);
+    }
+  }
+  for (const { item, column, isRaw, dash } of linesOf(scene.items)) {
+    const dashes = isRaw ? undefined : dash;
+    const shown = isRaw ? RAW_OPACITY : opacity;
+    const more = (shown < 1 ? ` stroke-opacity="${shown}"` : "") + (dashes ? ` stroke-dasharray="${dashes.map((length) => length * scale).join(" ")}"` : "");
+    const { data } = traceLine(new PathData(), scene, item, column);
+    const thickness = Number(((item.band ? width + 0.6 : width) * scale).toFixed(2));
+    paths.push(`<path d="${data}" stroke="${escapeXML(item.color)}" stroke-width="${thickness}"${more}/>`);
+  }
+  return paths;
+}
+
+/** Marks as SVG elements. @param {ReturnType<typeof sceneMarks>} marks @param {string} surface  background colour */
+export function pathsOfMarks(marks, surface) {
+  const paths = [];
+  for (const { color, fill, stroke } of marks) {
+    if (fill) paths.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
+    for (const [strokeColor, thickness] of stroke ? strokesOf(color, surface) : []) {
+      paths.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(strokeColor)}" stroke-width="${thickness}"/>`);
+    }
+  }
+  return paths;
+}
+
+/** The title of the x axis. @param {Axis} axis */
+export function titleOf({ kind, title = "", log }) {
   const text = title || AXIS_TITLES[kind];
   return log ? `${text} (log scale)` : text;
 }

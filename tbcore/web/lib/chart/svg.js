@@ -110,13 +110,13 @@ export function frameSVG({ label, width, height, layout, titles, note, colors },
   ];
   for (const { share, label: tick } of layout.xTicks) {
     const at = tenth(share * layout.width);
-    svg.push(`<path d="M${at},${layout.height}v${-(tick ? layout.height : MINOR_TICK_LENGTH)}" stroke="${colors.grid}"/>`);
+    svg.push(`<path d="M${at},${layout.height}v${-(tick ? layout.height : MINOR_TICK_LENGTH)}" stroke="${tick ? colors.grid : colors.text}"/>`);
     if (!tick) continue;
     tick.split("\n").forEach((line, i) => svg.push(text(`x="${at}" y="${layout.height + 15 + LINE_HEIGHT * i}" text-anchor="middle"`, line)));
   }
   for (const { share, label: tick } of layout.yTicks) {
     const at = tenth((1 - share) * layout.height);
-    svg.push(`<path d="M0,${at}h${tick ? layout.width : MINOR_TICK_LENGTH}" stroke="${colors.grid}"/>`);
+    svg.push(`<path d="M0,${at}h${tick ? layout.width : MINOR_TICK_LENGTH}" stroke="${tick ? colors.grid : colors.text}"/>`);
     if (!tick) continue;
     // On the y axis the date is above the time of day, so that the time is level with its tick.
     const lines = tick.split("\n").reverse();

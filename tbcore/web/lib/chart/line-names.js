@@ -1,0 +1,76 @@
+/** Where the names of lines fit beside their ends. Loaded for figures and for charts in full size. No DOM. */
+
+import { pixelScales } from "./axes.js";
+
+/** @typedef {import("./types.js").Item} Item */
+
+/** Charts with more lines name none of them beside the plot. */
+const MAX_NAMED_LINES = 8;
+/** Lines that end farther from the right edge are not named beside the plot, as a share of its width. */
+const MAX_DISTANCE_FROM_EDGE = 0.1;
+/** How far a name may be from the end of its line, in lines of text. */
+const MAX_SHIFT = 0.8;
+
+/**
+ * The names that fit at the right edge of the plot without a collision, each near the end of its
+ * line.
+ * @param {import("./types.js").Scene} scene
+ * @param {number} textHeight  distance of two names, in units of the plot
+ * @returns {{ item: Item, top: number }[]} from the top; `top`: the middle of the text
+ */
+export function namesAtEnds(scene, textHeight) {
+  const { axisItems, height } = scene;
+  if (axisItems.length > MAX_NAMED_LINES) return [];
+  let ends = axisItems.map((item) => ({ item, top: topAtEdge(scene, item) })).filter(({ top }) => top >= 0 && top <= height);
+  ends.sort((a, b) => a.top - b.top);
+  // The name that would be farthest from its line is left out, until all are near.
+  for (;;) {
+    const tops = spread(ends.map(({ top }) => top), textHeight, height);
+    const shifts = ends.map(({ top }, index) => Math.abs(tops[index] - top));
+    const worst = Math.max(0, ...shifts);
+    if (worst <= MAX_SHIFT * textHeight) return ends.map(({ item }, index) => ({ item, top: tops[index] }));
+    ends = ends.filter((_, index) => index !== shifts.indexOf(worst));
+  }
+}
+
+/** The height at which a line ends or leaves the plot; NaN if that is not near the right edge. @param {import("./types.js").Scene} scene @param {Item} item */
+function topAtEdge(scene, { xs, ys }) {
+  const { toX, toY } = pixelScales(scene);
+  const [, edge] = scene.x.range;
+  let last = -1;
+  let next = -1;
+  for (let i = 0; i < xs.length; i++) {
+    if (!Number.isFinite(ys[i])) continue;
+    if (xs[i] <= edge && !(xs[i] < xs[last])) [last, next] = [i, -1];
+    else if (xs[i] > edge && next < 0) next = i;
+  }
+  if (last < 0) return NaN;
+  if (next < 0) return toX(xs[last]) >= scene.width * (1 - MAX_DISTANCE_FROM_EDGE) ? toY(ys[last]) : NaN;
+  const share = (edge - xs[last]) / (xs[next] - xs[last]);
+  return toY(ys[last] + share * (ys[next] - ys[last]));
+}
+
+/**
+ * Positions at least `distance` apart and inside the plot, as near as possible to the given ones:
+ * those that collide share out the shift.
+ * @param {readonly number[]} tops  ascending
+ * @param {number} distance
+ * @param {number} height
+ */
+function spread(tops, distance, height) {
+  /** Names that touch each other. @type {{ sum: number, count: number }[]} */
+  const groups = [];
+  const topOf = (/** @type {{ sum: number, count: number }} */ { sum, count }) => {
+    const size = (count - 1) * distance;
+    return Math.max(0, Math.min(height - size, sum / count - size / 2));
+  };
+  for (const top of tops) {
+    let group = { sum: top, count: 1 };
+    for (let above = groups.at(-1); above && topOf(above) + above.count * distance > topOf(group); above = groups.at(-1)) {
+      groups.pop();
+      group = { sum: above.sum + group.sum, count: above.count + group.count };
+    }
+    groups.push(group);
+  }
+  return groups.flatMap((group) => Array.from({ length: group.count }, (_, i) => topOf(group) + i * distance));
+}
