@@ -76,6 +76,46 @@ def test_an_enlarged_card_scrolls_into_sight_and_escape_leaves(open_page: Any, t
     page.locator(".tb-expanded").wait_for(state="detached")
 
 
+FILLED = """(name) => {
+  const edges = (selector) => tb.all(`.tb-expanded ${selector}`)[0]?.getBoundingClientRect();
+  const [header, chart, table] = ['header', '.tb-chart-canvas', '.tb-legend'].map(edges);
+  const rows = tb.all('.tb-expanded .tb-legend tr').slice(0, 6).map((row) => row.getBoundingClientRect());
+  if (rows.length < 6 || !chart) return null;
+  const toolbar = tb.all('.tb-toolbar')[0];
+  const isSticky = getComputedStyle(toolbar).position === 'sticky';
+  return {
+    above: header.top - (isSticky ? toolbar.getBoundingClientRect().bottom : 44),
+    gap: Math.max(chart.top - header.bottom, table.top - chart.bottom),
+    sixth: innerHeight - rows[5].bottom,
+    height: chart.height,
+  };
+}"""
+"""What an enlarged card leaves above its header, around its chart, and below the table's fifth row."""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (400, 800)])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_chart_in_full_size_takes_what_the_table_leaves(
+    open_page: Any, width: int, height: int, is_linked: bool
+) -> None:
+    """The window shows the chart and the table's header and first five rows."""
+    hash = "#scalars&scalars.cards=a/second,full" if is_linked else "#scalars"
+    page = open_page(hash, viewport={"width": width, "height": height})
+    page.wait_for_function("() => tb.card('a/second')?.querySelector('header')")
+    if not is_linked:
+        page.evaluate("() => tb.card('a/second').querySelector('[aria-label^=\"Full\"]').click()")
+    page.wait_for_function(f"() => ({FILLED})()")
+    if is_linked:
+        page.evaluate("() => tb.card('a/second').scrollIntoView()")
+    filled = f"() => {{ const {{above, sixth}} = ({FILLED})(); return above >= 0 && sixth >= 0; }}"
+    page.wait_for_function(filled)
+    found = page.evaluate(f"() => ({FILLED})()")
+    assert found["above"] < 20
+    assert found["sixth"] < 20
+    assert found["gap"] < 12
+    assert found["height"] > height / 2
+
+
 def test_escape_closes_a_menu_before_it_leaves_full_size(open_page: Any) -> None:
     """It leaves full size from a slider, too, but not from a text box."""
     page = open_page("#histograms&query=run00")

@@ -32,6 +32,9 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
   const article = useRef(/** @type {HTMLElement | null} */ (null));
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
+  useLayoutEffect(() => {
+    if (article.current && expanded) measureCovered(article.current);
+  }, [expanded]);
   useEffect(() => {
     if (article.current && expanded !== wasExpanded.current) scrollIntoSight(article.current);
     wasExpanded.current = expanded;
@@ -99,14 +102,19 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
   </article>`;
 }
 
+/** Tells the styles how much of the window is above a card that is scrolled to. @param {HTMLElement} card */
+function measureCovered(card) {
+  const toolbar = /** @type {HTMLElement | null} */ (/** @type {ParentNode} */ (card.getRootNode()).querySelector(".tb-toolbar"));
+  const height = toolbar && getComputedStyle(toolbar).position === "sticky" ? toolbar.offsetHeight : 0;
+  card.style.setProperty("--tb-covered", `calc(var(--tb-bar-height, 0px) + ${height + 8}px)`);
+}
+
 /**
  * Scrolls to a card whose size has changed. A card taller than the window is not centred, because
  * only its middle would be visible: its header is shown, below the toolbar.
  * @param {HTMLElement} card
  */
 function scrollIntoSight(card) {
-  const toolbar = /** @type {HTMLElement | null} */ (/** @type {ParentNode} */ (card.getRootNode()).querySelector(".tb-toolbar"));
-  card.style.scrollMarginTop = `calc(var(--tb-bar-height, 0px) + ${(toolbar?.offsetHeight ?? 0) + 8}px)`;
   const covered = parseFloat(getComputedStyle(card).scrollMarginTop);
   card.scrollIntoView({ block: card.offsetHeight <= innerHeight - covered ? "center" : "start" });
 }
