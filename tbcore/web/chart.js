@@ -43,6 +43,7 @@ export class LineChart {
   #model = new ChartModel();
   #frame;
   /** @type {Scene | null} the chart as it was last drawn */ #drawn = null;
+  /** @type {readonly import("./lib/chart/types.js").Band[]} those of the last call, which are drawn once their code is loaded */ #bands = [];
   /** Whether a zoom or pan gesture is in progress. The y axis is then frozen, and lines are drawn by `Raster`, which is faster. */
   #isMoving = false;
   /** Names of the lines that are far out of range, as last reported; "" before the first report. */
@@ -88,11 +89,19 @@ export class LineChart {
     this.#update();
   }
 
-  /** Replaces all bands. Bands are drawn behind all lines. @param {readonly import("./lib/chart/types.js").Band[]} bands */
+  /** Replaces all bands. Bands are drawn behind all lines; the first ones, once their code is loaded. @param {readonly import("./lib/chart/types.js").Band[]} bands */
   setBands(bands) {
-    this.#model.bands = bands;
+    const model = this.#model;
+    this.#bands = bands;
+    if (bands.length > 0 && !model.bandCode) return void this.#loadBands().catch(console.warn);
+    model.bands = bands;
     this.#model.updateItems();
     this.#update();
+  }
+
+  async #loadBands() {
+    this.#model.bandCode = await import("./lib/chart/bands.js");
+    this.setBands(this.#bands);
   }
 
   /**

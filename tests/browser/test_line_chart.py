@@ -574,6 +574,21 @@ def test_a_long_legend_renders_only_visible_rows(page: Any) -> None:
     assert head == box  # the header stays visible
 
 
+def test_the_last_bands_are_drawn_once_their_code_is_loaded(page: Any) -> None:
+    """Also if they were replaced before that."""
+    draw(page, [line("run", RISING)])
+    fields = {"x": [0, 100], "mean": [1, 2], "low": [0, 1], "high": [2, 3], "count": [2, 2]}
+    page.evaluate(
+        """(fields) => {
+          lab.it.setBands([lab.band({ name: 'old', color: '#000000', ...fields })]);
+          lab.it.setBands([lab.band({ name: 'new', color: '#ff0000', ...fields })]);
+        }""",
+        fields,
+    )
+    page.wait_for_function("() => tb.label('loss').includes('new, run')")
+    assert "old" not in page.evaluate("() => tb.label('loss')")
+
+
 def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
     """The picture has the title, axes, lines and names, which may contain any characters."""
     name = 'a <b> & "c"'
@@ -593,7 +608,8 @@ def test_a_chart_is_exported_as_svg_and_png(page: Any) -> None:
     texts, strokes = parts
     assert texts[0] == "loss"
     assert texts[-2:] == [name, "b"]
-    assert {"0", "50", "100", "step", "value", "smoothed by 0.6"} <= set(texts)
+    assert texts.count("loss") == 2  # also at the y axis
+    assert {"0", "50", "100", "step", "smoothed by 0.6"} <= set(texts)
     assert RED in strokes
     assert BLUE in strokes
     size = page.evaluate(

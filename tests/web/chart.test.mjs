@@ -7,7 +7,8 @@ import { makeCursor } from "../../tbcore/web/chart.js";
 import { chartSVG } from "../../tbcore/web/lib/chart/export.js";
 import { legendRows, rowAt, sortRows } from "../../tbcore/web/lib/chart/legend-rows.js";
 import { marksOf } from "../../tbcore/web/lib/chart/draw.js";
-import { extent, newNonFinitePoints, nonFinitePoints, segmentsOf } from "../../tbcore/web/lib/chart/series.js";
+import { newNonFinitePoints } from "../../tbcore/web/lib/chart/bands.js";
+import { extent, nonFinitePoints, segmentsOf } from "../../tbcore/web/lib/chart/series.js";
 import { axisTicks } from "../../tbcore/web/lib/chart/ticks.js";
 
 /**

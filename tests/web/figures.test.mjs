@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as bandCode from "../../tbcore/web/lib/chart/bands.js";
 import { lineChartFigure } from "../../tbcore/web/lib/chart/figure.js";
 import { namesAtEnds } from "../../tbcore/web/lib/chart/line-names.js";
 import { ChartModel } from "../../tbcore/web/lib/chart/model.js";
@@ -21,7 +22,7 @@ function band(name, mean, more = {}) {
 
 /** A chart that has been laid out. @param {object} content @param {object} [axes] */
 function modelOf(content, axes = {}) {
-  const model = Object.assign(new ChartModel(), content);
+  const model = Object.assign(new ChartModel(), { bandCode, ...content });
   model.axes = { ...model.axes, ...axes };
   model.updateItems();
   model.updateRanges(false);

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as bandCode from "../../tbcore/web/lib/chart/bands.js";
 import { drawScene } from "../../tbcore/web/lib/chart/draw.js";
 import { pathsOf } from "../../tbcore/web/lib/chart/export.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../tbcore/web/lib/chart/hover.js";
@@ -44,7 +45,7 @@ function band({ name = "seeds", color = BLUE, dash, ...more }) {
  */
 function modelOf(lines, { bands = [], axes = {}, view = null } = {}) {
   const model = new ChartModel();
-  Object.assign(model, { lines, bands, view });
+  Object.assign(model, { lines, bands, bandCode, view });
   model.axes = { ...model.axes, ...axes };
   model.updateItems();
   model.updateRanges(false);

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { traceBand } from "../../tbcore/web/lib/chart/bands.js";
 import {
   clipRange,
   countFinite,
@@ -11,7 +12,6 @@ import {
   nonFinitePoints,
   risingStretches,
   segmentsOf,
-  traceBand,
   tracePath,
   visibleExtent,
   windowOf,

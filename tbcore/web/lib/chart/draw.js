@@ -2,7 +2,7 @@
 
 import { pixelScales, toAxis } from "./axes.js";
 import { Raster } from "./raster.js";
-import { FAR_LENGTHS, countFinite, risingStretches, traceBand, tracePath, windowOf } from "./series.js";
+import { countFinite, risingStretches, tracePath, windowOf } from "./series.js";
 
 /**
  * @typedef {import("./types.js").Item} Item
@@ -17,7 +17,6 @@ export const MAX_DETAILED_LINES = 10;
 const MANY_LINES_OPACITY = 0.6;
 /** Opacity of unsmoothed values behind their smoothed line. */
 export const RAW_OPACITY = 0.28;
-export const BAND_OPACITY = 0.18;
 /** Dash of a mean where it is over fewer runs than before: shorter than those of tags. */
 const FEWER_RUNS_DASH = [3, 5];
 /** Charts with more points use `Raster`, which is several times as fast as the browser's strokes. */
@@ -37,7 +36,7 @@ export function drawScene(context, scene, ratio) {
   context.beginPath();
   context.rect(0, 0, width, height);
   context.clip();
-  drawBands(context, scene);
+  scene.bandCode?.drawBands(context, scene);
   const { isThin } = styleOfLines(scene);
   const numPoints = axisItems.reduce((sum, { xs }) => sum + xs.length, 0);
   const isRaster = numPoints > RASTER_THRESHOLD_POINTS || scene.isMoving;
@@ -85,45 +84,6 @@ export function traceLine(path, scene, { xs, segments }, column) {
   const { toX, toY } = pixelScales(scene);
   for (const segment of segments) tracePath(path, xs, column, toX, toY, ...windowOf(xs, segment, ...scene.x.range));
   return path;
-}
-
-/**
- * Adds the areas of a band to paths, the widest first. With `clip`, the parts that reach far out of
- * range are left out: they would cover everything from one edge of the plot to the other.
- * @template {import("./types.js").PathLike} P
- * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height" | "clip">} scene
- * @param {Item} item
- */
-export function traceAreas(makePath, scene, { xs, columns, segments }) {
-  const { toX, toY } = pixelScales(scene);
-  const [bottom, top] = scene.y.range;
-  const far = scene.clip ? FAR_LENGTHS * (top - bottom) : Infinity;
-  const paths = [];
-  for (let i = 1; i < columns.length; i += 2) {
-    const path = makePath();
-    const [lows, highs] = [columns[i], columns[i + 1]];
-    for (const { from, to, fewer } of segments) {
-      for (let start = from, end = from; end <= to && !fewer; end++) {
-        if (end < to && !(lows[end] < bottom - far || highs[end] > top + far)) continue;
-        const [x, low, high] = [xs, lows, highs].map((column) => column.subarray(start, end));
-        if (start < end) traceBand(path, x, low, high, toX, toY);
-        start = end + 1;
-      }
-    }
-    paths.push(path);
-  }
-  return paths;
-}
-
-/** Fills the areas of bands. @param {Context} context @param {Scene} scene */
-function drawBands(context, scene) {
-  context.globalAlpha = BAND_OPACITY;
-  for (const item of scene.items) {
-    if (!item.band) continue;
-    context.fillStyle = item.color;
-    for (const path of traceAreas(() => new Path2D(), scene, item)) context.fill(path);
-  }
-  context.globalAlpha = 1;
 }
 
 /** Draws lines with the browser's strokes. @param {Context} context @param {Scene} scene */

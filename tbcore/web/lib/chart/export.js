@@ -1,7 +1,8 @@
 /** Exports line charts as SVG: as on the screen, and what figures (`figure.js`) have in common with that. Loaded on the first export. */
 
 import { placeIn } from "./axes.js";
-import { BAND_OPACITY, RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceAreas, traceLine } from "./draw.js";
+import { BAND_OPACITY, traceAreas } from "./bands.js";
+import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
 import { noteOf } from "./model.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 

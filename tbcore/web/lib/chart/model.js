@@ -6,7 +6,7 @@
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { axisColumn, fromAxis, padded, toAxis, union } from "./axes.js";
-import { bandSegments, clipRange, extent, farLines, hasFewerRuns, lastIndex, newNonFinitePoints, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
+import { clipRange, extent, farLines, lastIndex, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -37,6 +37,7 @@ export class ChartModel {
   /** @type {import("./types.js").Axes} */ axes = { xAxis: "step", xTitle: "", xScale: "linear", yScale: "linear", clip: false };
   /** @type {readonly Line[]} */ lines = [];
   /** @type {readonly Band[]} */ bands = [];
+  /** @type {typeof import("./bands.js") | null} null until there are bands */ bandCode = null;
   /** @type {Item[]} in drawing order */ items = [];
   /** @type {Range | null} the visible range of the x axis, in its units; null for the full range */
   view = null;
@@ -117,18 +118,19 @@ export class ChartModel {
     const toCoordinates = (/** @type {Float64Array} */ column) => axisColumn(column, this.x.log);
     const xs = toCoordinates(line ? xColumn(line, xAxis, line.startTime) : /** @type {Band} */ (band).x);
     const whole = line?.overview ? xColumn(line.overview, xAxis, line.startTime) : band?.overview;
-    const fewer = band ? hasFewerRuns(band) : [];
+    const { fewer, segments, nonFinite } = band
+      ? /** @type {NonNullable<typeof this.bandCode>} */ (this.bandCode).partsOfBand(band, xs)
+      : { fewer: [], segments: segmentsOf(xs, line?.segments), nonFinite: nonFinitePoints(line?.value ?? []) };
     const columns = (line ? [line.smoothed ?? line.value, line.smoothed && line.value] : [band?.mean, band?.low, band?.high, ...(band?.inner ?? []).flat()])
       .filter((column) => column != null)
       .map((column, index) => axisColumn(band && index > 0 ? column.map((value, i) => (fewer[i] ? NaN : value)) : column, this.y.log));
     return {
-      ...{ xs, columns, segments: line ? segmentsOf(xs, line.segments) : bandSegments(xs, fewer) },
+      ...{ xs, columns, segments, nonFinite },
       ys: columns[0],
       raw: line && !line.faint ? (columns[1] ?? null) : null,
       ends: extent(xs),
       xExtent: whole ? union([extent(toCoordinates(whole)), extent(xs)]) : extent(xs),
       yExtent: union(columns.map(extent)),
-      nonFinite: line ? nonFinitePoints(line.value) : band ? newNonFinitePoints(band) : [],
     };
   }
 
@@ -178,8 +180,8 @@ export class ChartModel {
    * @returns {import("./types.js").Scene}
    */
   scene({ width, height }, colors, isMoving = false) {
-    const { items, axisItems, x, y, axes } = this;
-    return { items, axisItems, x, y, width, height, clip: axes.clip, isMoving, colors };
+    const { items, axisItems, x, y, axes, bandCode } = this;
+    return { bandCode, items, axisItems, x, y, width, height, clip: axes.clip, isMoving, colors };
   }
 }
 

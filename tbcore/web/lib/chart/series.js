@@ -9,9 +9,6 @@
  * @typedef {import("./types.js").Segment} Segment
  */
 
-/** Half the width of a band that has only one point, CSS pixels. */
-const SINGLE_POINT_HALF_WIDTH_PX = 4;
-
 /**
  * The x column of a line: `x`, if it has one. For `relative` it is a new array, otherwise one of the
  * line's own.
@@ -237,28 +234,6 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
   }
 }
 
-/**
- * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
- * @param {PathLike} path @param {Float64Array} xs @param {Float64Array} low @param {Float64Array} high
- * @param {(x: number) => number} toX @param {(value: number) => number} toY
- */
-export function traceBand(path, xs, low, high, toX, toY) {
-  if (xs.length === 1) {
-    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -SINGLE_POINT_HALF_WIDTH_PX : SINGLE_POINT_HALF_WIDTH_PX);
-    return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
-  }
-  const stretches = risingStretches(xs, 0, xs.length);
-  if (stretches.length > 1) {
-    // After a restart x decreases: each stretch between restarts has its own outline.
-    for (const range of stretches) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
-    return;
-  }
-  tracePath(path, xs, high, toX, toY);
-  // The lower edge continues the outline, so its first point is joined to the upper edge.
-  const lineTo = path.lineTo.bind(path);
-  tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
-}
-
 /** Splits points from .. to - 1 into stretches in which x never decreases. @param {Numbers} xs @param {number} from @param {number} to */
 export function risingStretches(xs, from, to) {
   /** @type {[from: number, to: number][]} */
@@ -289,59 +264,6 @@ export function nonFinitePoints(values) {
     }
   }
   return points;
-}
-
-/**
- * The points of a band at which the number of runs with a non-finite value increases. Each is
- * marked at the last finite mean up to it; if there is none, at the first finite mean.
- * @param {import("./types.js").Band} band
- * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
- */
-export function newNonFinitePoints({ mean, nonfinite }) {
-  /** @type {{ index: number, markAt: number }[]} */
-  const points = [];
-  let markAt = mean.find(Number.isFinite) ?? NaN;
-  for (let i = 0; nonfinite && i < nonfinite.length; i++) {
-    if (Number.isFinite(mean[i])) markAt = mean[i];
-    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
-  }
-  return points;
-}
-
-/**
- * At which points the mean of a band is over fewer runs than at an earlier one: it may jump there
- * although no run does. While the view is only a part, `overview` and `overviewCount` have what is
- * before it.
- * @param {import("./types.js").Band} band
- * @returns {boolean[]}
- */
-export function hasFewerRuns({ x, count, overview = x, overviewCount = count }) {
-  let most = 0;
-  let before = 0;
-  return Array.from(count, (runs, i) => {
-    while (overview[before] <= x[i]) most = Math.max(most, overviewCount[before++]);
-    most = Math.max(most, runs);
-    return runs < most;
-  });
-}
-
-/**
- * The segments of a band: those with all its runs, and those with fewer. Both have the point where
- * one ends and the other begins, so that the lines meet.
- * @param {Numbers} xs @param {readonly boolean[]} fewer  from `hasFewerRuns`
- * @returns {Segment[]}
- */
-export function bandSegments(xs, fewer) {
-  /** @type {Segment[]} */
-  const segments = [];
-  for (let from = 0, to = 1; to <= xs.length; to++) {
-    if (to < xs.length && fewer[to] === fewer[from]) continue;
-    const start = fewer[from] ? Math.max(0, from - 1) : from;
-    const end = fewer[from] ? Math.min(xs.length, to + 1) : to;
-    segments.push({ from: start, to: end, rising: isRising(xs, start, end), fewer: fewer[from] });
-    from = to;
-  }
-  return segments;
 }
 
 /**

@@ -177,6 +177,7 @@ export {};
  * @property {number} width  of the plot, CSS pixels
  * @property {number} height
  * @property {boolean} clip  whether outliers are clipped
+ * @property {typeof import("./bands.js") | null} bandCode  null without bands
  * @property {boolean} isMoving  whether a zoom or pan gesture is in progress
  * @property {{ text: string, surface: string }} colors
  *

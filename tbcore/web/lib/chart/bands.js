@@ -1,0 +1,143 @@
+/** What charts need for bands: their items, and the drawing of their areas. Loaded with the first band. No DOM. */
+
+import { pixelScales } from "./axes.js";
+import { FAR_LENGTHS, isRising, risingStretches, tracePath } from "./series.js";
+
+/**
+ * @typedef {import("./types.js").Band} Band
+ * @typedef {import("./types.js").Item} Item
+ * @typedef {import("./types.js").PathLike} PathLike
+ * @typedef {import("./types.js").Scene} Scene
+ * @typedef {import("./types.js").Segment} Segment
+ * @typedef {import("./series.js").Numbers} Numbers
+ */
+
+export const BAND_OPACITY = 0.18;
+/** Half the width of a band that has only one point, CSS pixels. */
+const SINGLE_POINT_HALF_WIDTH_PX = 4;
+
+/**
+ * What the item of a band has in place of that of a line.
+ * @param {Band} band
+ * @param {Float64Array} xs  in axis coordinates
+ */
+export function partsOfBand(band, xs) {
+  const fewer = hasFewerRuns(band);
+  return { fewer, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
+}
+
+/**
+ * The points of a band at which the number of runs with a non-finite value increases. Each is
+ * marked at the last finite mean up to it; if there is none, at the first finite mean.
+ * @param {Band} band
+ * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
+ */
+export function newNonFinitePoints({ mean, nonfinite }) {
+  /** @type {{ index: number, markAt: number }[]} */
+  const points = [];
+  let markAt = mean.find(Number.isFinite) ?? NaN;
+  for (let i = 0; nonfinite && i < nonfinite.length; i++) {
+    if (Number.isFinite(mean[i])) markAt = mean[i];
+    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
+  }
+  return points;
+}
+
+/**
+ * At which points the mean of a band is over fewer runs than at an earlier one: it may jump there
+ * although no run does. While the view is only a part, `overview` and `overviewCount` have what is
+ * before it.
+ * @param {Band} band
+ * @returns {boolean[]}
+ */
+function hasFewerRuns({ x, count, overview = x, overviewCount = count }) {
+  let most = 0;
+  let before = 0;
+  return Array.from(count, (runs, i) => {
+    while (overview[before] <= x[i]) most = Math.max(most, overviewCount[before++]);
+    most = Math.max(most, runs);
+    return runs < most;
+  });
+}
+
+/**
+ * The segments of a band: those with all its runs, and those with fewer. Both have the point where
+ * one ends and the other begins, so that the lines meet.
+ * @param {Numbers} xs @param {readonly boolean[]} fewer  from `hasFewerRuns`
+ * @returns {Segment[]}
+ */
+function bandSegments(xs, fewer) {
+  /** @type {Segment[]} */
+  const segments = [];
+  for (let from = 0, to = 1; to <= xs.length; to++) {
+    if (to < xs.length && fewer[to] === fewer[from]) continue;
+    const start = fewer[from] ? Math.max(0, from - 1) : from;
+    const end = fewer[from] ? Math.min(xs.length, to + 1) : to;
+    segments.push({ from: start, to: end, rising: isRising(xs, start, end), fewer: fewer[from] });
+    from = to;
+  }
+  return segments;
+}
+
+// --- drawing -------------------------------------------------------------------------------------
+
+/** Fills the areas of bands. @param {CanvasRenderingContext2D} context @param {Scene} scene */
+export function drawBands(context, scene) {
+  context.globalAlpha = BAND_OPACITY;
+  for (const item of scene.items) {
+    if (!item.band) continue;
+    context.fillStyle = item.color;
+    for (const path of traceAreas(() => new Path2D(), scene, item)) context.fill(path);
+  }
+  context.globalAlpha = 1;
+}
+
+/**
+ * Adds the areas of a band to paths, the widest first. With `clip`, the parts that reach far out of
+ * range are left out: they would cover everything from one edge of the plot to the other.
+ * @template {PathLike} P
+ * @param {() => P} makePath @param {Pick<Scene, "x" | "y" | "width" | "height" | "clip">} scene
+ * @param {Item} item
+ */
+export function traceAreas(makePath, scene, { xs, columns, segments }) {
+  const { toX, toY } = pixelScales(scene);
+  const [bottom, top] = scene.y.range;
+  const far = scene.clip ? FAR_LENGTHS * (top - bottom) : Infinity;
+  const paths = [];
+  for (let i = 1; i < columns.length; i += 2) {
+    const path = makePath();
+    const [lows, highs] = [columns[i], columns[i + 1]];
+    for (const { from, to, fewer } of segments) {
+      for (let start = from, end = from; end <= to && !fewer; end++) {
+        if (end < to && !(lows[end] < bottom - far || highs[end] > top + far)) continue;
+        const [x, low, high] = [xs, lows, highs].map((column) => column.subarray(start, end));
+        if (start < end) traceBand(path, x, low, high, toX, toY);
+        start = end + 1;
+      }
+    }
+    paths.push(path);
+  }
+  return paths;
+}
+
+/**
+ * Adds the outline of a band to a path: along the upper edge, and back along the lower one.
+ * @param {PathLike} path @param {Float64Array} xs @param {Float64Array} low @param {Float64Array} high
+ * @param {(x: number) => number} toX @param {(value: number) => number} toY
+ */
+export function traceBand(path, xs, low, high, toX, toY) {
+  if (xs.length === 1) {
+    const toSide = (/** @type {number} */ i) => toX(xs[0]) + (i === 0 ? -SINGLE_POINT_HALF_WIDTH_PX : SINGLE_POINT_HALF_WIDTH_PX);
+    return traceBand(path, Float64Array.of(0, 1), Float64Array.of(low[0], low[0]), Float64Array.of(high[0], high[0]), toSide, toY);
+  }
+  const stretches = risingStretches(xs, 0, xs.length);
+  if (stretches.length > 1) {
+    // After a restart x decreases: each stretch between restarts has its own outline.
+    for (const range of stretches) traceBand(path, xs.subarray(...range), low.subarray(...range), high.subarray(...range), toX, toY);
+    return;
+  }
+  tracePath(path, xs, high, toX, toY);
+  // The lower edge continues the outline, so its first point is joined to the upper edge.
+  const lineTo = path.lineTo.bind(path);
+  tracePath({ moveTo: lineTo, lineTo }, xs.slice().reverse(), low.slice().reverse(), toX, toY);
+}
