@@ -98,7 +98,7 @@ def make_environment(with_tools: bool) -> Path:
     for project in plugin_folders():
         requirements += ["-e", str(project)]
     if with_tools:
-        requirements += test_requirements()
+        requirements += ["-e", f"{ROOT / 'index'}[cluster]", *test_requirements()]
     install(python, requirements)
     STAMP.write_text(json.dumps({"fingerprint": current, "tools": with_tools}), encoding="utf-8")
     return python
@@ -150,6 +150,7 @@ def fingerprint() -> str:
     files = [
         VENV / "pyvenv.cfg",
         ROOT / "pyproject.toml",
+        ROOT / "index" / "pyproject.toml",
         ROOT / "package-lock.json",
         ROOT / "hatch_build.py",
         ROOT / "package.json",

@@ -24,6 +24,7 @@ ROOMS = {
     "eventfiles": 1,
     "drawings": 2,
     "values": 2,
+    "index": 2,
     "store": 2,
     "plugin_stats": 1,
     "options": 1,

@@ -14,7 +14,7 @@ import click
 
 from tbcore import __version__
 from tbcore.cli.commands import check, plugin, plugins
-from tbcore.cli.parsing import CommandGroup
+from tbcore.cli.parsing import Command, CommandGroup
 from tbcore.cli.serve import serve_command
 from tbcore.errors import OptionError, TbcoreError
 
@@ -107,6 +107,16 @@ class CommandOrLogdir(CommandGroup):
         return super().parse_args(ctx, args)
 
 
+class _IndexCommand(Command):
+    """The command `index`, which tbcore-index brings. `--help` lists it without looking for it."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        from tbcore.index import extension
+
+        command: click.Command = extension().command()
+        return command.make_context(*args, **extra)
+
+
 @click.group(
     cls=CommandOrLogdir,
     invoke_without_command=True,
@@ -135,5 +145,6 @@ def cli(context: click.Context) -> int:
     return 0
 
 
-for command in (serve_command, check, plugins, plugin):
+index = _IndexCommand("index", short_help="Make or update an index of many runs.")
+for command in (serve_command, check, plugins, plugin, index):
     cli.add_command(command)

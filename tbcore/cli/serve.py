@@ -180,6 +180,10 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     "--logdir_spec", metavar="SPEC",
     help="Several directories, as name:path,name:path. The names are put before those of the runs.",
 )  # fmt: skip
+@click.option(
+    "--index", metavar="PATH",
+    help="Show the runs of an index, which `tbcore index` makes. Needs tbcore-index.",
+)  # fmt: skip
 @click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
 @click.option("--bind_all", is_flag=True, help="Listen on all addresses; requires a token.")
 @click.option(
@@ -258,7 +262,7 @@ def serve_command(
             context,
         )
     logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
-    if not "".join(logdirs):
+    if not "".join(logdirs) and not options["index"]:
         raise click.UsageError("no log directory given; try `tbcore runs/`", context)
     if len(logdirs) > 1:
         raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
@@ -271,8 +275,10 @@ def serve_command(
         raise click.UsageError(
             f"--token and {as_typed(context, '--no_token')} cannot be combined", context
         )
-    text = os.path.expanduser(logdirs[0])
-    specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
+    specs = []
+    text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
+    if logdirs:
+        specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
     text = without_passwords(text)
 
     with _collector_disabled():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
@@ -46,6 +46,20 @@ class _Fingerprint(NamedTuple):
     offset: int
     length: int
     crc: int
+
+
+class Bookmark(NamedTuple):
+    """How far a file was read, so that another FileReader can go on there.
+
+    A list in JSON: all its fields have such types.
+    """
+
+    opened: EventFile
+    opened_at_ns: int
+    offset: int
+    first_event_time: float | None
+    fingerprints: Sequence[tuple[int, int, int]]
+    is_blocked_by_bad_length: bool
 
 
 class WholeFile(NamedTuple):
@@ -98,6 +112,24 @@ class FileReader:
     @property
     def path(self) -> str:
         return self.scanned.path
+
+    @property
+    def bookmark(self) -> Bookmark:
+        """How far the file was read. Everything that was read must have been used."""
+        return Bookmark(
+            self.opened, self.opened_at_ns, self.offset, self.first_event_time,
+            self._fingerprints, self._is_blocked_by_bad_length,
+        )  # fmt: skip
+
+    def go_on_at(self, bookmark: Bookmark) -> None:
+        """Goes on where another reader of this file stopped. Call it before the first `read`."""
+        self.scanned = self.opened = EventFile(*bookmark.opened)
+        self.opened_at_ns, self.offset = bookmark.opened_at_ns, bookmark.offset
+        self.first_event_time = bookmark.first_event_time
+        self._fingerprints = [_Fingerprint(*each) for each in bookmark.fingerprints]
+        self._is_blocked_by_bad_length = bookmark.is_blocked_by_bad_length
+        self.is_unread = False
+        self.caught_up = True
 
     def read_whole(self, buffer: bytearray, at: int, max_bytes: int) -> WholeFile | None:
         """Reads the whole file into the buffer, from index `at` on.

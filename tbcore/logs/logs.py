@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tbcore.drawings import MAX_SHOWN, table_html
 from tbcore.errors import UnknownNameError
 from tbcore.eventfiles.logdir import is_remote
-from tbcore.logs.reading import LazyReader, Paths, multiplexer_of
+from tbcore.logs.reading import Paths, multiplexer_of, reader_of
 from tbcore.logs.run import Run, load
 from tbcore.logs.tables import Categories, LogTable, ScalarTable, free_name
 from tbcore.queries.attributes import RunAttributes, RunColumns
@@ -45,7 +45,7 @@ class Logs:
 
     def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
         """See `open`."""
-        self._reader = LazyReader(paths, purge_orphaned_data=purge_orphaned_data)
+        self._reader = reader_of(paths, purge_orphaned_data=purge_orphaned_data)
         self._runs: dict[str, Run] = {}
         """Runs that were asked for, without those that have changed since."""
 

@@ -9,6 +9,7 @@ It works in the threads that call it, one at a time, with the parts of the serve
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -18,11 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tbcore.errors import NotFoundError
+from tbcore.errors import NotFoundError, OptionError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
+from tbcore.index import extension
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader, preload_small_files
 from tbcore.store.view import RunView
@@ -232,6 +234,71 @@ class LazyReader:
             logger.warning("%s", line)
         self._problems.extend([*reader.problems, *reader.read_errors])
         reader.problems, reader.read_errors = [], []
+
+
+class StoredReader:
+    """The runs of an index, with the methods of a LazyReader. The logs are not looked at."""
+
+    problems: list[str] = []  # noqa: RUF012 - it stays empty
+
+    def __init__(self, path: str) -> None:
+        """Opens the index. Raises TbcoreError if that fails."""
+        self._index = extension().open(path)
+        self.directories = [path]
+
+    def names(self) -> list[str]:
+        return list(self._index.runs)
+
+    def names_below(self, name: str) -> list[str]:
+        return [
+            n for n in self._index.runs if n != name and (name == "." or n.startswith(f"{name}/"))
+        ]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index.runs
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, RunSnapshot]:
+        runs = self._index.runs
+        found = {}
+        for name in names:
+            if name not in runs:
+                raise NotFoundError(f"run {name!r} is gone")
+            found[name] = RunSnapshot(runs[name].view, runs[name].modified)
+        return found
+
+    def refresh(self) -> set[str]:
+        before = self._index.runs
+        self._index.refresh()
+        after = self._index.runs
+        return {n for n in before.keys() | after.keys() if before.get(n) is not after.get(n)}
+
+    def forget(self, name: str) -> None:
+        """Does nothing: the index keeps what was read."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return {n: sum(file.size for file in run.files) for n, run in self._index.runs.items()}
+
+    @property
+    def modified(self) -> Mapping[str, float]:
+        return {name: run.modified for name, run in self._index.runs.items()}
+
+
+def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
+    """A reader of logs, or of an index if there is one at the path."""
+    if isinstance(paths, str | os.PathLike):
+        path = os.path.expanduser(os.fsdecode(paths))
+        if os.path.isdir(os.path.join(path, "runs", "_delta_log")):
+            return StoredReader(path)
+        reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
+        if is_remote(path) and not reader.sizes:
+            with contextlib.suppress(OptionError):
+                return StoredReader(path)
+        return reader
+    return LazyReader(paths, purge_orphaned_data=purge_orphaned_data)
+
+
+Reader = LazyReader | StoredReader
 
 
 def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[str]]]:

@@ -19,7 +19,7 @@ from tbcore.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore.errors import NotFoundError, UnknownNameError
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.logs.items import LoggedItems
-from tbcore.logs.reading import LazyReader, RunSnapshot, multiplexer_of
+from tbcore.logs.reading import Reader, RunSnapshot, multiplexer_of
 from tbcore.queries.evaluation import HParam, is_live
 from tbcore.queries.inheritance import ROOT, InheritedHParams
 from tbcore.store.multiplexer import Multiplexer
@@ -54,7 +54,7 @@ class Tag:
 class Run:
     """One run. It is read when something is asked of it, and does not change after that."""
 
-    def __init__(self, name: str, reader: LazyReader) -> None:
+    def __init__(self, name: str, reader: Reader) -> None:
         """Not called by users: `logs[name]` returns a run."""
         self.name = name
         self._reader = reader
@@ -212,7 +212,7 @@ class Run:
             raise UnknownNameError(message) from None
 
 
-def load(runs: Iterable[Run], reader: LazyReader) -> dict[str, RunSnapshot]:
+def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:
     """What each run's files contain. Runs that were not read yet are read together."""
     runs = list(runs)
     snapshots = reader.snapshots(run.name for run in runs if run._snapshot is None)

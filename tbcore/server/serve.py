@@ -17,6 +17,7 @@ from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
 from tbcore.errors import did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec, is_remote
+from tbcore.index import extension
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
     LogHandler,
@@ -64,6 +65,8 @@ class ServeOptions:
     max_points: int = 0
     """Maximum number of points of each scalar series in memory; 0 keeps all."""
     open_browser: bool = False
+    index: str | None = None
+    """The path of an index with runs that were read before."""
 
 
 def serve(config: Config, options: ServeOptions) -> int:
@@ -84,6 +87,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
+    index = None if options.index is None else extension().open(options.index)
     loader = Loader(
         multiplexer,
         [
@@ -94,6 +98,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,
         tuning=config.tuning,
+        index=index,
     )
     loader.start_helper()
     loader.start(publish_early=False)

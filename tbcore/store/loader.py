@@ -18,14 +18,16 @@ from collections.abc import Sequence
 from functools import partial
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, is_remote
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
+from tbcore.index import RunIndex
 from tbcore.store.helper_process import HelperProcess
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.status import LoadStatus
+from tbcore.store.stored_runs import StoredRuns
 from tbcore.store.watch import watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
 from tbcore.tuning import Tuning, default_tuning
@@ -58,17 +60,25 @@ class Loader:
         max_points: int = 0,
         wake: threading.Event | None = None,
         tuning: Tuning | None = None,
+        index: RunIndex | None = None,
     ) -> None:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
         Without one it is 5 s, but remote directories are listed after 30 s to 10 min: less often
         while nothing changes there and no page is open.
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
-        `wake` ends a pause early. `tuning` applies to decoding, too.
+        `wake` ends a pause early. `tuning` applies to decoding, too. The runs of `index` are shown
+        as they are there; of those that have changed since, only what is new is read. Without
+        directories, these are the runs of which a page has requested data in the last minute.
         """
         self._specs = specs
-        is_viewed = None if reload_interval is not None else lambda: multiplexer.num_viewers > 0
-        self._logdir = Logdir(specs, is_viewed)
+        self._wake = wake or threading.Event()
+        pacing = Pacing(
+            reload_interval,
+            lambda: multiplexer.num_viewers > 0,
+            None if reload_interval == 0 else self._wake.set,
+        )
+        self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
         multiplexer.scan_soon = self.scan_soon
         self._tuning = tuning or default_tuning()
@@ -82,9 +92,9 @@ class Loader:
         )
         """Returns a reader of some files that has read nothing yet."""
         self._runs: dict[str, TrackedRun] = {}
+        self._stored = StoredRuns(index, multiplexer) if index is not None else None
         self._queue = WorkQueue()
         self._publisher = Publisher(multiplexer, specs)
-        self._wake = wake or threading.Event()
         self._stopping = threading.Event()
         self._started = threading.Event()
         """Set after the first scan, when the helper has its first batches."""
@@ -98,7 +108,7 @@ class Loader:
         Must be called before any other thread is started: see `HelperProcess.__init__`. There is no
         helper if a directory is remote, since what reads it has threads of its own.
         """
-        if any(is_remote(spec.path) for spec in self._specs):
+        if self._stored is not None or any(is_remote(spec.path) for spec in self._specs):
             return
         if HelperProcess.is_supported():
             try:
@@ -110,6 +120,9 @@ class Loader:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
         publish_interval = self._tuning.publish_interval_seconds
         try:
+            if self._stored is not None and self._stored.refresh(self._runs):
+                self._publisher.stored = self._stored.shown
+                self._publisher.publish(self._runs.values(), loading=True)
             self._scan_logdir()
             scanned_at = published_at = time.monotonic()
             if self._queue.bytes_left < self._tuning.min_bytes_for_helper:
@@ -228,7 +241,9 @@ class Loader:
 
         Within a pass, files that could not be read are not tried again, unless they have changed.
         """
-        scan = self._logdir.scan()
+        stored = self._stored
+        is_partial = stored is not None and not self._specs
+        scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
         self._publisher.remotes = tuple(self._logdir.remotes.values())
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
@@ -241,10 +256,16 @@ class Loader:
                 if run := self._runs.get(name):
                     if not (is_within_pass and files == run.files):
                         run.update(files)
-                else:
-                    self._runs[name] = TrackedRun(name, files, self._new_reader)
+                elif not (stored and stored.is_up_to_date(name, files)):
+                    self._runs[name] = run = TrackedRun(name, files, self._new_reader)
+                    if stored:
+                        stored.hand_over(run)
             except Exception as error:
                 self._publisher.report_bug(f"run {name}", error)
+        if stored:
+            if not is_partial and not scan.unlisted:
+                stored.restrict(scan.runs, self._runs)
+            self._publisher.stored = stored.shown
         self._queue.refill(self._runs.values())
 
     def _preload_small_files(self) -> None:

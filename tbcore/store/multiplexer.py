@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
@@ -50,6 +51,8 @@ class Multiplexer:
         """Number of open pages, which a server sets."""
         self.scan_soon: Callable[[], None] = lambda: None
         """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
+        self.requested_at: dict[str, float] = {}
+        """When a series of a run was last requested, in seconds of the monotonic clock."""
         self._warned: set[tuple[str, str]] = set()
         """Run and tag of each warning about unreadable items."""
 
@@ -94,6 +97,7 @@ class Multiplexer:
         unknown, or if the tag has no series that a claim matches; if `claims` is None, also for a
         tag without scalars.
         """
+        self.requested_at[run] = time.monotonic()
         state = self._state
         _, found = state.find(run, tag, claims)
         series = [each for each in found if each.kind.is_scalar]
@@ -285,5 +289,6 @@ class Multiplexer:
 
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
         """Like `State.find`, but without series of scalars."""
+        self.requested_at[run] = time.monotonic()
         view, series = self._state.find(run, tag, claims)
         return view, [each for each in series if not each.kind.is_scalar]

@@ -6,10 +6,11 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote, one_line
+from tbcore.index import StoredRun
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
 from tbcore.store.status import LoadStatus
@@ -37,6 +38,11 @@ class Publisher:
         """Number of complete passes."""
         self.removed: list[str] = []
         """Names of the runs that are gone since the last publication."""
+        self.stored: Mapping[str, StoredRun] = {}
+        """The runs that are shown as they are in an index."""
+        self._shown: Mapping[str, StoredRun] = {}
+        """Those of the last publication."""
+        self._num_stored_files = self._num_stored_bytes = 0
         self.remotes: Collection[RemoteDirectory] = ()
         """The directories that are URIs."""
         self._multiplexer = multiplexer
@@ -67,27 +73,39 @@ class Publisher:
                 continue
             if view is not run.view:
                 run.view = views[run] = view
+        removed, self.removed = self.removed, []
+        new: dict[str, StoredRun] = {}
+        if self.stored is not self._shown:
+            new = {n: run for n, run in self.stored.items() if self._shown.get(n) is not run}
+            kept = {run.name for run in runs}
+            removed += [n for n in self._shown if n not in self.stored and n not in kept]
+            self._shown = self.stored
+            sizes = [file.size for run in self._shown.values() for file in run.files]
+            self._num_stored_files, self._num_stored_bytes = len(sizes), sum(sizes)
+        for stored in new.values():
+            self._problems.extend(stored.problems)
         # This is the order of new runs only: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
-        removed, self.removed = self.removed, []
         self._multiplexer.commit(
-            {run.name: views[run] for run in in_order},
+            {name: run.view for name, run in new.items()}
+            | {run.name: views[run] for run in in_order},
             removed,
-            {run.name: run.modified for run in changed},
+            {name: run.modified for name, run in new.items()}
+            | {run.name: run.modified for run in changed},
         )
         self.publish_status(runs, loading=loading)
         self.has_published.set()
 
     def publish_status(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
         """Sets the multiplexer's status."""
-        bytes_read = sum(run.reader.bytes_read for run in runs)
-        bytes_total = sum(run.reader.bytes_total for run in runs)
+        bytes_read = sum(run.reader.bytes_read for run in runs) + self._num_stored_bytes
+        bytes_total = sum(run.reader.bytes_total for run in runs) + self._num_stored_bytes
         self._multiplexer.set_status(
             LoadStatus(
                 loading=loading,
                 passes=self.passes,
-                num_runs=len(runs),
-                num_files=self._scan.num_files,
+                num_runs=len(runs) + len(self.stored),
+                num_files=self._scan.num_files + self._num_stored_files,
                 num_directories=self._scan.num_directories,
                 bytes_read=bytes_read,
                 # Files may have grown since the scan.

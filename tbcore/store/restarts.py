@@ -8,9 +8,9 @@ earlier rows of the summary's tags are orphaned if their step is S or above.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,18 @@ class RestartRule:
         """In files older than version 2, the step to compare the next summary's step with."""
         self._has_started = False
         """Whether there was a START."""
+
+    @property
+    def bookmark(self) -> tuple[Any, ...]:
+        """What `go_on_at` needs, as a list in JSON."""
+        versions = list(self._versions.items())
+        state = self._first_path, self._version, versions, self._most_recent_step
+        return *state, self._has_started
+
+    def go_on_at(self, bookmark: Sequence[Any]) -> None:
+        """Goes on where the rule of another reader of this run stopped."""
+        self._first_path, self._version, versions, self._most_recent_step, started = bookmark
+        self._versions, self._has_started = dict(versions), started
 
     def file_version(self, item: FileVersion, file_index: int, path: str) -> None:
         """Takes note of the version of a file, which decides how restarts are found."""

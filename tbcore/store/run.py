@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,23 @@ class RunData:
         """Maps the index of each file to the wall time of its last event."""
         self._view = RunView()
         """The view of the last commit."""
+
+    # -- going on where another reader stopped ---------------------------------------------------
+
+    @property
+    def bookmark(self) -> tuple[Any, ...]:
+        """What `go_on_at` needs besides the view of the last commit, as a list in JSON."""
+        ordinals, times = self._next_ordinals.items(), self._last_event_times.items()
+        return self._restarts.bookmark, list(ordinals), list(times)
+
+    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+        """Goes on where the data of another reader of this run had this bookmark and view."""
+        restarts, ordinals, times = bookmark
+        self._restarts.go_on_at(restarts)
+        self._next_ordinals, self._last_event_times = dict(ordinals), dict(times)
+        self._schema, self._tables, self._files = view.schema, list(view.tables), list(view.files)
+        self._num_merged, self._is_live = len(self._tables), True
+        self.first_event_time, self._view = view.first_event_time, view
 
     # -- files ---------------------------------------------------------------------------------
 

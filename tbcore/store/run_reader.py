@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.tail import FileReader, FileReplacedError
+from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
 from tbcore.store.run import RunData
+from tbcore.store.view import RunView
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,36 @@ class RunReader:
         """One line for each damaged record, at most MAX_PROBLEMS. The first problem of each file
         has already been logged. The publisher empties the list."""
         self.update(files)
+
+    @property
+    def bookmark(self) -> tuple[Any, ...] | None:
+        """What `go_on_at` needs besides the view of the last commit, as a list in JSON.
+
+        None while there is unread data that could be read, and after a bug in tbcore.
+        """
+        files = list(self._files.values())
+        if self._pending or any(file.has_failed for file in files):
+            return None
+        readers = [(file.reader.file_index, file.reader.bookmark) for file in files]
+        return self.data.bookmark, readers
+
+    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+        """Goes on where another reader of this run had this bookmark and view.
+
+        Call it before anything was read, and then `update`.
+        """
+        data, readers = bookmark
+        self.data.go_on_at(data, view)
+        self._files = {}
+        for index, (opened, *others) in readers:
+            reader = FileReader(opened[0], index, self._decoder)
+            reader.go_on_at(Bookmark(opened, *others))
+            self._files[reader.path] = _RunFile(reader)
+
+    @property
+    def file_readers(self) -> dict[str, FileReader]:
+        """The readers of the files, by path."""
+        return {path: file.reader for path, file in self._files.items()}
 
     @property
     def has_work(self) -> bool:

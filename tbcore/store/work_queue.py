@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from tbcore.eventfiles.logdir import is_remote
 from tbcore.eventfiles.tail import read_first_event_time
+from tbcore.index import StoredRun
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
@@ -211,6 +212,15 @@ class TrackedRun:
         modified, self.files = self.modified, files
         self.has_changed |= self.modified != modified
         if not self.reader.update(files):
+            self.read_from_start()
+
+    def go_on(self, stored: StoredRun) -> None:
+        """Goes on where an index ends, unless the files were replaced since.
+
+        Raises TbcoreError or OSError if the index cannot be read. Call it before anything is read.
+        """
+        self.reader, self.view = stored.reader(self._new_reader), stored.view
+        if not self.reader.update(self.files):
             self.read_from_start()
 
     def read_from_start(self) -> None:

@@ -76,6 +76,11 @@ class RemoteDirectory:
         found.unlisted.extend(self._unlisted)
         return self._found
 
+    def files(self) -> list[EventFile]:
+        """The event files directly in the directory, sorted by path. Raises OSError."""
+        infos = filter(_is_event_file, self.storage.entries(self.root))
+        return sorted(self._event_file(info, set()) for info in infos)
+
     def list_soon(self) -> None:
         """Makes the next scan list the directory, whenever it was listed last."""
         self._due_at = 0.0

@@ -1,0 +1,44 @@
+"""An index for tbcore: what many runs logged, read once, and served at once.
+
+tbcore index --logdir LOGDIR --index INDEX     makes or updates an index
+tbcore serve --index INDEX                     serves it
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+    from tbcore.index import RunIndex
+
+__version__ = "0.1.0"
+
+
+def command() -> click.Command:
+    """The command `tbcore index`. Imports pyarrow only when it runs."""
+    _check_version()
+    from tbcore_index.command import index_command
+
+    return index_command
+
+
+def open(path: str) -> RunIndex:
+    """Opens an index. Raises TbcoreError if there is none."""
+    _check_version()
+    from tbcore_index.reader import IndexReader
+
+    return IndexReader(path)
+
+
+def _check_version() -> None:
+    """Raises OptionError unless the core is of the same version: its private modules are used."""
+    import tbcore
+    from tbcore.errors import OptionError
+
+    if tbcore.__version__ != __version__:
+        raise OptionError(
+            f"tbcore-index {__version__} needs tbcore-server {__version__}, "
+            f"found {tbcore.__version__}; install the same version of both"
+        )

@@ -1,0 +1,93 @@
+"""Connects to a Dask cluster, or starts workers on this machine. Needs `distributed`."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+
+import distributed
+import pyarrow as pa
+
+from tbcore import __version__
+from tbcore.errors import OptionError
+from tbcore.eventfiles.logdir import LogdirSpec, one_line
+from tbcore_index.tables import Place
+
+_CONNECT_SECONDS = 30
+
+
+@contextlib.contextmanager
+def connected(
+    workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
+) -> Iterator[tuple[Executor, int]]:
+    """An executor of `workers` processes, or of the cluster, and the number of its workers.
+
+    Raises OptionError, with a line for each worker, if workers lack something.
+    """
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    with contextlib.ExitStack() as stack:
+        if workers is not None:
+            local = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None
+            )
+            client = distributed.Client(stack.enter_context(local))
+        else:
+            assert cluster is not None
+            is_file = os.path.exists(cluster)
+            try:
+                client = distributed.Client(
+                    **{"scheduler_file" if is_file else "address": cluster},
+                    timeout=_CONNECT_SECONDS,
+                )
+            except (OSError, ValueError) as error:
+                line = one_line(f"cannot connect to the cluster {cluster}: {error}")
+                raise OptionError(line) from None
+        stack.enter_context(client)
+        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        _check_workers(client, specs, place)
+        # A task is given out again after three workers died of it.
+        yield client.get_executor(pure=False, retries=0), len(client.scheduler_info()["workers"])
+
+
+def probe(specs: Sequence[LogdirSpec], index: str) -> tuple[dict[str, str], str]:
+    """What a worker has, and why it cannot work; empty if it can."""
+    versions = {
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "tbcore": __version__,
+        "pyarrow": pa.__version__,
+    }
+    try:
+        for spec in specs:
+            Place(spec.path).check_readable()
+        Place(index).check_writable()
+    except Exception as error:
+        return versions, one_line(f"{type(error).__name__}: {error}")
+    return versions, ""
+
+
+def _check_workers(client: distributed.Client, specs: Sequence[LogdirSpec], place: Place) -> None:
+    """Raises OptionError if a worker has other versions, or lacks access."""
+    expected, _ = probe((), place.path)
+    try:
+        found = client.run(probe, list(specs), place.path, on_error="return")
+    except Exception as error:
+        raise OptionError(one_line(f"the workers cannot be asked: {error}")) from None
+    lines = []
+    for worker, result in sorted(found.items()):
+        if isinstance(result, BaseException):
+            lines.append(f"worker {worker}: {type(result).__name__}: {result}")
+            continue
+        versions, why = result
+        lines += [
+            f"worker {worker} has {name} {versions.get(name)}, expected {version}"
+            for name, version in expected.items()
+            if versions.get(name) != version
+        ]
+        if why:
+            lines.append(f"worker {worker}: {why}")
+    if lines:
+        raise OptionError(one_line("; ".join(lines)))

@@ -1,0 +1,162 @@
+"""The command `tbcore index`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+import click
+
+from tbcore.cli.parsing import Command, logdir_specs
+from tbcore.errors import OptionError
+
+if TYPE_CHECKING:
+    from tbcore.eventfiles.logdir import LogdirSpec
+    from tbcore_index.coordinator import Progress
+    from tbcore_index.tables import Place
+
+
+@click.command("index", cls=Command, short_help="Make or update an index of many runs.")
+@click.option("--logdir", metavar="PATH", help="Directory with event files, at any depth.")
+@click.option("--logdir_spec", metavar="SPEC", help="Several directories, as for `serve`.")
+@click.option("--index", "path", metavar="PATH", required=True, help="Directory of the index.")
+@click.option(
+    "--workers", metavar="N", type=click.IntRange(1), help="Read with N processes on this machine."
+)
+@click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Read on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, or a scheduler file.",
+)  # fmt: skip
+@click.option(
+    "--reload_interval", metavar="SECONDS", type=click.FloatRange(0), default=0.0,
+    help="Pause between two updates; 0 for one update.  [default: 0]",
+)  # fmt: skip
+@click.option(
+    "--purge_orphaned_data", metavar="BOOL", type=click.BOOL, default=True,
+    help="Drop the old data of the steps that a restarted job repeats.  [default: true]",
+)  # fmt: skip
+@click.option(
+    "--keep_days", metavar="DAYS", type=click.FloatRange(0), default=7.0,
+    help="Delete replaced files of the index after so many days.  [default: 7]",
+)  # fmt: skip
+@click.pass_context
+def index_command(
+    context: click.Context,
+    *,
+    logdir: str | None,
+    logdir_spec: str | None,
+    path: str,
+    workers: int | None,
+    cluster: str | None,
+    reload_interval: float,
+    purge_orphaned_data: bool,
+    keep_days: float,
+) -> int:
+    """Make or update an index: read what is new below LOGDIR, and keep it in INDEX.
+
+    The exit status is 1 if something could not be read. What can be read is in the index.
+    """
+    if (logdir is None) == (logdir_spec is None):
+        raise click.UsageError("expected --logdir or --logdir_spec", context)
+    if workers and cluster:
+        raise click.UsageError("--workers and --cluster cannot be combined", context)
+    specs = logdir_specs(
+        os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
+    )
+    from tbcore.eventfiles.logdir import is_remote
+    from tbcore_index.coordinator import Coordinator
+    from tbcore_index.tables import FORMAT, Place
+
+    specs = [s if is_remote(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
+    place = Place(os.path.expanduser(path))
+    for spec in specs:
+        if f"{place.path}/".startswith(f"{spec.path}/"):
+            raise OptionError(f"the index {place} must not be below the log directory {spec.path}")
+    properties = {
+        "tbcore.format": FORMAT,
+        "tbcore.logdirs": json.dumps(specs),
+        "tbcore.purge_orphaned_data": str(purge_orphaned_data).lower(),
+    }
+    place.create(properties)
+    found = place.delta("runs").metadata().configuration
+    for name, value in properties.items():
+        if found.get(name) != value:
+            what = name.removeprefix("tbcore.")
+            raise OptionError(
+                f"the index {place} was made with {what} {found.get(name)}, not {value}; "
+                f"use another directory"
+            )
+    report = _Reporter()
+    with _executor(workers, cluster, specs, place) as (executor, num_workers):
+        coordinator = Coordinator(
+            place.path, specs, executor, num_workers=num_workers,
+            purge_orphaned_data=purge_orphaned_data, on_progress=report.progress,
+        )  # fmt: skip
+        vacuumed_at = 0.0
+        while True:
+            began = time.monotonic()
+            coordinator.update(all_changes=reload_interval == 0)
+            report.end(coordinator.num_written, coordinator.problems, time.monotonic() - began)
+            if time.monotonic() - vacuumed_at > 3600:
+                coordinator.vacuum(keep_days)
+                vacuumed_at = time.monotonic()
+            if reload_interval == 0:
+                return 1 if coordinator.problems else 0
+            time.sleep(reload_interval)
+
+
+@contextlib.contextmanager
+def _executor(
+    workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
+) -> Iterator[tuple[Executor, int]]:
+    """The engine that runs the batches, and its number of workers."""
+    from tbcore_index.coordinator import Inline
+
+    if workers is None and cluster is None:
+        yield Inline(), 1
+        return
+    try:
+        from tbcore_index.cluster import connected
+    except ModuleNotFoundError:
+        raise OptionError(
+            "--workers and --cluster need another package: pip install 'tbcore-index[cluster]'"
+        ) from None
+    with connected(workers, cluster, specs, place) as engine:
+        yield engine
+
+
+class _Reporter:
+    """Prints what happens to stderr."""
+
+    def __init__(self) -> None:
+        self._printed_at = time.monotonic()
+        self._known: set[str] = set()
+
+    def progress(self, progress: Progress) -> None:
+        """Prints how far an update is, at most once a second."""
+        if time.monotonic() - self._printed_at < 1:
+            return
+        self._printed_at = time.monotonic()
+        rate = progress.num_bytes / max(progress.seconds, 1e-9) / 1e6
+        self._print(
+            f"indexed {progress.num_done:,} of {progress.num_runs:,} runs, "
+            f"{progress.num_bytes / 1e6:,.0f} MB at {rate:,.0f} MB/s"
+        )
+
+    def end(self, num_written: int, problems: list[str], seconds: float) -> None:
+        """Prints what an update did."""
+        for line in problems:
+            if line not in self._known:
+                self._print(f"warning: {line}")
+        self._known = set(problems)
+        self._print(f"{num_written:,} runs written in {seconds:.1f} s" if num_written else "")
+
+    def _print(self, line: str) -> None:
+        if line:
+            print(f"tbcore: {line}", file=sys.stderr, flush=True)

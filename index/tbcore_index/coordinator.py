@@ -1,0 +1,296 @@
+"""Coordinator: finds what is new in the logs, gives it out as batches, and commits the results.
+
+    scan -> plan -> batches -> executor -> segments -> commit      then a pause, and the next scan
+
+A batch is the unit of work, of failure and of a commit: either all of its runs are in the index
+afterwards, or none. A batch may be given out twice, since each attempt writes under new names.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from typing import NamedTuple
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
+from tbcore.index import StoredRun
+from tbcore_index.reader import IndexedRun, IndexReader
+from tbcore_index.tables import IndexConflictError, Place, Segment, Tables
+from tbcore_index.work import Batch, Done, work
+
+logger = logging.getLogger(__name__)
+
+_BATCH_BYTES = 1 << 26
+_BATCH_FILES = 2000
+_COMMIT_SECONDS = 60.0
+"""Pause between two commits: what a lost coordinator costs."""
+_MIN_DEADLINE_SECONDS = 60.0
+_DEADLINE_FACTOR = 10
+"""A batch is given out again after this many times the median time of a batch."""
+_QUIET_SECONDS = 600.0
+_GROWTH = 1.25
+"""A run that grows is written again when it has grown by this factor, or has been quiet so long."""
+_SMALL_ROWS = 1 << 18
+_MAX_SMALL_SEGMENTS = 16
+"""Segments with fewer rows are merged when there are so many."""
+_MAX_ROWS_MERGED = 1 << 21
+
+
+class ClusterLostError(TbcoreError):
+    """The engine that ran the batches is gone."""
+
+
+class Progress(NamedTuple):
+    """How far an update is."""
+
+    num_runs: int
+    num_done: int
+    num_bytes: int
+    seconds: float
+
+
+class Inline(Executor):
+    """Runs everything at once, in this process."""
+
+    def submit(self, function: Callable[..., Done], /, *args: object) -> Future[Done]:  # type: ignore[override]
+        future: Future[Done] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Coordinator:
+    """Keeps an index up to date with the log directories that it was made from."""
+
+    def __init__(
+        self,
+        index: str,
+        specs: Sequence[LogdirSpec],
+        executor: Executor,
+        *,
+        num_workers: int = 1,
+        purge_orphaned_data: bool = True,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened."""
+        self._place = Place(index)
+        self._logdir = Logdir(specs)
+        self._executor = executor
+        self._max_pending = 2 * num_workers
+        self._purge_orphaned_data = purge_orphaned_data
+        self._on_progress = on_progress
+        self._tables = Tables(self._place)
+        self._reader = IndexReader(index)
+        self._left_out: dict[str, Sequence[EventFile]] = {}
+        """Runs that could not be read, with the files that they had then."""
+        self.problems: list[str] = []
+        """One line for each thing that went wrong in the last update."""
+        self.num_written = 0
+        """Number of runs that the last update wrote."""
+
+    def update(self, *, all_changes: bool = True) -> None:
+        """Brings the index up to date once.
+
+        Without `all_changes` a run that is still growing is written again only now and then. Raises
+        IndexConflictError if another process took over the index, and ClusterLostError; what was
+        committed before stays.
+        """
+        self._reader.refresh()
+        self.problems, self.num_written = [], 0
+        batches, runs = self._plan(all_changes)
+        if not batches:
+            return
+        began = time.monotonic()
+        results: list[tuple[Batch, Done]] = []
+        num_done = num_bytes = 0
+        committed_at = began
+        try:
+            for batch, done in self._results(batches):
+                results.append((batch, done))
+                num_done += len(batch.runs)
+                num_bytes += done.num_bytes
+                self.problems += done.problems
+                self._on_progress(Progress(runs, num_done, num_bytes, time.monotonic() - began))
+                if time.monotonic() - committed_at >= _COMMIT_SECONDS:
+                    self._commit(results)
+                    results, committed_at = [], time.monotonic()
+        finally:
+            self._commit(results)
+
+    def vacuum(self, keep_days: float) -> int:
+        """Deletes the files that were replaced so long ago; returns their number."""
+        return self._tables.vacuum(24 * keep_days)
+
+    def _commit(self, results: Sequence[tuple[Batch, Done]]) -> None:
+        segments: list[Segment] = []
+        removed: list[str] = []
+        for batch, done in results:
+            segments += done.segments
+            removed += batch.replaced
+        if segments or removed:
+            self._tables.commit(segments, removed)
+            self.num_written += sum(each.num_rows["runs"] for each in segments)
+
+    def _plan(self, all_changes: bool) -> tuple[deque[Batch], int]:
+        """The batches of an update, and the number of runs to read."""
+        # 1. Find the runs that are new, have changed, or are gone.
+        # 2. The new ones are read in the order of their names.
+        # 3. A segment with changed runs is replaced, and so are small ones.
+        scan = self._logdir.scan()  # 1
+        self.problems += [f"{path} does not exist" for path in scan.missing]
+        self.problems += scan.problems
+        stored = self._reader.runs
+        is_due = _is_changed if all_changes else _is_due
+        new, changed = [], set()
+        for name, files in sorted(scan.runs.items()):
+            if self._left_out.get(name) == files:
+                continue
+            known = stored.get(name)
+            if known is None:
+                new.append((name, files))
+            elif is_due(known, files):
+                changed.add(name)
+        unknown = [*scan.unlisted, *scan.missing]
+        gone = {
+            name
+            for name in stored.keys() - scan.runs.keys()
+            if not _is_below(stored[name].files, unknown)
+        }
+        batches = deque(self._batch(runs) for runs in _in_batches(new))  # 2
+        small: list[str] = []
+        num_rows = 0
+        for name, runs in sorted(self._reader.segments.items()):  # 3
+            names = {run.name for run in runs}
+            rows = sum(run.num_points + run.num_items for run in runs)
+            of_segment = [(n, scan.runs[n]) for n in sorted(changed & names)]
+            if rows < _SMALL_ROWS:
+                small.append(name)
+                num_rows += rows
+            elif of_segment or gone & names:
+                batches.append(self._batch(of_segment, [name], gone & names))
+            if small and num_rows >= _MAX_ROWS_MERGED:
+                batches.extend(self._merging(small, changed, gone, scan.runs))
+                small, num_rows = [], 0
+        batches.extend(self._merging(small, changed, gone, scan.runs))
+        return batches, len(new) + len(changed)
+
+    def _merging(
+        self,
+        segments: Sequence[str],
+        changed: set[str],
+        gone: set[str],
+        files: Mapping[str, Sequence[EventFile]],
+    ) -> Iterator[Batch]:
+        """A batch that replaces small segments, if one has changed or if there are many."""
+        names = {run.name for segment in segments for run in self._reader.segments[segment]}
+        if names & changed or names & gone or len(segments) > _MAX_SMALL_SEGMENTS:
+            of_segments = [(name, files[name]) for name in sorted(names & changed)]
+            yield self._batch(of_segments, segments, names & gone)
+
+    def _batch(
+        self,
+        runs: Sequence[tuple[str, Sequence[EventFile]]],
+        replaced: Sequence[str] = (),
+        gone: Iterable[str] = (),
+    ) -> Batch:
+        return Batch(runs, tuple(replaced), frozenset(gone), self._purge_orphaned_data)
+
+    def _results(self, batches: deque[Batch]) -> Iterator[tuple[Batch, Done]]:
+        """Gives out the batches; yields each with its result."""
+        pending: dict[Future[Done], tuple[Batch, float]] = {}
+        given_again: set[int] = set()
+        seconds: list[float] = []
+        finished: set[int] = set()
+        while batches or any(id(batch) not in finished for batch, _ in pending.values()):
+            while batches and len(pending) < self._max_pending:
+                batch = batches.popleft()
+                pending[self._submit(batch)] = batch, time.monotonic()
+            done, _ = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch, began = pending.pop(future)
+                try:
+                    result = future.result()
+                except CancelledError:
+                    raise ClusterLostError(
+                        "the cluster is gone; what was committed stays"
+                    ) from None
+                except Exception as error:
+                    if id(batch) not in finished:
+                        batches.extend(self._halves(batch, error))
+                        finished.add(id(batch))
+                    continue
+                seconds.append(time.monotonic() - began)
+                if id(batch) not in finished:
+                    finished.add(id(batch))
+                    yield batch, result
+            deadline = _DEADLINE_FACTOR * statistics.median(seconds or [0.0])
+            for batch, began in list(pending.values()):
+                is_late = time.monotonic() - began > max(deadline, _MIN_DEADLINE_SECONDS)
+                if is_late and id(batch) not in given_again | finished:
+                    logger.warning("a batch takes long, and is given out again")
+                    given_again.add(id(batch))
+                    pending[self._submit(batch)] = batch, time.monotonic()
+
+    def _submit(self, batch: Batch) -> Future[Done]:
+        return self._executor.submit(work, batch, self._place.path)
+
+    def _halves(self, batch: Batch, error: Exception) -> list[Batch]:
+        """Two batches in place of one that failed; a run that fails alone is left out."""
+        why = one_line(f"{type(error).__name__}: {error}")
+        if isinstance(error, OSError | MemoryError) and not batch.runs:
+            raise error
+        if batch.replaced:
+            # What is in the index stays; its changed runs are tried again with the next update.
+            self.problems.append(f"{len(batch.replaced)} segments stay as they are: {why}")
+            return []
+        if len(batch.runs) == 1:
+            name, files = batch.runs[0]
+            self._left_out[name] = files
+            self.problems.append(f"run {one_line(name)} is left out: {why}")
+            return []
+        middle = len(batch.runs) // 2
+        return [self._batch(batch.runs[:middle]), self._batch(batch.runs[middle:])]
+
+
+def _is_changed(stored: StoredRun, files: Sequence[EventFile]) -> bool:
+    return not stored.is_as_of(files)
+
+
+def _is_due(stored: StoredRun, files: Sequence[EventFile]) -> bool:
+    """Whether a run that has changed has grown by much, or not at all for a while."""
+    if stored.is_as_of(files):
+        return False
+    size, known = (sum(file.size for file in each) for each in (files, stored.files))
+    quiet_since = time.time() - max(file.mtime_ns for file in files) / 1e9
+    return size >= _GROWTH * known or size < known or quiet_since >= _QUIET_SECONDS
+
+
+def _is_below(files: Sequence[EventFile], directories: Sequence[str]) -> bool:
+    return any(f.path.startswith(f"{directory}/") for f in files for directory in directories)
+
+
+def _in_batches(
+    runs: Sequence[tuple[str, Sequence[EventFile]]],
+) -> Iterator[list[tuple[str, Sequence[EventFile]]]]:
+    """Runs in batches of some megabytes or some files."""
+    batch: list[tuple[str, Sequence[EventFile]]] = []
+    num_files = num_bytes = 0
+    for run in runs:
+        batch.append(run)
+        num_files += len(run[1])
+        num_bytes += sum(max(file.size, MIN_FILE_BYTES) for file in run[1])
+        if num_files >= _BATCH_FILES or num_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, num_files, num_bytes = [], 0, 0
+    if batch:
+        yield batch
+
+
+__all__ = ["Coordinator", "IndexConflictError", "IndexedRun"]

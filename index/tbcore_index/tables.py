@@ -1,0 +1,339 @@
+"""The four tables of an index: their columns, their files, and commits to them.
+
+    INDEX/
+      runs/    _delta_log/  <segment>.parquet     what it does not name does not exist
+      series/  _delta_log/  <segment>.parquet
+      points/  _delta_log/  <segment>.parquet
+      items/   _delta_log/  <segment>.parquet
+
+A segment is a batch of runs: one file in each table, written once under a name of its own.
+Each table is a Delta Lake table. A commit replaces whole segments, first in the other tables and
+then in `runs`, by which servers go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from tbcore.errors import DataLossError, OptionError, TbcoreError
+from tbcore.eventfiles.logdir import is_remote, one_line
+
+FORMAT = "1"
+"""Version of the layout of an index."""
+_APP = "tbcore-index"
+"""Name of the transactions, of which Delta Lake lets no two overlap."""
+
+_FILE = pa.struct(
+    [
+        ("path", pa.string()),
+        ("version", pa.string()),
+        ("size", pa.int64()),
+        ("mtime_ns", pa.int64()),
+        ("ctime_ns", pa.int64()),
+    ]
+)
+_SERIES_OF_ROW = [("run", pa.string()), ("tag", pa.string()), ("field", pa.string())]
+_TIME_OF_ROW = [("ordinal", pa.int64()), ("step", pa.int64()), ("wall_time", pa.float64())]
+COLUMNS = {
+    "points": pa.schema([*_SERIES_OF_ROW, *_TIME_OF_ROW, ("value", pa.float64())]),
+    "items": pa.schema(
+        [
+            *_SERIES_OF_ROW,
+            *_TIME_OF_ROW,
+            *((name, pa.int64()) for name in ("file", "offset", "length", "index", "crc")),
+        ]
+    ),
+    "series": pa.schema(
+        [
+            *_SERIES_OF_ROW,
+            ("plugin", pa.string()),
+            ("is_scalar", pa.bool_()),
+            ("metadata", pa.binary()),
+            # Its rows in the file of the segment in `points` or `items`.
+            ("first_row", pa.int64()),
+            ("num_rows", pa.int64()),
+            ("has_ordinals", pa.bool_()),
+            ("last_ordinal", pa.int64()),
+            ("first_step", pa.int64()),
+            ("last_step", pa.int64()),
+            ("highest_step", pa.int64()),
+            ("first_wall_time", pa.float64()),
+            ("last_wall_time", pa.float64()),
+            ("last_value", pa.float64()),
+            ("min", pa.float64()),
+            ("max", pa.float64()),
+            ("num_nonfinite", pa.int64()),
+        ]
+    ),
+    "runs": pa.schema(
+        [
+            ("run", pa.string()),
+            ("segment", pa.string()),
+            ("revision", pa.string()),
+            # Its rows in the file of the segment in `series`.
+            ("first_series", pa.int64()),
+            ("num_series", pa.int64()),
+            ("shape", pa.string()),
+            ("num_points", pa.int64()),
+            ("num_items", pa.int64()),
+            ("first_event_time", pa.float64()),
+            ("last_event_time", pa.float64()),
+            ("nonfinite_tags", pa.list_(pa.string())),
+            ("files", pa.list_(_FILE)),
+            ("bookmark", pa.string()),
+            ("problems", pa.list_(pa.string())),
+        ]
+    ),
+}
+"""The tables in the order of commits, each with its columns. Runs, series and rows have the order
+of the segment; the rows of a run are sorted by tag and field."""
+
+_GROUP_ROWS = {"points": 1 << 16, "items": 1 << 16, "series": 1 << 13, "runs": 1 << 16}
+"""Maximum number of rows in a row group, which is what is read at once."""
+_MAX_GROUP_BYTES = 1 << 28
+"""Maximum size of a row group that is read: a damaged footer may claim any size."""
+
+
+class Segment(NamedTuple):
+    """The files of a segment that were written, and are not committed yet."""
+
+    name: str
+    num_rows: Mapping[str, int]
+    """Number of rows by the name of the table."""
+    num_bytes: Mapping[str, int]
+    """Size of the file by the name of the table."""
+
+
+class IndexConflictError(TbcoreError):
+    """Somebody else has committed to the index in the meantime."""
+
+
+class Place:
+    """Where an index is: a directory, or a URI that fsspec knows. Can be pickled."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path.rstrip("/") if is_remote(path) else os.path.abspath(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Place, (self.path,)
+
+    def __str__(self) -> str:
+        return one_line(self.path)
+
+    @cached_property
+    def _files(self) -> tuple[pafs.FileSystem, str]:
+        """The file system, and the path of the index in it."""
+        if not is_remote(self.path):
+            return pafs.LocalFileSystem(), self.path
+        import fsspec
+
+        system, root = fsspec.core.url_to_fs(self.path, use_listings_cache=False)
+        return pafs.PyFileSystem(pafs.FSSpecHandler(system)), root
+
+    def delta(self, table: str) -> DeltaTable:
+        """A table as it is now. Raises TbcoreError if there is none."""
+        try:
+            return DeltaTable(f"{self.path}/{table}", storage_options=self._options)
+        except TableNotFoundError:
+            raise OptionError(f"no index at {self}; make one with `tbcore index`") from None
+        except (DeltaError, OSError) as error:
+            raise TbcoreError(one_line(f"cannot open the index {self}: {error}")) from None
+
+    @property
+    def _options(self) -> dict[str, str] | None:
+        """Options of Delta Lake for object stores; the others are in the environment."""
+        if not is_remote(self.path):
+            return None
+        options = {"allow_http": "true"}
+        endpoint = os.environ.get("FSSPEC_S3_ENDPOINT_URL")
+        return {**options, "aws_endpoint_url": endpoint} if endpoint else options
+
+    def check_readable(self) -> None:
+        """Raises OSError if this directory cannot be listed."""
+        system, root = self._files
+        system.get_file_info(pafs.FileSelector(root))
+
+    def check_writable(self) -> None:
+        """Raises OSError if nothing can be written here."""
+        system, root = self._files
+        path = f"{root}/{uuid.uuid4().hex}.probe"
+        with system.open_output_stream(path):
+            pass
+        system.delete_file(path)
+
+    def create(self, properties: Mapping[str, str]) -> None:
+        """Creates the tables that do not exist yet. Raises TbcoreError if that fails."""
+        for table, columns in COLUMNS.items():
+            uri = f"{self.path}/{table}"
+            try:
+                if not is_remote(uri):
+                    os.makedirs(uri, exist_ok=True)
+                DeltaTable.create(
+                    uri, columns, mode="ignore", configuration=dict(properties),
+                    storage_options=self._options, raise_if_key_not_exists=False,
+                )  # fmt: skip
+            except (DeltaError, OSError) as error:
+                raise TbcoreError(one_line(f"cannot make the index {self}: {error}")) from None
+
+    def write(self, table: str, segment: str, rows: pa.Table) -> int:
+        """Writes the file of a segment in a table; returns its size in bytes."""
+        system, root = self._files
+        path = f"{root}/{table}/{segment}.parquet"
+        texts = [field.name for field in rows.schema if pa.types.is_dictionary(field.type)]
+        even = [name for name in ("ordinal", "step") if name in rows.column_names]
+        pq.write_table(
+            rows, path, filesystem=system, store_schema=False, compression="zstd",
+            compression_level=1, write_page_checksum=True, row_group_size=_GROUP_ROWS[table],
+            use_dictionary=texts or ["run", "tag", "field", "segment", "shape", "plugin"],
+            column_encoding=dict.fromkeys(even, "DELTA_BINARY_PACKED"),
+        )  # fmt: skip
+        return int(system.get_file_info(path).size)
+
+    def open(self, table: str, segment: str) -> SegmentFile:
+        """Opens the file of a segment in a table. Raises OSError or DataLossError."""
+        return SegmentFile(*self._files, table, segment)
+
+
+class SegmentFile:
+    """The file of a segment in one table, open for reading."""
+
+    def __init__(self, system: pafs.FileSystem, root: str, table: str, segment: str) -> None:
+        self._name = f"{root}/{table}/{segment}.parquet"
+        self._group_rows = _GROUP_ROWS[table]
+        self._columns = COLUMNS[table]
+        try:
+            self._file = pq.ParquetFile(
+                system.open_input_file(self._name), page_checksum_verification=True
+            )
+            self.num_rows: int = self._file.metadata.num_rows
+            is_known = set(self._columns.names) <= set(self._file.schema_arrow.names)
+        except FileNotFoundError:
+            raise
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from None
+        if not is_known:
+            raise self._damaged("it lacks columns")
+
+    def group(self, number: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of one row group. Raises DataLossError if the file is damaged."""
+        try:
+            metadata = self._file.metadata.row_group(number)
+            if metadata.num_rows > self._group_rows or metadata.total_byte_size > _MAX_GROUP_BYTES:
+                raise self._damaged(f"row group {number} claims {metadata.num_rows} rows")
+            return self._file.read_row_group(number, columns or self._columns.names)
+        except (pa.ArrowException, OSError) as error:
+            raise self._damaged(error) from None
+
+    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows. Raises DataLossError if the file is damaged."""
+        groups = [self.group(number, columns) for number in range(self._file.num_row_groups)]
+        if not groups:
+            return self._columns.empty_table().select(columns or self._columns.names)
+        return pa.concat_tables(groups)
+
+    def rows(self, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """The row groups that these rows are in, each with the rows in the group."""
+        size = self._group_rows
+        return [
+            (group, max(begin - group * size, 0), min(end - group * size, size))
+            for group in range(begin // size, -(-end // size))
+        ]
+
+    def _damaged(self, why: object) -> DataLossError:
+        return DataLossError(one_line(f"a segment of the index is damaged: {self._name}: {why}"))
+
+
+class Tables:
+    """The tables of an index, to which one process at a time commits."""
+
+    def __init__(self, place: Place) -> None:
+        """Takes over the index: a process that did so before gets IndexConflictError from now on.
+
+        Brings the other tables in line with `runs`, if a commit was interrupted. Raises TbcoreError
+        if there is no index.
+        """
+        self._place = place
+        self._tables = {name: place.delta(name) for name in reversed(COLUMNS)}
+        self._commit("runs", [], [])
+        committed = self.segments()
+        for name in COLUMNS:
+            if name != "runs":
+                known = segments_of(self._tables[name])
+                added = [self._known(name, segment) for segment in committed - known]
+                if added or known - committed:
+                    self._commit(name, added, known - committed)
+
+    def segments(self) -> set[str]:
+        """The names of all segments."""
+        return segments_of(self._tables["runs"])
+
+    def commit(self, added: Sequence[Segment], removed: Collection[str]) -> None:
+        """Replaces segments. Raises IndexConflictError if another process took over the index."""
+        for name in COLUMNS:
+            files = [(each.name, each.num_bytes[name], each.num_rows[name]) for each in added]
+            self._commit(name, files, removed)
+
+    def vacuum(self, keep_hours: float) -> int:
+        """Deletes files that no version of the last hours names; returns their number."""
+        num_deleted = 0
+        for table in self._tables.values():
+            num_deleted += len(
+                table.vacuum(
+                    max(int(keep_hours), 0),
+                    dry_run=False,
+                    full=True,
+                    enforce_retention_duration=False,
+                )
+            )
+        return num_deleted
+
+    def _known(self, table: str, segment: str) -> tuple[str, int, int]:
+        """A segment's file that was written before: its name, size and number of rows."""
+        system, root = self._place._files
+        size = system.get_file_info(f"{root}/{table}/{segment}.parquet").size
+        return segment, int(size), self._place.open(table, segment).num_rows
+
+    def _commit(
+        self, name: str, added: Sequence[tuple[str, int, int]], removed: Collection[str]
+    ) -> None:
+        now_ms = int(time.time() * 1000)
+        # Only the number of rows: readers would take statistics of some columns for those of all.
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(
+                f"{segment}.parquet", size, {}, now_ms, True, json.dumps({"numRecords": rows})
+            )
+            for segment, size, rows in added
+        ]
+        actions += [RemoveAction(f"{segment}.parquet", True, now_ms) for segment in removed]
+        table = self._tables[name]
+        number = (table.transaction_version(_APP) or 0) + 1
+        properties = CommitProperties(app_transactions=[Transaction(_APP, number)])
+        try:
+            table.create_write_transaction(
+                actions, "append", COLUMNS[name], commit_properties=properties
+            )
+            table.update_incremental()
+        except CommitFailedError:
+            raise IndexConflictError(
+                f"another `tbcore index` writes to {self._place}; nothing was lost: it goes on"
+            ) from None
+        except (DeltaError, OSError) as error:
+            raise TbcoreError(one_line(f"cannot write to {self._place}: {error}")) from None
+
+
+def segments_of(table: DeltaTable) -> set[str]:
+    """The names of the segments in a table."""
+    return {os.path.basename(uri).removesuffix(".parquet") for uri in table.file_uris()}

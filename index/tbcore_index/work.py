@@ -1,0 +1,126 @@
+"""work: reads a batch of runs, and writes them as segments. Runs in any process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.tail import FileReplacedError
+from tbcore.store.run_reader import RunReader, preload_small_files
+from tbcore.store.work_queue import TrackedRun
+from tbcore_index.reader import IndexReader
+from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
+from tbcore_index.tables import Place, Segment
+
+MAX_SEGMENT_ROWS = 1 << 22
+"""About the number of rows at which a segment is written: some 20 MB, 100 MB while it is made."""
+
+
+class Batch(NamedTuple):
+    """What one task does."""
+
+    runs: Sequence[tuple[str, Sequence[EventFile]]]
+    """The runs to read, each with its files; those in a replaced segment are read on."""
+    replaced: Sequence[str] = ()
+    """Segments of which all other runs are copied."""
+    gone: frozenset[str] = frozenset()
+    """Runs in replaced segments that are not copied, since their files are gone."""
+    purge_orphaned_data: bool = True
+
+
+class Done(NamedTuple):
+    """What a task has done."""
+
+    segments: Sequence[Segment]
+    """The segments that it wrote, which take the place of those that it replaced."""
+    problems: Sequence[str]
+    """One line for each damaged record, and each file or run that could not be read."""
+    num_bytes: int
+    """Number of bytes that were read from event files."""
+
+
+def work(batch: Batch, index: str) -> Done:
+    """Reads the runs of a batch, and writes them. Raises OSError or TbcoreError if that fails."""
+    place = Place(index)
+    stored = IndexReader(index, only=batch.replaced).runs if batch.replaced else {}
+    decoder = Decoder()
+    new_reader = partial(RunReader, decoder, purge_orphaned_data=batch.purge_orphaned_data)
+    segments: list[Segment] = []
+    problems: list[str] = []
+    writer = SegmentWriter()
+
+    def add(run: ReadRun) -> None:
+        try:
+            writer.add(run)
+        except UnicodeError:
+            problems.append(one_line(f"run {run.name}: left out, since a name is no Unicode"))
+
+    def write_if(is_due: bool) -> None:
+        nonlocal writer
+        if is_due:
+            segments.append(writer.write(place))
+            writer = SegmentWriter()
+
+    names = {name for name, _ in batch.runs}
+    for name, known in sorted(stored.items()):
+        if name not in names and name not in batch.gone:
+            bookmark = bookmark_json(known.bookmark())
+            add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+            write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
+    # What has just changed is kept apart from much that has not: it may change again soon.
+    write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
+    runs: list[TrackedRun] = []
+    before: dict[str, Sequence[str]] = {}
+    for name, files in batch.runs:
+        run = TrackedRun(name, files, new_reader)
+        if name in stored:
+            try:
+                run.go_on(stored[name])
+                before[name] = stored[name].problems
+            except (TbcoreError, OSError) as error:
+                problems.append(one_line(f"run {name} is read again: {error}"))
+        runs.append(run)
+    for run in _read(runs, SmallFileReader(tuning=decoder.tuning)):
+        found = [*run.reader.problems, *run.reader.read_errors]
+        problems += found
+        end = run.reader.bookmark
+        if end is None:
+            problems.append(one_line(f"run {run.name}: left out, since it cannot be read whole"))
+            continue
+        add(_as_read(run, end, [*before.get(run.name, ()), *found]))
+        write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
+    write_if(writer.num_runs > 0)
+    return Done(segments, problems, sum(run.reader.bytes_read for run in runs))
+
+
+def _read(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterable[TrackedRun]:
+    """Reads runs to their ends; yields each when it has been read."""
+    waiting = deque(runs)
+    while waiting:
+        run = waiting[0]
+        while run.reader.has_work:
+            preload_small_files(small_files, (each.reader for each in waiting))
+            try:
+                run.reader.read_slice(run.reader.tuning.time_slice_bytes)
+            except FileReplacedError:
+                run.read_from_start()
+        yield waiting.popleft()
+
+
+def _as_read(run: TrackedRun, bookmark: object, problems: Sequence[str]) -> ReadRun:
+    """A run that was read, with its files by their indices."""
+    view = run.commit()
+    readers = run.reader.file_readers
+    files = [
+        settled(readers[ref.path].opened, readers[ref.path].opened_at_ns)
+        if ref.path in readers
+        else EventFile(ref.path)
+        for ref in view.files
+    ]
+    return ReadRun(run.name, view, files, bookmark_json(bookmark), problems)

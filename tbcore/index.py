@@ -1,0 +1,92 @@
+"""RunIndex: runs that were read before, by this program or another one, and were kept since.
+
+The core knows only this seam. `tbcore-index` is a distribution that has an index, and is found
+through the entry point group `tbcore.index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from tbcore.errors import OptionError
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, is_remote
+
+if TYPE_CHECKING:  # `tbcore --help` asks for the extension, and must not import numpy.
+    from tbcore.store.run_reader import RunReader
+    from tbcore.store.view import RunView
+
+ENTRY_POINT_GROUP = "tbcore.index"
+
+
+class StoredRun(NamedTuple):
+    """A run of an index."""
+
+    view: RunView
+    files: Sequence[EventFile]
+    """The files as they were when they were read. One that had changed just before, and so may have
+    changed since without a trace, has a negative `ctime_ns`."""
+    revision: str
+    """Changes whenever the run does."""
+    bookmark: Callable[[], Sequence[Any]]
+    """Returns what `RunReader.go_on_at` needs."""
+    problems: Sequence[str]
+    """One line for each damaged record."""
+
+    @property
+    def modified(self) -> float:
+        """When the newest file was written to, in seconds since the epoch."""
+        return max((file.mtime_ns for file in self.files), default=0) / 1e9
+
+    def is_as_of(self, files: Sequence[EventFile]) -> bool:
+        """Whether the files have not changed since they were read."""
+        return all(file.ctime_ns >= 0 for file in self.files) and (
+            sorted(map(_status, self.files)) == sorted(map(_status, files))
+        )
+
+    def reader(self, new_reader: Callable[[Sequence[EventFile]], RunReader]) -> RunReader:
+        """A reader that goes on where the index ends."""
+        reader = new_reader(())
+        reader.go_on_at(self.bookmark(), self.view)
+        return reader
+
+
+class RunIndex(Protocol):
+    """The runs of an index, as of the last refresh."""
+
+    runs: Mapping[str, StoredRun]
+    """By name, in the order in which they are listed. Runs that did not change are the same
+    objects before and after a refresh."""
+    specs: Sequence[LogdirSpec]
+    """The log directories that the index was made from."""
+    purge_orphaned_data: bool
+    """Whether orphaned rows were dropped."""
+
+    def refresh(self) -> bool:
+        """Reads what was added to the index; returns whether anything was."""
+
+
+def _status(file: EventFile) -> tuple[str, int, int, str]:
+    """What tells whether a file has changed, also on another machine with the same directory."""
+    version = file.version if is_remote(file.path) else ""
+    return file.path, file.size, file.mtime_ns, version
+
+
+class Extension(Protocol):
+    """What the entry point names."""
+
+    def command(self) -> Any:
+        """The command `tbcore index`, for click."""
+
+    def open(self, path: str) -> RunIndex:
+        """Opens an index. Raises TbcoreError if there is none."""
+
+
+def extension() -> Extension:
+    """The extension for indexes. Raises OptionError if none is installed."""
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        found: Extension = entry_point.load()
+        return found
+    raise OptionError("an index needs another package: pip install tbcore-index")

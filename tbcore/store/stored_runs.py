@@ -1,0 +1,108 @@
+"""StoredRuns: the runs of an index that the loader shows as they are there.
+
+A run of an index becomes a `TrackedRun` when its files have changed, and is shown from the index
+again when the index has caught up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Mapping
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.logdir import MARK, EventFile, Scan, is_remote
+from tbcore.index import RunIndex, StoredRun
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.work_queue import TrackedRun
+
+_VIEWED_SECONDS = 60.0
+"""How long a run is looked at after somebody requested data of it."""
+_MAX_VIEWED = 1000
+
+
+class StoredRuns:
+    """The runs of an index, for the loader's thread only."""
+
+    def __init__(self, index: RunIndex, multiplexer: Multiplexer) -> None:
+        self._index = index
+        self._multiplexer = multiplexer
+        self._begun_at: dict[str, StoredRun] = {}
+        """Where the tracked runs went on."""
+        self.shown: Mapping[str, StoredRun] = {}
+        """The runs that are shown as they are in the index; a new mapping whenever they change."""
+
+    def refresh(self, runs: dict[str, TrackedRun]) -> bool:
+        """Takes note of what the index has now, and removes the runs from `runs` that it shows.
+
+        Returns whether `shown` is another mapping. Raises TbcoreError or OSError if the index
+        cannot be read; then everything stays as it was.
+        """
+        if not self._index.refresh() and self.shown:
+            return False
+        viewed = self._viewed()
+        for name, run in list(runs.items()):
+            stored, begun = self._index.runs.get(name), self._begun_at.get(name)
+            if stored is None or stored is begun or not run.reader.is_up_to_date:
+                continue
+            # Without a scan of all files, a run that nobody views is not looked at any more.
+            if stored.is_as_of(run.files) or (begun and name not in viewed):
+                del runs[name]
+        return self._show(self._index.runs.keys() - runs.keys())
+
+    def restrict(self, names: Collection[str], runs: Mapping[str, TrackedRun]) -> bool:
+        """Shows only runs with these names, which a scan found; returns like `refresh`."""
+        return self._show((self._index.runs.keys() & names) - runs.keys())
+
+    def is_up_to_date(self, name: str, files: list[EventFile]) -> bool:
+        """Whether the index has all that is in the files of a run."""
+        stored = self._index.runs.get(name)
+        return stored is not None and stored.is_as_of(files)
+
+    def hand_over(self, run: TrackedRun) -> None:
+        """Makes a new run go on where the index ends, if it is there."""
+        if stored := self._index.runs.get(run.name):
+            self._begun_at[run.name] = stored
+            run.view = stored.view
+            try:
+                run.go_on(stored)
+            except (TbcoreError, OSError):
+                run.read_from_start()
+
+    def scan(self, runs: Mapping[str, TrackedRun]) -> Scan:
+        """The files of the runs that somebody views, as they are now, and of all tracked ones."""
+        found = Scan({}, 0, 0, [], [], [])
+        for name in self._viewed() | runs.keys():
+            if stored := self._index.runs.get(name):
+                files = list(runs[name].files if name in runs else stored.files)
+                found.runs[name] = files
+                if files and name in self._viewed():
+                    try:
+                        found.runs[name] = _event_files(os.path.dirname(files[0].path)) or files
+                    except OSError as error:
+                        found.problems.append(f"run {name}: {error.strerror or error}")
+        return found
+
+    def _viewed(self) -> set[str]:
+        """Names of the runs of which somebody requested data in the last minute."""
+        since = time.monotonic() - _VIEWED_SECONDS
+        last = sorted(self._multiplexer.requested_at.items(), key=lambda item: item[1])
+        return {name for name, at in last[-_MAX_VIEWED:] if at >= since}
+
+    def _show(self, names: Collection[str]) -> bool:
+        shown = {name: run for name, run in self._index.runs.items() if name in names}
+        if shown == self.shown:
+            return False
+        self.shown = shown
+        return True
+
+
+def _event_files(directory: str) -> list[EventFile]:
+    """The event files in a directory, sorted by path. Raises OSError if it cannot be listed."""
+    if is_remote(directory):
+        from tbcore.eventfiles.remote.directory import RemoteDirectory
+
+        return RemoteDirectory(directory).files()
+    with os.scandir(directory) as entries:
+        found = [entry for entry in entries if MARK in entry.name and entry.is_file()]
+        return sorted(EventFile.of(entry.path, entry.stat()) for entry in found)
