@@ -79,18 +79,18 @@ def test_an_enlarged_card_scrolls_into_sight_and_escape_leaves(open_page: Any, t
 FILLED = """(name) => {
   const edges = (selector) => tb.all(`.tb-expanded ${selector}`)[0]?.getBoundingClientRect();
   const [header, chart, table] = ['header', '.tb-chart-canvas', '.tb-legend'].map(edges);
-  const rows = tb.all('.tb-expanded .tb-legend tr').slice(0, 6).map((row) => row.getBoundingClientRect());
+  const rows = tb.all('.tb-expanded .tb-legend tr');
   if (rows.length < 6 || !chart) return null;
   const toolbar = tb.all('.tb-toolbar')[0];
   const isSticky = getComputedStyle(toolbar).position === 'sticky';
   return {
     above: header.top - (isSticky ? toolbar.getBoundingClientRect().bottom : 44),
     gap: Math.max(chart.top - header.bottom, table.top - chart.bottom),
-    sixth: innerHeight - rows[5].bottom,
+    sixth: innerHeight - rows[5].getBoundingClientRect().bottom,
     height: chart.height,
   };
 }"""
-"""What an enlarged card leaves above its header, around its chart, and below the table's fifth row."""
+"""What an enlarged card leaves above its header, around its chart, and below the fifth row."""
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 900), (400, 800)])

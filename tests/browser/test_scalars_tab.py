@@ -95,6 +95,14 @@ def set_option(page: Any, name: str) -> None:
     page.keyboard.press("Escape")
 
 
+def choose_scale(page: Any, axis: str, scale: str) -> None:
+    """Chooses the scale of an axis in the settings menu."""
+    page.get_by_role("button", name="Settings").click()
+    group = page.get_by_role("group", name=f"Scale of the {axis} axis")
+    group.get_by_text(scale, exact=True).click()
+    page.keyboard.press("Escape")
+
+
 def drag_across(page: Any, chart: int, start: float, end: float) -> None:
     """Zooms the nth chart of the page to a part of its plot, from one share of its width on."""
     box = page.locator(".tb-chart-plot").nth(chart).bounding_box()
@@ -145,7 +153,7 @@ def test_axes_change_and_the_address_remembers(open_page: Any) -> None:
     assert "accuracy by step from 0 to 495" in label
     page.get_by_text("Relative", exact=True).click()
     page.wait_for_function("() => tb.label('accuracy').includes('by relative time from 0 s')")
-    set_option(page, "Logarithmic y axis")
+    choose_scale(page, "y", "Log")
     page.wait_for_function(
         "() => location.hash === '#scalars&scalars.x=relative&scalars.logY=true'"
     )
@@ -157,9 +165,60 @@ def test_axes_change_and_the_address_remembers(open_page: Any) -> None:
     wait_for_curves(again, "accuracy", RUNS[0])
     assert again.get_by_role("radio", name="Wall time").is_checked()
     again.get_by_role("button", name="Settings").click()
-    assert again.get_by_role("checkbox", name="Logarithmic y axis").is_checked()
+    assert (
+        again.get_by_role("group", name="Scale of the y axis")
+        .get_by_label("Log", exact=True)
+        .is_checked()
+    )
     label = again.evaluate("() => tb.label('accuracy')")
     assert "accuracy by wall time from 20" in label
+
+
+def test_a_symmetric_logarithmic_axis_shows_zero_and_negative_values(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Of the values and of the steps; zoom, links and pictures have it, too."""
+    steps = [-1000, -100, -10, -1, 0, 1, 10, 100, 1000]
+    with EventFileWriter(tmp_path / "r" / "events.out.tfevents.1") as writer:
+        for step in steps:
+            writer.add_scalar("reward", 10.0 * step, step)
+    server = serve(tmp_path)
+    page = profile.open(server.url, "#scalars&scalars.logX=true&scalars.logY=true")
+    note = "() => tb.card('reward')?.querySelector('.tb-chart-note')?.textContent"
+    page.wait_for_function(f"() => ({note})()?.includes('0 not shown')")
+    for axis in ("x", "y"):
+        choose_scale(page, axis, "Symlog")
+    page.wait_for_function(
+        "() => ['logX=symlog', 'logY=symlog'].every((part) => location.hash.includes(part))"
+    )
+    page.wait_for_function(f"() => ({note})() === ''")
+
+    def ticks(picture: str) -> list[str]:
+        texts = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+        return [text.text or "" for text in texts]
+
+    def picture(page: Any) -> str:
+        page.get_by_role("button", name="More options for reward").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="SVG").click()
+        page.keyboard.press("Escape")
+        text: str = download.value.path().read_text("utf-8")
+        return text
+
+    found = ticks(picture(page))
+    assert {"-1k", "-10", "0", "10", "1k", "-10k", "10k"} <= set(found)
+    drag_across(page, 0, 0.5, 1.0)
+    page.wait_for_function("() => location.hash.includes('zoom')")
+    from_x, to_x = page.evaluate(
+        "() => location.hash.match(/zoom=reward,([^,]*),([^&]*)/).slice(1).map(Number)"
+    )
+    assert abs(from_x) < 1
+    assert to_x > 999
+    linked = profile.open(server.url, page.evaluate("() => location.hash"))
+    linked.wait_for_function("() => tb.label('reward').includes('zoomed in from -1,000 to 1,000')")
+    zoomed = ticks(picture(linked))
+    assert "-10" not in zoomed
+    assert "100" in zoomed
 
 
 def test_dragging_zooms_and_a_double_click_shows_everything_again(open_page: Any) -> None:
@@ -997,7 +1056,7 @@ def test_options_are_remembered_by_the_browser(open_page: Any) -> None:
     """They apply to pages opened without options; a link uses its own."""
     page = open_page()
     wait_for_curves(page, "accuracy", RUNS[0])
-    set_option(page, "Logarithmic y axis")
+    choose_scale(page, "y", "Log")
     page.wait_for_function("() => location.hash.includes('scalars.logY=true')")
     again = open_page()
     again.wait_for_function("() => location.hash.includes('scalars.logY=true')")

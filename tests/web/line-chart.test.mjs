@@ -8,7 +8,8 @@ import { pathsOf } from "../../tbcore/web/lib/chart/export.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../tbcore/web/lib/chart/hover.js";
 import { nextX, selectionAfter } from "../../tbcore/web/lib/chart/keyboard.js";
 import { ChartModel, describe, noteOf } from "../../tbcore/web/lib/chart/model.js";
-import { limited, pixelScales, zoomed } from "../../tbcore/web/lib/chart/axes.js";
+import { limited, pixelScales, toAxis, valueAt, zoomed } from "../../tbcore/web/lib/chart/axes.js";
+import { linearPart } from "../../tbcore/web/lib/chart/series.js";
 import { Recorder, provideCanvas } from "./tools.mjs";
 
 provideCanvas();
@@ -97,6 +98,35 @@ test("a smoothed line is opaque, in front of its faint values", () => {
   assert.deepEqual(strokes.map(({ path }) => new Set(path.parts[0].map((/** @type {number[]} */ [, y]) => y)).size), [2, 1]);
   const [hit] = hitsUnder(scene, { left: SIZE.width / 2, top: 100 });
   assert.deepEqual([hit.line?.smoothed?.[hit.index], hit.line?.value[hit.index], hit.index], [0.5, 1, 29]);
+});
+
+test("a symmetric-logarithmic axis shows values of both signs, and is linear near 0", () => {
+  const values = RISING.map((step) => Math.sign(step - 50) * 10 ** (Math.abs(step - 50) / 10));
+  const model = modelOf([line("run", values)], { axes: { yScale: "symlog" } });
+  const log = /** @type {number} */ (model.y.log);
+  assert.equal(log, 1); // the power of ten up to which about a tenth of the values are
+  assert.equal(noteOf(model), "");
+  const at = (/** @type {number} */ value) => toAxis({ log }, value);
+  assert.ok(Math.abs(at(1000) - at(100) - 1) < 0.001 && Math.abs(at(-1000) - at(-100) + 1) < 0.001); // one for each power of ten
+  assert.ok(Math.abs(at(0.2) / at(0.1) - 2) < 0.01); // linear
+  for (const value of [-12345, -1, 0, 0.003, 7, 1e9]) assert.equal(valueAt({ log }, at(value)), value);
+  model.lines = [line("run", values.map((value) => value / 1000))];
+  model.updateItems();
+  assert.equal(model.y.log, 0.001);
+  assert.ok(Math.abs(model.items[0].ys[100] - toAxis({ log: 0.001 }, 100)) < 1e-9); // with the new linear part
+  const steps = modelOf([line("run", RISING, { step: RISING.map((step) => 10 * step - 500) })], { axes: { xScale: "symlog" } });
+  assert.deepEqual([steps.x.log, noteOf(steps)], [1, ""]);
+  assert.equal(modelOf([line("run", RISING)], { axes: { xScale: "symlog", xAxis: "wall_time" } }).x.log, false);
+});
+
+test("the linear part of an axis is a power of ten, whatever the values", () => {
+  const partOf = (/** @type {number[][]} */ ...columns) => linearPart(columns.map(column));
+  assert.equal(partOf([]), 1);
+  assert.equal(partOf([0, NaN, Infinity]), 1);
+  assert.equal(partOf([0.03, -0.04, 0.05]), 0.01);
+  assert.equal(partOf([1e-12, 1e-11, 5e3]), 0.001); // a millionth of the largest
+  // A short line counts as much as one of 100 times its points.
+  assert.equal(partOf(Array(10_000).fill(2000), Array(100).fill(3)), 1);
 });
 
 test("more than ten lines are thinner and translucent, and the hovered one is not", () => {

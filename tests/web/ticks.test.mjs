@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toAxis } from "../../tbcore/web/lib/chart/axes.js";
 import { axisTicks, durationTicks, formatDurationTicks, formatTicks, formatTimeTicks, logTicks, numberTicks, timeTicks } from "../../tbcore/web/lib/chart/ticks.js";
 
 test("the spacing of numbers is 1, 2 or 5 times a power of ten", () => {
@@ -88,6 +89,37 @@ test("a logarithmic axis has minor ticks where there is space", () => {
   assert.deepEqual(minor([0, 9], 5), []);
   assert.equal(minor([308, 309], 9).length, 1); // where doubles end
   assert.deepEqual(axisTicks({ kind: "value", log: true, range: [0, 1] }, 6).filter(({ label }) => label === ""), []); // only if asked for
+});
+
+test("symmetric-logarithmic ticks are at 0 and on both sides of it", () => {
+  const ticksOf = (/** @type {[number, number]} */ values, /** @type {number} */ log, /** @type {number} */ maxTicks, /** @type {"value" | "relative" | "step"} */ kind = "value") => {
+    const range = /** @type {[number, number]} */ (values.map((value) => toAxis({ log }, value)));
+    return axisTicks({ kind, log, range }, maxTicks).map(({ label }) => label);
+  };
+  assert.deepEqual(ticksOf([-1000, 1000], 1, 7), ["-1k", "-100", "-10", "0", "10", "100", "1k"]);
+  assert.deepEqual(ticksOf([-1000, 1000], 1, 4), ["-100", "0", "100"]);
+  assert.deepEqual(ticksOf([-20, 4e5], 1, 14), ["-20", "-10", "0", "10", "100", "1k", "10k", "100k"]);
+  assert.deepEqual(ticksOf([0, 1e5], 1, 8, "step"), ["0", "10", "100", "1k", "10k", "100k"]);
+  assert.deepEqual(ticksOf([0, 7200], 1, 8, "relative"), ["0", "1s", "10s", "1m", "10m", "1h"]);
+  assert.deepEqual(ticksOf([200, 5000], 1, 3), ["1k"]); // a part of the axis without 0
+  assert.deepEqual(ticksOf([0.25, 3], 0.1, 5), ["0.5", "1", "2"]);
+  assert.deepEqual(ticksOf([-3, 4], 1, 8), ["-3", "-2", "-1", "0", "1", "2", "3", "4"]); // nearly linear
+  const minor = axisTicks({ kind: "value", log: 1, range: [-2, 2] }, 12, true).filter(({ label }) => label === "");
+  assert.ok(minor.some(({ value }) => value === -20) && minor.some(({ value }) => value === 3));
+  assert.ok(minor.every(({ share }) => share >= 0 && share <= 1));
+});
+
+test("labels of a symmetric-logarithmic axis do not overlap", () => {
+  for (const log of [1e-3, 1, 50]) {
+    for (const [low, high] of [[-1e6, 1e6], [0, 1e4], [-3, 1e5], [-1e5, -10], [7, 3000], [-0.5, 20]]) {
+      for (const maxTicks of [2, 4, 6, 10, 18]) {
+        const range = /** @type {[number, number]} */ ([low, high].map((value) => toAxis({ log }, value)));
+        const shares = axisTicks({ kind: "value", log, range }, maxTicks).map(({ share }) => share);
+        assert.ok(shares.every((share) => share >= -1e-9 && share <= 1 + 1e-9));
+        for (let i = 1; i < shares.length; i++) assert.ok(shares[i] - shares[i - 1] >= 0.28 / maxTicks, `${shares} ${[low, high, log, maxTicks]}`);
+      }
+    }
+  }
 });
 
 test("ticks of one axis have the same decimals and unit", () => {

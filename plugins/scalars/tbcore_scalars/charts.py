@@ -14,7 +14,16 @@ from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, smoothed
 from tbcore_scalars.bands import band_of
 from tbcore_scalars.pairing import TagAxis, ascending, goes_one_way, paired_line
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
-from tbcore_scalars.windows import Axis, Line, Scale, count_between, line_of, select_indices
+from tbcore_scalars.windows import (
+    Axis,
+    Line,
+    Scale,
+    count_between,
+    from_symlog,
+    line_of,
+    select_indices,
+    to_symlog,
+)
 
 Table = dict[str, NDArray[np.float64]]
 
@@ -153,6 +162,10 @@ def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[floa
     if scale == "log" and 0 < start < stop:
         factor = (stop / start) ** margin
         return start / factor, stop * factor
+    if scale == "symlog":
+        low, high = to_symlog(start), to_symlog(stop)
+        more = (high - low) * margin
+        return float(from_symlog(low - more)), float(from_symlog(high + more))
     more = (stop - start) * margin
     return start - more, stop + more
 

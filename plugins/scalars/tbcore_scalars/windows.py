@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tbcore import ScalarSeries
 
 Axis = Literal["step", "relative", "wall", "relative_step"]
-Scale = Literal["linear", "log"]
+Scale = Literal["linear", "log", "symlog"]
 Rows = NDArray[np.int64]
 """Indices of rows, either in a series or in its Line."""
 
@@ -30,6 +30,8 @@ a run that has diverged logs NaN until its end, and one mark per pixel column is
 MAX_TURNS_PER_PIXEL = 10
 """Maximum number of times per pixel column that a line whose x goes back and forth is followed into
 another column. If it turns more often, evenly spaced ones of these parts are drawn."""
+MAX_SYMLOG = 700.0
+"""Largest position on a symmetric-logarithmic axis, so that each x is finite."""
 _BLOCK_ROWS = 128
 """Number of rows in a block, see `_extreme_candidates`."""
 _NO_ROWS = np.empty(0, np.int64)
@@ -150,13 +152,28 @@ def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray
     """Shape (pixels + 1,): the borders of the pixel columns.
 
     On a logarithmic axis, a start of 0 or below is replaced by 1, or by a thousandth of `stop` if
-    that is less.
+    that is less. A symmetric-logarithmic axis is logarithmic on both sides of 0, and nearly linear
+    between -1 and 1.
     """
+    if scale == "symlog":
+        edges = from_symlog(np.linspace(to_symlog(start), to_symlog(stop), pixels + 1))
+        edges[[0, -1]] = start, stop
+        return edges
     if scale == "linear" or stop <= 0:
         return np.linspace(start, stop, pixels + 1)
     # For the smallest floats, a thousandth underflows to 0.
     positive = max(min(1.0, stop / 1e3), math.ulp(0.0))
     return np.geomspace(start if start > 0 else positive, stop, pixels + 1)
+
+
+def to_symlog(x: float) -> float:
+    """The position of an x on a symmetric-logarithmic axis."""
+    return math.asinh(x / 2)
+
+
+def from_symlog(position: Any) -> Any:
+    """The x at a position on a symmetric-logarithmic axis."""
+    return 2 * np.sinh(np.clip(position, -MAX_SYMLOG, MAX_SYMLOG))
 
 
 def _reduce(line: Line, span: tuple[int, int], edges: NDArray[np.float64]) -> Rows:

@@ -249,7 +249,7 @@ fields = {
     "from": bounds,
     "to": bounds,
     "pixels": st.integers(1, 30) | st.just(20_000),
-    "scale": st.sampled_from(["linear", "log"]),
+    "scale": st.sampled_from(["linear", "log", "symlog"]),
     "smoothing_kind": st.sampled_from(["exponential", "window", "gaussian"]),
     "smoothing": st.sampled_from([0, 0.5, 0.999, math.nextafter(1, 0), 5e-324]),
     "margin": st.sampled_from([0, 0.5, 1]),
@@ -400,10 +400,11 @@ def test_pixel_columns_follow_the_scale_of_the_axis(
     body = {"tag": "loss", "runs": ["r"], "pixels": 100}
     small = [
         int((post(client, **body, scale=scale).tables[0]["step"] < 200).sum())
-        for scale in ("linear", "log")
+        for scale in ("linear", "log", "symlog")
     ]
     assert small[0] <= 8
     assert small[1] > 80
+    assert small[2] > 80
 
 
 def test_charts_require_post(client: TbcoreClient) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
 from tbcore_scalars import windows
-from tbcore_scalars.windows import Line, count_between, line_of, select_indices
+from tbcore_scalars.windows import Line, count_between, line_of, pixel_edges, select_indices
 
 START = 1.7e9
 
@@ -183,3 +183,15 @@ def test_steps_at_the_ends_of_int64() -> None:
     assert extent == (-(2.0**63), 2.0**63)
     assert len(select_indices(line, -(2.0**63), 2.0**63, 10)) >= 3
     assert select_indices(line, -2, 1, 10).tolist() == [0, 1, 2, 3]
+
+
+def test_a_symmetric_logarithmic_axis_has_pixel_columns_on_both_sides_of_zero() -> None:
+    """Nearly equal ones near 0, and beyond as many for each power of ten."""
+    edges = pixel_edges(-1e6, 1e6, 400, "symlog")
+    assert np.allclose(edges, -edges[::-1])
+    assert (edges[0], edges[-1]) == (-1e6, 1e6)
+    inner = np.diff(edges[np.abs(edges) < 0.3])
+    assert inner.max() / inner.min() < 1.05
+    counts = [int(((edges > 10.0**k) & (edges <= 10.0 ** (k + 1))).sum()) for k in range(1, 6)]
+    assert max(counts) - min(counts) <= 1
+    assert np.isfinite(pixel_edges(-1e300, 1e300, 9, "symlog")).all()

@@ -64,7 +64,7 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     });
   /** @param {LineChart} drawn */
   const draw = (drawn) => {
-    drawn.setAxes({ xAxis: options.x, yScale: options.logY ? "log" : "linear", clip });
+    drawn.setAxes({ xAxis: options.x, yScale: options.logY === "true" ? "log" : options.logY || "linear", clip });
     drawn.setBands(bands ?? []);
     drawn.setLines(lines ?? []);
   };

@@ -27,15 +27,21 @@ const X_AXIS_CHOICES = [
   ["relative", "Relative"],
   ["wall_time", "Wall time"],
 ];
+/** @type {[value: import("./types.js").Options["logY"], title: string, why: string][]} */
+const SCALES = [
+  ["", "Linear", "The same distance for each unit"],
+  ["true", "Log", "The same distance for each power of ten. 0 or less cannot be shown on it"],
+  ["symlog", "Symlog", "Logarithmic on both sides of 0, and linear near it"],
+];
+
 const OPTIONS = new Options(
-  /** @type {import("./types.js").Options} */ ({ x: "step", logY: false, smooth: 0, smoothKind: "exponential", clip: false, legend: false }),
-  { x: X_AXIS_CHOICES.map(([axis]) => axis), smoothKind: SMOOTHING_KINDS },
+  /** @type {import("./types.js").Options} */ ({ x: "step", logY: "", smooth: 0, smoothKind: "exponential", clip: false, legend: false }),
+  { x: X_AXIS_CHOICES.map(([axis]) => axis), logY: SCALES.map(([scale]) => scale), smoothKind: SMOOTHING_KINDS },
   { smooth: [0, MAX_SMOOTHING] },
 );
 
-/** @type {[name: "logY" | "clip" | "legend", title: string, why: string][]} */
+/** @type {[name: "clip" | "legend", title: string, why: string][]} */
 const SWITCHES = [
-  ["logY", "Logarithmic y axis", "Values of 0 or less cannot be shown on it."],
   ["clip", "Ignore outliers when scaling", "The y axis is scaled to most of the values; lines that leave the chart are marked at its edge."],
   ["legend", "Table below each chart", "Shows every line's value at the pointer, or its last value."],
 ];
@@ -135,6 +141,8 @@ function EmptyState({ layout, filter }) {
 function Settings({ host }) {
   const options = OPTIONS.parse(host.settings.value);
   return html`<div class="tb-settings">
+    <h4 aria-hidden="true">Scale of the y axis</h4>
+    <${Choice} label="Scale of the y axis" name="logY" choices=${SCALES} value=${options.logY} onChange=${(/** @type {any} */ scale) => OPTIONS.set(host, "logY", scale)} />
     ${SWITCHES.map(
       ([name, title, why]) =>
         html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => OPTIONS.set(host, name, isChecked)} />`,

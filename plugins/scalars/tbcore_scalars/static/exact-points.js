@@ -28,7 +28,7 @@ export async function fetchPointsAt(host, lines, options, x, signal) {
   const found = new Map();
   await Promise.all(
     [...linesByTag].map(async ([tag, lineByRun]) => {
-      const query = queryFor(tag, { ...options, logX: false }, [x, x], 1);
+      const query = queryFor(tag, { ...options, logX: "" }, [x, x], 1);
       const { header, tables } = await fetchColumns(host, "window", { ...query, runs: [...lineByRun.keys()] }, signal);
       header.runs.forEach((/** @type {{ run: string, segments: number[] }} */ { run, segments }, /** @type {number} */ index) => {
         const line = /** @type {Line} */ (lineByRun.get(run));

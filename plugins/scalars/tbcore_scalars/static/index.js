@@ -12,7 +12,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { DASHES, LinesStore, axisOf } from "./lines.js";
+import { DASHES, LinesStore, SCALES, axisOf } from "./lines.js";
 
 /** @typedef {import("./types.js").Options} AllOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -31,8 +31,8 @@ const PINNED = " pinned";
 export const OPTIONS = new Options(
   /** @type {AllOptions} */ ({
     x: "step",
-    logX: false,
-    logY: false,
+    logX: "",
+    logY: "",
     smooth: 0,
     smoothKind: "exponential",
     clip: false,
@@ -45,6 +45,8 @@ export const OPTIONS = new Options(
   }),
   {
     x: { includes: (/** @type {unknown} */ x) => !!axisOf(String(x)).xTitle || X_AXIS_CHOICES.some(([axis]) => axis === x) },
+    logX: Object.keys(SCALES),
+    logY: Object.keys(SCALES),
     size: ["small", "medium", "large"],
     smoothKind: SMOOTHING_KINDS,
     average: ["mean", "median", "iqm"],
@@ -351,5 +353,5 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
  */
 function axesOf({ x, logX, logY, clip }) {
   const { xAxis, xTitle } = axisOf(x);
-  return { xAxis, xTitle, xScale: logX ? "log" : "linear", yScale: logY ? "log" : "linear", clip };
+  return { xAxis, xTitle, xScale: SCALES[logX], yScale: SCALES[logY], clip };
 }

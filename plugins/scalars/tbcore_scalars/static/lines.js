@@ -22,6 +22,8 @@ const MAX_POINTS_SMOOTHED_IN_PAGE = 1000;
 export const DASHES = [undefined, [6, 3], [2, 3], [12, 4]];
 /** How much the colour of each tag is lightened: dashes are invisible where a line is dense. */
 const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
+/** Maps the option for an axis to its scale. @type {Record<Options["logX"], Query["scale"]>} */
+export const SCALES = { "": "linear", true: "log", symlog: "symlog" };
 /** Minimum width in a request: series of up to 1,000 points are then sent whole. */
 const MIN_PIXELS = 500;
 
@@ -169,13 +171,14 @@ export function hasAllPoints(rows) {
  * Whether the rows fetched for one view cover all of another view.
  * @param {View | null} fetched  null: everything
  * @param {View | null} needed  null: everything
- * @param {boolean} isLog  whether the x axis is logarithmic
+ * @param {Options["logX"]} logX
  * @param {number} [margin]  how far beyond each edge rows were fetched, as a share of the view's
  *   width
  */
-export function covers(fetched, needed, isLog, margin = MARGIN) {
+export function covers(fetched, needed, logX, margin = MARGIN) {
   if (!fetched || !needed) return !fetched;
-  const [from, to, first, last] = [...fetched, ...needed].map(isLog ? Math.log : Number);
+  const toAxis = logX === "true" ? Math.log : logX ? (/** @type {number} */ x) => Math.asinh(x / 2) : Number;
+  const [from, to, first, last] = [...fetched, ...needed].map(toAxis);
   const more = (to - from) * margin;
   return first >= from - more && last <= to + more;
 }
@@ -225,7 +228,7 @@ export async function fetchColumns(host, route, body, signal) {
  */
 export function queryFor(tag, { x, logX, smooth, smoothKind }, view, pixels = 0) {
   const [from, to] = view ?? [null, null];
-  return { tag, x: axisOf(x).query, scale: logX ? "log" : "linear", from, to, pixels, smoothing: smooth, smoothing_kind: smoothKind };
+  return { tag, x: axisOf(x).query, scale: SCALES[logX], from, to, pixels, smoothing: smooth, smoothing_kind: smoothKind };
 }
 
 /**

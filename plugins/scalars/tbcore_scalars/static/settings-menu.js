@@ -10,10 +10,15 @@ import { saveNumbers } from "./downloads.js";
 
 /** @import { Average, Host, Options, Run, SetOption, Spread } from "./types.js" */
 
-/** @type {[name: "logX" | "logY" | "clip" | "legend" | "link", title: string, why: string][]} */
+/** @type {[value: Options["logX"], title: string, why: string][]} */
+const SCALES = [
+  ["", "Linear", "The same distance for each unit"],
+  ["true", "Log", "The same distance for each power of ten. 0 or less cannot be shown on it"],
+  ["symlog", "Symlog", "Logarithmic on both sides of 0, and linear near it. On the x axis that is up to 1 step, second or unit; on the y axis up to a power of ten below which about a tenth of the values are"],
+];
+
+/** @type {[name: "clip" | "legend" | "link", title: string, why: string][]} */
 const SWITCHES = [
-  ["logY", "Logarithmic y axis", "Values of 0 or less cannot be shown on it."],
-  ["logX", "Logarithmic x axis", "Steps of 0 or less cannot be shown on it."],
   ["clip", "Ignore outliers when scaling", "The y axis is scaled to most of the values; lines that leave the chart are marked at its edge. Off by default, unlike in TensorBoard, because an outlier may be what you are looking for."],
   ["legend", "Table below each chart", "Shows every run's value at the pointer, or its last value."],
   ["link", "Zoom charts of a section together", "Zooming one chart also zooms all other charts of its section."],
@@ -45,7 +50,7 @@ const SPREADS = [
 export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
-  /** @param {"size" | "average" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
+  /** @param {"logX" | "logY" | "size" | "average" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
   const choiceOf = (name, title, choices, value = options[name]) => html`<section>
     <h4 aria-hidden="true">${title}</h4>
     <${Choice} label=${title} name=${name} choices=${choices} value=${value} onChange=${(/** @type {any} */ value) => set(name, value)} />
@@ -54,6 +59,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const checkOf = (name, title, why) =>
     html`<${Check} label=${title} why=${why} checked=${options[name]} onChange=${(/** @type {boolean} */ isChecked) => set(name, isChecked)} />`;
   return html`<div class="card-menu">
+    ${choiceOf("logY", "Scale of the y axis", SCALES)} ${choiceOf("logX", "Scale of the x axis", SCALES)}
     ${SWITCHES.map((each) => checkOf(...each))}
     ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("average", "What the line of a run group is", AVERAGES)}
     ${isGrouped && choiceOf("spread", "What the band of a run group shows", options.average === "mean" ? SPREADS : SPREADS.slice(0, 2), spreadOf(options))}

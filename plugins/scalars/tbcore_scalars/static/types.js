@@ -16,10 +16,13 @@ export {};
  * @typedef {"mean" | "median" | "iqm"} Average
  * @typedef {"range" | "quartiles" | "deviation" | "error" | "bootstrap"} Spread
  *
+ * @typedef {"" | "true" | "symlog"} LogOption  the scale of an axis, as it is in links: linear,
+ *   logarithmic or symmetric-logarithmic
+ *
  * @typedef {object} Options  how the tab shows its charts
  * @property {string} x  `step`, `relative_step`, `relative`, `wall_time`, or `tag:` and a tag
- * @property {boolean} logX
- * @property {boolean} logY
+ * @property {LogOption} logX
+ * @property {LogOption} logY
  * @property {number} smooth  0 to 0.999
  * @property {"exponential" | "window" | "gaussian"} smoothKind
  * @property {boolean} clip  leave outliers out of the range of the y axis
@@ -45,7 +48,7 @@ export {};
  *   changes
  * @property {string} tag
  * @property {"step" | "relative" | "wall" | "relative_step" | { tag: string }} x
- * @property {"linear" | "log"} scale
+ * @property {"linear" | "log" | "symlog"} scale
  * @property {number | null} from  of the view; null: everything
  * @property {number | null} to
  * @property {number} pixels  the width of the chart in device pixels

@@ -231,13 +231,15 @@ test("zooming fetches rows of long runs only, and shows cached rows until they a
 });
 
 test("rows fetched for a view reach half its width beyond each edge", () => {
-  assert.ok(covers([10, 20], [5, 25], false));
-  assert.ok(!covers([10, 20], [4, 25], false));
-  assert.ok(!covers([10, 20], [5, 25], false, 0));
-  assert.ok(covers([10, 1000], [1.001, 9999], true));
-  assert.ok(!covers([10, 1000], [0.9, 100], true));
-  assert.ok(covers(null, [1, 2], false) && covers(null, null, false));
-  assert.ok(!covers([1, 2], null, false));
+  assert.ok(covers([10, 20], [5, 25], ""));
+  assert.ok(!covers([10, 20], [4, 25], ""));
+  assert.ok(!covers([10, 20], [5, 25], "", 0));
+  assert.ok(covers([10, 1000], [1.001, 9999], "true"));
+  assert.ok(!covers([10, 1000], [0.9, 100], "true"));
+  assert.ok(covers([-1000, 1000], [-9e5, 9e5], "symlog"));
+  assert.ok(!covers([-1000, 1000], [-2e6, 0], "symlog"));
+  assert.ok(covers(null, [1, 2], "") && covers(null, null, ""));
+  assert.ok(!covers([1, 2], null, ""));
 });
 
 test("short series are smoothed in the page, long ones by the server", async () => {
@@ -320,6 +322,8 @@ test("valid options in the address are used, and invalid ones ignored", () => {
   assert.equal(ALL.parse({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
   assert.deepEqual(ALL.parse({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
   assert.equal(ALL.parse({ smooth: "7" }).smooth, 0.999);
+  assert.deepEqual([ALL.parse({ logX: "true" }).logX, ALL.parse({ logX: "symlog" }).logX, ALL.parse({}).logX], ["true", "symlog", ""]);
+  assert.deepEqual(["", "true", "symlog"].map((logX) => queryFor("loss", { ...OPTIONS, logX }, null).scale), ["linear", "log", "symlog"]);
 });
 
 test("tags of any name survive a round trip through the address", () => {

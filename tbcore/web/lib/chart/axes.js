@@ -1,7 +1,9 @@
 /**
  * The axes of a chart: their layout, their drawing, and their ranges. Charts are drawn in axis
- * coordinates: the value itself on a linear axis, its log10 on a logarithmic one. The mapping from
- * axis coordinates to pixels is linear. No DOM.
+ * coordinates: the value itself on a linear axis, its log10 on a logarithmic one. On a
+ * symmetric-logarithmic one it is asinh(value / 2c) / ln(10): nearly linear between -c and c, and
+ * beyond nearly log10(value / c), with the sign of the value. The mapping from axis coordinates to
+ * pixels is linear. No DOM.
  */
 
 /**
@@ -70,30 +72,30 @@ export function drawAxes(context, { left, top, width, height, xTicks, yTicks }, 
 
 // --- ranges --------------------------------------------------------------------------------------
 
-/** Converts a value to an axis coordinate. @param {{ log: boolean }} axis @param {number} value */
-export function toAxis(axis, value) {
-  return axis.log ? Math.log10(value) : value;
+/** Converts a value to an axis coordinate. @param {Pick<Axis, "log">} axis @param {number} value */
+export function toAxis({ log }, value) {
+  return log === true ? Math.log10(value) : log ? Math.asinh(value / log / 2) / Math.LN10 : value;
 }
 
-/** Converts an axis coordinate back to a value. @param {{ log: boolean }} axis @param {number} coordinate */
-export function fromAxis(axis, coordinate) {
-  return axis.log ? 10 ** coordinate : coordinate;
+/** Converts an axis coordinate back to a value. @param {Pick<Axis, "log">} axis @param {number} coordinate */
+export function fromAxis({ log }, coordinate) {
+  return log === true ? 10 ** coordinate : log ? 2 * log * Math.sinh(coordinate * Math.LN10) : coordinate;
 }
 
 /**
  * Converts an axis coordinate back to a value, without the logarithm's rounding errors.
- * @param {{ log: boolean }} axis @param {number} coordinate
+ * @param {Pick<Axis, "log">} axis @param {number} coordinate
  */
 export function valueAt(axis, coordinate) {
-  return Number(fromAxis(axis, coordinate).toPrecision(15));
+  return Number(fromAxis(axis, coordinate).toPrecision(axis.log ? 13 : 15));
 }
 
 /**
  * A column of values as axis coordinates. Values <= 0 become non-finite on a logarithmic axis.
- * @param {Float64Array} column @param {boolean} log
+ * @param {Float64Array} column @param {Axis["log"]} log
  */
 export function axisColumn(column, log) {
-  return log ? column.map(Math.log10) : column;
+  return log ? column.map((value) => toAxis({ log }, value)) : column;
 }
 
 /** The position of a coordinate within a range: 0 at the start, 1 at the end. @param {Range} range @param {number} coordinate */

@@ -105,5 +105,5 @@ export function pathsOfMarks(marks, surface) {
 /** The title of the x axis. @param {Axis} axis */
 export function titleOf({ kind, title = "", log }) {
   const text = title || AXIS_TITLES[kind];
-  return log ? `${text} (log scale)` : text;
+  return log ? `${text} (${log === true ? "log" : "symmetric log"} scale)` : text;
 }

@@ -5,8 +5,8 @@
  */
 
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
-import { axisColumn, fromAxis, padded, toAxis, union } from "./axes.js";
-import { clipRange, extent, farLines, lastIndex, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
+import { axisColumn, padded, toAxis, union, valueAt } from "./axes.js";
+import { clipRange, extent, farLines, lastIndex, linearPart, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
 
 /**
@@ -23,6 +23,9 @@ const ITEM_INPUTS = [
   ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
   ...["x", "low", "high", "inner", "nonfinite", "count", "overviewCount"],
 ];
+
+/** What `Axis.log` is, given the end of the linear part. @type {Record<import("./types.js").Scale, (linear: number) => Axis["log"]>} */
+const LOGS = { linear: () => false, log: () => true, symlog: (linear) => linear };
 
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
 const MIN_TICK_DISTANCE_PX = { step: 52, number: 52, relative: 58, wall_time: 78, value: 26 };
@@ -45,16 +48,17 @@ export class ChartModel {
   /** @type {Item[]} items that reach far out of the range of all others */ farItems = [];
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
+  /** End of the linear part of a symmetric-logarithmic y axis. */ #linear = 1;
 
   /** @returns {Axis & { kind: XAxis }} */
   get x() {
     const { xAxis, xTitle: title, xScale } = this.axes;
-    return { kind: xAxis, title, log: xScale === "log" && xAxis !== "wall_time", range: this.#xRange };
+    return { kind: xAxis, title, log: xAxis !== "wall_time" && LOGS[xScale](1), range: this.#xRange };
   }
 
   /** @returns {Axis} */
   get y() {
-    return { kind: "value", log: this.axes.yScale === "log", range: this.#yRange };
+    return { kind: "value", log: LOGS[this.axes.yScale](this.#linear), range: this.#yRange };
   }
 
   /** The items that determine the ranges of the axes: all but faint lines, or all if there are only faint lines. */
@@ -71,7 +75,7 @@ export class ChartModel {
   /** The smallest and largest x of all data, in units of the x axis; null without points. */
   get xExtent() {
     const { x } = this;
-    return this.fullRange && /** @type {Range} */ (this.fullRange.map((at) => fromAxis(x, at)));
+    return this.fullRange && /** @type {Range} */ (this.fullRange.map((at) => valueAt(x, at)));
   }
 
   /**
@@ -95,6 +99,12 @@ export class ChartModel {
 
   /** Makes the items of all lines and bands; those of unchanged columns are kept. */
   updateItems() {
+    if (this.axes.yScale === "symlog") {
+      const columns = [...this.lines.map(({ overview, value }) => overview?.value ?? value), ...this.bands.flatMap(({ low, high }) => [low, high])];
+      const linear = linearPart(columns);
+      if (linear !== this.#linear) this.items = [];
+      this.#linear = linear;
+    }
     const old = new Map(this.items.map((item) => [item.line?.value ?? item.band?.mean, item]));
     /** @param {any} source  a line or band */
     const itemOf = (source) => {

@@ -168,6 +168,22 @@ export function clipRange(lines) {
 }
 
 /**
+ * The end of the linear part of a symmetric-logarithmic axis: the power of ten up to which about a
+ * tenth of the values are, but at least a millionth of the largest one. Each column counts alike,
+ * by about 100 evenly spaced values; zeros do not count.
+ * @param {readonly Float64Array[]} columns
+ */
+export function linearPart(columns) {
+  const sizes = columns.flatMap((column) => {
+    const every = Math.ceil(column.length / 100);
+    return Array.from(column.filter((value, i) => i % every === 0 && value !== 0 && Number.isFinite(value)), Math.abs);
+  });
+  sizes.sort((a, b) => a - b);
+  const size = Math.max(sizes[sizes.length / 10 | 0], sizes[sizes.length - 1] / 1e6);
+  return size > 0 ? 10 ** Math.floor(Math.log10(size)) : 1;
+}
+
+/**
  * Adds a line to a path, with at most four points per column of pixels: the first, lowest, highest
  * and last point of a column, which look the same as all of its points. Points that cannot be drawn
  * are skipped and do not break the line.

@@ -57,17 +57,18 @@ export function axisTicks({ kind, log, range }, maxTicks, hasMinor = false) {
   /** @type {string[]} */
   let labels;
   if (kind === "relative") {
-    ticks = log ? logDurationTicks(min, max, count) : durationTicks(min, max, count);
+    ticks = log ? logDurationTicks(min, max, count, log === true ? 0 : log) : durationTicks(min, max, count);
     labels = ticks.at.flatMap((tick) => formatDurationTicks([tick], ticks.spacing || tick));
   } else if (kind === "wall_time") {
     ticks = timeTicks(min, max, count);
     labels = formatTimeTicks(ticks.at, ticks.spacing);
   } else {
-    ticks = log ? logTicks(min, max, count, minSpacing) : numberTicks(min, max, count, minSpacing);
+    const makeTicks = log === true ? logTicks : log ? symlogTicks(log, range) : numberTicks;
+    ticks = makeTicks(min, max, count, minSpacing);
     labels = kind === "step" && min === max ? ticks.at.map(formatStep) : formatTicks(ticks.at, ticks.spacing);
   }
   const isWide = (range[1] - range[0]) / count <= MAX_SPACE_FOR_MINOR_TICKS;
-  const minor = hasMinor && log && isWide && kind !== "relative" ? minorTicks(min, max) : [];
+  const minor = hasMinor && log && isWide && kind !== "relative" ? minorTicks(min, max, log) : [];
   return [...minor, ...ticks.at].map((value, i) => ({ value, share: shareOf(range, toAxis({ log }, value)), label: labels[i - minor.length] ?? "" }));
 }
 
@@ -106,14 +107,36 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
   return { at, spacing: 0 };
 }
 
-/** All multiples of powers of ten on a logarithmic axis. @param {number} min @param {number} max */
-function minorTicks(min, max) {
+/**
+ * Ticks for a symmetric-logarithmic axis: 0, and those of a logarithmic axis on both sides, from the
+ * linear part on if there is space.
+ * @param {number} linear  end of the linear part
+ * @param {import("./types.js").Range} range  in axis coordinates
+ * @returns {MakeTicks}
+ */
+function symlogTicks(linear, range) {
+  return (min, max, maxTicks, minSpacing) => {
+    if (Math.max(-min, max) < 10 * linear) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
+    const space = (range[1] - range[0]) / maxTicks;
+    const has0 = min <= 0 && max >= 0;
+    const start = has0 && space > 0.25 ? 10 * linear : linear;
+    /** @param {number} low @param {number} high */
+    const side = (low, high) => {
+      const first = Math.max(low, start);
+      return high < first ? [] : logTicks(first, high, Math.max(1, Math.log10(high / first) / space)).at;
+    };
+    return { at: [...side(-max, -min).map((tick) => -tick).reverse(), ...(has0 ? [0] : []), ...side(min, max)], spacing: 0 };
+  };
+}
+
+/** All multiples of powers of ten on a logarithmic axis. @param {number} min @param {number} max @param {true | number} log */
+function minorTicks(min, max, log) {
   const at = [];
-  const last = Math.min(max, 1e308);
-  for (let power = Math.floor(Math.log10(min)); 10 ** power <= last; power++) {
-    for (let factor = 1; factor < 10; factor++) at.push(factor * 10 ** power);
+  const last = Math.min(Math.max(-min, max), 1e308);
+  for (let power = Math.floor(Math.log10(log === true ? min : log)); 10 ** power <= last; power++) {
+    for (let factor = 1; factor < 10; factor++) at.push(factor * 10 ** power, -factor * 10 ** power);
   }
-  return at.filter((tick) => tick >= min && tick <= last);
+  return at.filter((tick) => tick >= min && tick <= Math.min(max, 1e308)).sort((a, b) => a - b);
 }
 
 /** Ticks for durations in seconds, at round minutes, hours and so on. @type {MakeTicks} */
@@ -125,10 +148,11 @@ export function durationTicks(min, max, maxTicks) {
   return { at: multiples(min, max, spacing), spacing };
 }
 
-/** Ticks for durations in seconds on a logarithmic axis. @type {MakeTicks} */
-export function logDurationTicks(min, max, maxTicks) {
-  if (max / min < 10) return durationTicks(min, max, maxTicks);
-  const at = LOG_DURATIONS.filter((tick) => tick >= min && tick <= max);
+/** Ticks for durations in seconds on a logarithmic axis; with 0, if the axis has a linear part. @type {(min: number, max: number, maxTicks: number, linear: number) => Ticks} */
+export function logDurationTicks(min, max, maxTicks, linear) {
+  const all = linear ? [0, ...LOG_DURATIONS.filter((tick) => tick >= linear)] : LOG_DURATIONS;
+  const at = all.filter((tick) => tick >= min && tick <= max);
+  if (at.length < 2 || (!linear && max / min < 10)) return durationTicks(min, max, maxTicks);
   const every = Math.ceil(at.length / maxTicks);
   return { at: at.filter((_, i) => i % every === 0), spacing: 0 };
 }

@@ -15,7 +15,8 @@ export {};
  *   points from .. to - 1, joined by a line; `rising`: their x never decreases; `fewer`: the mean of
  *   a band is over fewer runs than before
  * @typedef {[min: number, max: number]} Range
- * @typedef {"linear" | "log"} Scale
+ * @typedef {"linear" | "log" | "symlog"} Scale  `symlog`: logarithmic on both sides of 0, and linear
+ *   near it: on the x axis from -1 to 1 step, second or unit, on the y axis as \`linearPart\` finds
  *
  * @typedef {object} LineOptions
  * @property {string} name  shown on hover
@@ -121,8 +122,9 @@ export {};
  * @typedef {object} Axis
  * @property {XAxis | "value"} kind
  * @property {string} [title]  of an axis of numbers
- * @property {boolean} log
- * @property {Range} range  the visible range, in axis coordinates (log10 of values if `log`)
+ * @property {boolean | number} log  true for a logarithmic axis; for a symmetric-logarithmic one the
+ *   end of its linear part
+ * @property {Range} range  the visible range, in axis coordinates
  *
  * @typedef {{ value: number, share: number, label: string }} Tick  `share`: position on the axis,
  *   from 0 to 1; a minor tick has no label
