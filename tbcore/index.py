@@ -62,8 +62,11 @@ class RunIndex(Protocol):
     purge_orphaned_data: bool
     """Whether orphaned rows were dropped."""
 
-    def refresh(self) -> bool:
-        """Reads what was added to the index; returns whether anything was."""
+    def refresh(self) -> None:
+        """Sets `runs` to a new mapping, if something was added to the index or removed.
+
+        Raises TbcoreError or OSError if the index cannot be read. May be called by any thread.
+        """
 
 
 def _status(file: EventFile) -> tuple[str, int, int, str]:

@@ -6,9 +6,9 @@ import json
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ from tbcore.store.series import LastPoints, Series
 from tbcore.store.state import quoted
 from tbcore.store.view import FileRef, RunView, Schema, TagInfo
 from tbcore_index.tables import COLUMNS, FORMAT, Place, SegmentFile, segments_of
+
+T = TypeVar("T")
 
 DEFAULT_CACHE_BYTES = 1_000_000_000
 _MAX_OPEN_FILES = 512
@@ -127,8 +129,8 @@ class IndexReader:
         self._lock = threading.Lock()
         self.refresh()
 
-    def refresh(self) -> bool:
-        """Takes note of what was committed since; returns whether anything was.
+    def refresh(self) -> None:
+        """Takes note of what was committed since.
 
         Raises TbcoreError or OSError if the index cannot be read; then all stays as it was.
         """
@@ -137,7 +139,7 @@ class IndexReader:
                 version = self._table.version()
                 self._table.update_incremental()
                 if self._table.version() == version:
-                    return False
+                    return
             segments = segments_of(self._table) if self._only is None else self._only
             by_segment = {n: self._by_segment.get(n) or self._runs_of(n) for n in segments}
             runs = [run for each in by_segment.values() for run in each]
@@ -146,7 +148,6 @@ class IndexReader:
             known = self.runs
             self._by_segment, self._places = by_segment, {run.name: run for run in runs}
             self.runs = {run.name: self._stored(run, known.get(run.name)) for run in runs}
-            return True
 
     def _stored(self, run: IndexedRun, known: StoredRun | None) -> StoredRun:
         if known is not None and known.revision == run.revision:
@@ -231,6 +232,10 @@ class IndexReader:
         return self._cache.file(table, run.segment)
 
 
+class _SegmentGoneError(NotFoundError):
+    """A segment was replaced, and its files were deleted."""
+
+
 class _Cache:
     """Open files and row groups of an index, the most recently used ones."""
 
@@ -249,7 +254,7 @@ class _Cache:
                 try:
                     self._files[key] = self._place.open(table, segment)
                 except FileNotFoundError:
-                    raise NotFoundError(
+                    raise _SegmentGoneError(
                         f"segment {segment} of the index {self._place} is gone"
                     ) from None
                 if len(self._files) > _MAX_OPEN_FILES:
@@ -324,17 +329,24 @@ class StoredView(RunView):
     @property
     def tables(self) -> tuple[Table, ...]:
         """All rows of the run."""
-        rows = [row for row in self._rows() if row.num_rows]
-        return (self._table(rows),) if rows else ()
+
+        def read(run: IndexedRun) -> tuple[Table, ...]:
+            rows = [row for row in self._index.series_rows(run) if row.num_rows]
+            return (self._table(run, rows),) if rows else ()
+
+        return self._read_at(read)
 
     def series(self, tag: str) -> list[Series]:
-        of_tag = [row for row in self._rows() if row.tag == tag]
-        if not of_tag:
-            raise KeyError(tag)
-        return [
-            Series(kind, [(self._table([row]), 0)] if row.num_rows else ())
-            for kind, row in zip(self.schema.tags[tag].kinds, of_tag, strict=True)
-        ]
+        kinds = self.schema.tags[tag].kinds
+
+        def read(run: IndexedRun) -> list[Series]:
+            rows = [row for row in self._index.series_rows(run) if row.tag == tag]
+            return [
+                Series(kind, [(self._table(run, [row]), 0)] if row.num_rows else ())
+                for kind, row in zip(kinds, rows, strict=True)
+            ]
+
+        return self._read_at(read)
 
     def last_points(self, claims: tuple[Any, ...]) -> LastPoints:
         last: dict[str, SeriesRow] = {}
@@ -364,10 +376,17 @@ class StoredView(RunView):
         return max((r.highest_step for r in rows if r.field not in GRAPH_FIELDS), default=None)
 
     def _rows(self) -> list[SeriesRow]:
-        run = self._index.located(self._run)
-        return self._index.series_rows(run)
+        return self._read_at(self._index.series_rows)
 
-    def _table(self, rows: Sequence[SeriesRow]) -> Table:
+    def _read_at(self, read: Callable[[IndexedRun], T]) -> T:
+        """Calls a function with where the run is by now: its segment may have been replaced."""
+        try:
+            return read(self._index.located(self._run))
+        except _SegmentGoneError:
+            self._index.refresh()
+            return read(self._index.located(self._run))
+
+    def _table(self, run: IndexedRun, rows: Sequence[SeriesRow]) -> Table:
         """A table with the rows of these series, which have some."""
         in_order = sorted(rows, key=lambda row: (not row.is_scalar, row.first_row))
         numbers = {(row.tag, row.field, row.is_scalar): i for i, row in enumerate(in_order)}
@@ -378,8 +397,8 @@ class StoredView(RunView):
         bounds = bounds_of(row.num_rows for row in in_order)
         scalars = [row for row in in_order if row.is_scalar]
         others = in_order[len(scalars) :]
-        points = self._read("points", scalars)
-        items = self._read("items", others)
+        points = self._read(run, "points", scalars)
+        items = self._read(run, "items", others)
         step, wall_time, ordinal = (
             np.concatenate([part[name] for part in (points, items) if part])
             for name in ("step", "wall_time", "ordinal")
@@ -398,11 +417,12 @@ class StoredView(RunView):
             {i: ordinal[of[i]] for i, row in enumerate(in_order) if row.has_ordinals},
         )  # fmt: skip
 
-    def _read(self, table: str, rows: Sequence[SeriesRow]) -> dict[str, NDArray[Any]]:
+    def _read(
+        self, run: IndexedRun, table: str, rows: Sequence[SeriesRow]
+    ) -> dict[str, NDArray[Any]]:
         """The rows of these series, of which one follows the other in the file."""
         if not rows:
             return {}
-        run = self._index.located(self._run)
         end = rows[-1].first_row + rows[-1].num_rows
         found = self._index.rows(run, table, rows[0].first_row, end)
         if len(found["step"]) != sum(row.num_rows for row in rows):

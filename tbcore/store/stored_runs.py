@@ -27,6 +27,8 @@ class StoredRuns:
     def __init__(self, index: RunIndex, multiplexer: Multiplexer) -> None:
         self._index = index
         self._multiplexer = multiplexer
+        self._seen: Mapping[str, StoredRun] | None = None
+        """The runs of the index at the last refresh."""
         self._begun_at: dict[str, StoredRun] = {}
         """Where the tracked runs went on."""
         self.shown: Mapping[str, StoredRun] = {}
@@ -38,12 +40,14 @@ class StoredRuns:
         Returns whether `shown` is another mapping. Raises TbcoreError or OSError if the index
         cannot be read; then everything stays as it was.
         """
-        if not self._index.refresh() and self.shown:
+        self._index.refresh()
+        if self._index.runs is self._seen:
             return False
+        self._seen = self._index.runs
         viewed = self._viewed()
         for name, run in list(runs.items()):
             stored, begun = self._index.runs.get(name), self._begun_at.get(name)
-            if stored is None or stored is begun or not run.reader.is_up_to_date:
+            if stored is None or stored is begun or run.reader.has_work:
                 continue
             # Without a scan of all files, a run that nobody views is not looked at any more.
             if stored.is_as_of(run.files) or (begun and name not in viewed):

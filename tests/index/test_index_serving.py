@@ -1,0 +1,182 @@
+"""A loader with an index shows its runs, and reads on what has changed since."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from same_answers import check_same, loaded, update
+from tbcore_index.reader import IndexReader
+from tbcore_index.tables import Place, Tables
+
+from tbcore.errors import NotFoundError, OptionError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+from tbcore.testing import EventFileWriter
+
+
+def values(multiplexer: Multiplexer, run: str) -> list[float]:
+    return list(multiplexer.scalars(run, "loss").value)
+
+
+def log(logdir: Path, run: str, *losses: float, wall_time: float = 1000.0) -> None:
+    """Adds losses to a run, whose files seem to be old."""
+    path = logdir / run / "1.tfevents"
+    first = path.stat().st_size // 40 if path.exists() else 1
+    with EventFileWriter(path, wall_time=wall_time) as writer:
+        for step, loss in enumerate(losses, start=first):
+            writer.add_scalar("loss", loss, step=step)
+    age(path)
+
+
+def age(path: Path) -> None:
+    """Sets a file's time back by an hour and what was added later, so that it is settled."""
+    os.utime(path, (1e9 + path.stat().st_size,) * 2)
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> tuple[Path, Path]:
+    """A log directory with the runs `a` and `b`, and its index."""
+    logdir, index = tmp_path / "logs", tmp_path / "index"
+    log(logdir, "a", 1.0)
+    log(logdir, "b", 5.0, wall_time=2000.0)
+    assert update(logdir, index) == 0
+    return logdir, index
+
+
+def loader_of(logdir: Path | None, index: Path) -> tuple[Multiplexer, Loader]:
+    multiplexer = Multiplexer()
+    specs = [LogdirSpec(None, str(logdir))] if logdir else []
+    loader = Loader(multiplexer, specs, index=IndexReader(str(index)))
+    loader.load_once()
+    return multiplexer, loader
+
+
+def test_files_of_the_index_are_not_opened(
+    indexed: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logdir, index = indexed
+    shutil.rmtree(logdir)
+
+    multiplexer, _ = loader_of(None, index)
+
+    assert multiplexer.runs() == ["a", "b"]
+    assert values(multiplexer, "b") == [5.0]
+    assert multiplexer.status.num_runs == 2
+    assert multiplexer.status.num_files == 2
+
+
+def test_what_somebody_views_is_read_on(indexed: tuple[Path, Path]) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(None, index)
+    log(logdir, "a", 2.0)
+    log(logdir, "b", 6.0)
+    values(multiplexer, "a")
+
+    loader.load_once()
+
+    assert multiplexer.state.run("a").last_point("loss") == (2, 2.0)
+    assert multiplexer.state.run("b").last_point("loss") == (1, 5.0), "nobody viewed it"
+    assert multiplexer.runs() == ["a", "b"]
+
+
+def test_a_new_file_of_a_viewed_run_is_read(indexed: tuple[Path, Path]) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(None, index)
+    with EventFileWriter(logdir / "a" / "2.tfevents") as writer:
+        writer.add_scalar("loss", 3.0, step=9)
+    values(multiplexer, "a")
+
+    loader.load_once()
+
+    assert values(multiplexer, "a") == [1.0, 3.0]
+
+
+def test_with_a_log_directory_everything_is_live(indexed: tuple[Path, Path]) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(logdir, index)
+    log(logdir, "b", 6.0)
+    log(logdir, "c", 7.0)
+    shutil.rmtree(logdir / "a")
+
+    loader.load_once()
+
+    assert multiplexer.runs() == ["b", "c"]
+    assert values(multiplexer, "b") == [5.0, 6.0]
+    check_same(loaded(logdir), multiplexer, order=False)
+
+
+def test_a_run_that_was_replaced_is_read_again(indexed: tuple[Path, Path]) -> None:
+    logdir, index = indexed
+    (logdir / "a" / "1.tfevents").unlink()
+    log(logdir, "a", 8.0, 9.0, wall_time=3000.0)
+
+    multiplexer, _ = loader_of(logdir, index)
+
+    assert values(multiplexer, "a") == [8.0, 9.0]
+
+
+def test_what_the_index_has_by_now_is_not_kept_in_memory(indexed: tuple[Path, Path]) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(logdir, index)
+    log(logdir, "a", 2.0)
+    loader.load_once()
+    generation = multiplexer.run_generations()["b"]
+    assert [*loader._runs] == ["a"]
+
+    update(logdir, index)
+    loader.load_once()
+
+    assert not loader._runs
+    assert values(multiplexer, "a") == [1.0, 2.0]
+    assert multiplexer.runs() == ["a", "b"]
+    assert multiplexer.run_generations()["b"] == generation, "its segment is another one"
+
+
+def test_a_server_goes_on_when_the_files_it_knows_are_deleted(
+    indexed: tuple[Path, Path],
+) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(None, index)
+    old = multiplexer.state.run("b")
+    log(logdir, "a", 2.0)
+    update(logdir, index)
+    assert Tables(Place(str(index))).vacuum(0) == 4, "one file in each table"
+
+    # Of an old view of a run that has not changed, too.
+    assert list(old.series("loss")[0].column("value")) == [5.0]
+    with pytest.raises(NotFoundError, match=r"^run .a. was indexed again; ask again$"):
+        multiplexer.scalars("a", "loss")
+    loader.load_once()
+    assert values(multiplexer, "a") == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("has_logdir", [True, False])
+def test_runs_that_are_gone_from_index_and_logs_are_gone(
+    indexed: tuple[Path, Path], has_logdir: bool
+) -> None:
+    logdir, index = indexed
+    multiplexer, loader = loader_of(logdir if has_logdir else None, index)
+    shutil.rmtree(logdir / "a")
+    update(logdir, index)
+
+    loader.load_once()
+
+    assert multiplexer.runs() == ["b"]
+
+
+def test_real_logs_are_the_same(real_logs: Path, tmp_path: Path) -> None:
+    update(real_logs, tmp_path / "index")
+
+    expected = loaded(real_logs)
+
+    check_same(expected, loaded(None, tmp_path / "index"))
+    check_same(expected, loaded(real_logs, tmp_path / "index"))
+
+
+def test_no_index(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"^no index at .*; make one with `tbcore index`$"):
+        IndexReader(str(tmp_path))
