@@ -86,6 +86,19 @@ def _fields(path: str, status: os.stat_result) -> tuple[str, str, int, int, int]
     return path, version, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+class Pacing(NamedTuple):
+    """When directories that are URIs are listed: each listing costs requests."""
+
+    pause: float | None = 0.0
+    """Pause in seconds; None for 30 s to 10 min, longer while nothing changes or is viewed."""
+    is_viewed: Callable[[], bool] = bool
+    on_listed: Callable[[], object] | None = None
+    """Called after each listing, which a scan then does not wait for."""
+
+
+EACH_SCAN = Pacing()
+
+
 class Scan(NamedTuple):
     """The result of one scan of the logdir."""
 
@@ -137,15 +150,8 @@ def scan(specs: Sequence[LogdirSpec]) -> Scan:
 class Logdir:
     """The directories that the user gave, for repeated scans."""
 
-    def __init__(
-        self, specs: Sequence[LogdirSpec], is_viewed: Callable[[], bool] | None = None
-    ) -> None:
-        """With `is_viewed`, directories that are URIs are listed only now and then.
-
-        They are listed more often while it returns true, since somebody views the data.
-        """
+    def __init__(self, specs: Sequence[LogdirSpec], pacing: Pacing = EACH_SCAN) -> None:
         self._specs = list(specs)
-        self._is_viewed = is_viewed
         self.remotes: dict[int, RemoteDirectory] = {}
         """Those of the directories that are URIs, by the indexes of their specs."""
         for index, spec in enumerate(specs):
@@ -153,7 +159,7 @@ class Logdir:
                 # Imported when used: it needs optional packages.
                 from tbcore.eventfiles.remote.directory import RemoteDirectory
 
-                self.remotes[index] = RemoteDirectory(spec.path)
+                self.remotes[index] = RemoteDirectory(spec.path, pacing)
         self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
         """The listings of the last scan: for each spec, a dict that maps the path of a directory to
         its listing."""
@@ -172,15 +178,15 @@ class Logdir:
         examined, are reported in the result and skipped; nothing is raised. Of a directory that is
         not listed this time, the result is what was found there before.
         """
-        is_viewed = None if self._is_viewed is None else self._is_viewed()
         found = Scan({}, 0, 0, [], [], [])
         scanned: list[_ScannedDirectory] = []
         for index in range(len(self._specs)):
             if remote := self.remotes.get(index):
-                scanned += [
-                    (index, _Directory(each.path, each.name, None), each.files)
-                    for each in remote.scan(found, is_viewed=is_viewed)
-                ]
+                listed = remote.scan()
+                for path, each in listed.runs.items():
+                    scanned.append((index, _Directory(path, remote.name_of(path), None), each))
+                for lines, more in zip(found[3:], listed[3:], strict=True):
+                    lines += more
             else:
                 scanned += self._walk(index, found)
         runs = [(index, directory, files) for index, directory, files in scanned if files]

@@ -73,11 +73,9 @@ class Loader:
         """
         self._specs = specs
         self._wake = wake or threading.Event()
-        pacing = Pacing(
-            reload_interval,
-            lambda: multiplexer.num_viewers > 0,
-            None if reload_interval == 0 else self._wake.set,
-        )
+        # A listing of the only directory delays nothing else.
+        on_listed = self._wake.set if reload_interval != 0 and len(specs) > 1 else None
+        pacing = Pacing(reload_interval, lambda: multiplexer.num_viewers > 0, on_listed)
         self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
         multiplexer.scan_soon = self.scan_soon

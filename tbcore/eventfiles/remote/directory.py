@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from posixpath import basename, dirname
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
-from tbcore.eventfiles.logdir import MARK, EventFile, Scan, one_line
+from tbcore.eventfiles.logdir import EACH_SCAN, MARK, EventFile, Pacing, Scan, one_line
 from tbcore.eventfiles.remote.storage import storage_of
 
 MIN_PAUSE_SECONDS = 30.0
@@ -26,55 +27,44 @@ _VERSIONS = "etag", "ETag", "generation", "md5Hash", "fileId"
 _TIMES = "LastModified", "mtime", "last_modified", "updated", "Last-Modified", "modificationTime"
 
 
-class ListedDirectory(NamedTuple):
-    """A directory that contains event files."""
-
-    name: str
-    """Path below the root; `.` for the root itself."""
-    path: str
-    files: list[EventFile]
-
-
 class RemoteDirectory:
     """A directory that is listed again and again, with pauses that fit the cost of a listing."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, pacing: Pacing = EACH_SCAN) -> None:
         self.root = root.rstrip("/")
         self.storage = storage_of(self.root)
         self.num_requests = 0
         """Number of requests that the last listing took."""
+        self._pacing = pacing
+        self._listed = Scan({}, 0, 0, [], [], [self.root])
+        """The last listing. Its `runs` maps the path of each directory to its event files."""
         self._files: dict[str, EventFile] = {}
         """The files of the last listing."""
-        self._found: list[ListedDirectory] = []
-        self._missing: list[str] = []
-        self._problems: list[str] = []
-        self._unlisted: list[str] = []
         self._shrunk: set[str] = set()
         """Paths of files that were shorter in the last listing than in the one before."""
         self._pause = MIN_PAUSE_SECONDS
-        self._listed_at = self._due_at = 0.0
+        self._listed_at = self._seconds = 0.0
+        """When the last listing ended, and how long it took."""
+        self._is_wanted = True
+        """Whether to list the directory whenever it was listed last."""
+        self._thread: threading.Thread | None = None
 
-    def scan(self, found: Scan, *, is_viewed: bool | None) -> list[ListedDirectory]:
-        """The directories that contain event files. What is wrong is added to `found`.
+    def scan(self) -> Scan:
+        """The last listing: its `runs` maps the path of a directory to the event files in it.
 
-        Lists them again only when that is due: with `is_viewed` None always, else after a pause,
-        which becomes longer while nothing changes and nobody views the logs.
+        Lists the directory again if that is due. In the background, if the pacing says so: then
+        this is the listing before.
         """
-        now = time.monotonic()
-        if is_viewed:
-            self._due_at = min(self._due_at, self._listed_at + MIN_PAUSE_SECONDS)
-        if is_viewed is None or now >= self._due_at:
-            before = self._files
-            self._list()
-            self._listed_at = time.monotonic()
-            is_quiet = self._files == before and not is_viewed
-            self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS) if is_quiet else MIN_PAUSE_SECONDS
-            took = self._listed_at - now
-            self._due_at = self._listed_at + max(self._pause, _PAUSE_FACTOR * took)
-        found.missing.extend(self._missing)
-        found.problems.extend(self._problems)
-        found.unlisted.extend(self._unlisted)
-        return self._found
+        is_listing = self._thread is not None and self._thread.is_alive()
+        is_viewed = self._pacing.is_viewed()
+        if not is_listing and (self._is_wanted or time.monotonic() >= self._due_at(is_viewed)):
+            self._is_wanted = False
+            if self._pacing.on_listed is None:
+                self._list(is_viewed)
+            else:
+                self._thread = threading.Thread(target=self._list, args=[is_viewed], daemon=True)
+                self._thread.start()
+        return self._listed
 
     def files(self) -> list[EventFile]:
         """The event files directly in the directory, sorted by path. Raises OSError."""
@@ -83,36 +73,49 @@ class RemoteDirectory:
 
     def list_soon(self) -> None:
         """Makes the next scan list the directory, whenever it was listed last."""
-        self._due_at = 0.0
+        self._is_wanted = True
 
-    def _list(self) -> None:
+    def name_of(self, directory: str) -> str:
+        """The path of a directory below the root; `.` for the root itself."""
+        name = directory[len(self.root) + 1 :]
+        return (unquote(name) if self.root.startswith("http") else name) or "."
+
+    def _due_at(self, is_viewed: bool) -> float:
+        """When to list the directory again, in seconds of the monotonic clock."""
+        if self._pacing.pause is not None:
+            return self._listed_at + self._pacing.pause
+        pause = MIN_PAUSE_SECONDS if is_viewed else self._pause
+        return self._listed_at + max(pause, _PAUSE_FACTOR * self._seconds)
+
+    def _list(self, is_viewed: bool) -> None:
         """Lists all files. If that fails as a whole, the files of the last listing remain."""
-        requests_before = self.storage.num_requests
-        self._missing, self._problems, self._unlisted = [], [], []
-        infos: list[dict[str, Any]] = []
-        try:
-            infos.extend(self._entries())
-        except FileNotFoundError:
-            self._missing.append(self.root)
-        except OSError as error:
-            self._add_problem(self.root, error)
-        directories: dict[str, list[EventFile]] = {}
+        began_at = time.monotonic()
+        num_requests_before = self.storage.num_listing_requests
+        listed = Scan({}, 0, 0, [], [], [])
         files: dict[str, EventFile] = {}
         shrunk: set[str] = set()
-        for info in infos:
-            file = self._event_file(info, shrunk)
-            files[file.path] = file
-            directories.setdefault(dirname(file.path), []).append(file)
-        if self.root not in self._unlisted:
-            self._files, self._shrunk = files, shrunk
-            self._found = [
-                ListedDirectory(self._name(path), path, sorted(each))
-                for path, each in sorted(directories.items())
-            ]
-        self.num_requests = self.storage.num_requests - requests_before
+        try:
+            for info in self._entries(listed):
+                file = self._event_file(info, shrunk)
+                files[file.path] = file
+        except FileNotFoundError:
+            listed.missing.append(self.root)
+        except OSError as error:
+            _add_problem(listed, self.root, error)
+            files, shrunk = self._files, self._shrunk
+        for path in sorted(files):
+            listed.runs.setdefault(dirname(path), []).append(files[path])
+        is_quiet = files == self._files and not is_viewed
+        self._listed, self._files, self._shrunk = listed, files, shrunk
+        self.num_requests = self.storage.num_listing_requests - num_requests_before
+        self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS) if is_quiet else MIN_PAUSE_SECONDS
+        self._listed_at = time.monotonic()
+        self._seconds = self._listed_at - began_at
+        if self._pacing.on_listed is not None:
+            self._pacing.on_listed()
 
-    def _entries(self) -> Iterator[dict[str, Any]]:
-        """All event files below the root, as fsspec describes them."""
+    def _entries(self, listed: Scan) -> Iterator[dict[str, Any]]:
+        """All event files below the root, as fsspec describes them; adds problems to `listed`."""
         if self.storage.has_flat_listings:
             infos = self.storage.find(self.root)
             if not infos and self.root != self.storage.root:
@@ -122,24 +125,28 @@ class RemoteDirectory:
         level = [self.root]
         while level:
             below: list[str] = []
-            listed = self._each(self.storage.entries, level)
-            for directory, entries in zip(level, listed, strict=True):
+            found = self._each(self.storage.entries, level)
+            for directory, entries in zip(level, found, strict=True):
                 if isinstance(entries, OSError):
                     if directory == self.root:
                         raise entries
                     if not isinstance(entries, FileNotFoundError):
-                        self._add_problem(directory, entries)
+                        _add_problem(listed, directory, entries)
                     continue
-                found = [info for info in entries if info["name"].rstrip("/") != directory]
-                below += [info["name"].rstrip("/") for info in found if info["type"] == "directory"]
-                files = [info for info in found if _is_event_file(info)]
-                # A link, and a file on a web server, are known by name only.
-                unknown = [i for i in files if i["type"] == "link" or i.get("size") is None]
-                yield from (info for info in files if info not in unknown)
-                paths = [info["name"] for info in unknown]
+                paths: list[str] = []
+                for info in entries:
+                    name = info["name"].rstrip("/")
+                    if info["type"] == "directory" and name != directory:
+                        below.append(name)
+                    elif _is_event_file(info):
+                        # A link, and a file on a web server, are known by name only.
+                        if info["type"] == "link" or info.get("size") is None:
+                            paths.append(name)
+                        else:
+                            yield info
                 for path, info in zip(paths, self._each(self.storage.info, paths), strict=True):
                     if isinstance(info, OSError):
-                        self._problems.append(one_line(f"cannot read {path}: {_reason(info)}"))
+                        listed.problems.append(one_line(f"cannot read {path}: {_reason(info)}"))
                     elif info["type"] == "file" and info.get("size") is not None:
                         yield info
             level = below
@@ -160,7 +167,7 @@ class RemoteDirectory:
 
     def _event_file(self, info: dict[str, Any], shrunk: set[str]) -> EventFile:
         """The status of a file, by which changes are noticed."""
-        path, size = info["name"], int(info["size"])
+        path, size = info["name"], int(info.get("size") or 0)
         known = self._files.get(path)
         if known is not None and size < known.size and path not in self._shrunk:
             # Perhaps an old copy was listed. It is believed when it is listed a second time.
@@ -175,14 +182,10 @@ class RemoteDirectory:
             changed_ns = known.ctime_ns if known is not None and is_known else time.time_ns()
         return EventFile(path, version, size, modified_ns, changed_ns)
 
-    def _name(self, directory: str) -> str:
-        """The path of a directory below the root."""
-        name = directory[len(self.root) + 1 :]
-        return (unquote(name) if self.root.startswith("http") else name) or "."
 
-    def _add_problem(self, directory: str, error: OSError) -> None:
-        self._problems.append(one_line(f"cannot list {directory}: {_reason(error)}"))
-        self._unlisted.append(directory)
+def _add_problem(listed: Scan, directory: str, error: OSError) -> None:
+    listed.problems.append(one_line(f"cannot list {directory}: {_reason(error)}"))
+    listed.unlisted.append(directory)
 
 
 def _is_event_file(info: dict[str, Any]) -> bool:

@@ -115,6 +115,8 @@ class Storage:
         """The beginning of the URIs of all files here."""
         self.num_requests = 0
         """Number of requests for ranges and listings. Retries within fsspec do not count."""
+        self.num_listing_requests = 0
+        """Number of those for listings."""
         self._system: Any = None
         self._ignores_ranges = False
         """Whether this file system returned a whole file for a range."""
@@ -141,17 +143,22 @@ class Storage:
 
     def find(self, directory: str) -> Iterable[dict[str, Any]]:
         """All files below a directory, in a flat listing. Their `name` is a URI."""
-        found = self._call("find", directory, detail=True).values()
-        self._count(max(len(found) - 1, 0) // _KEYS_PER_LISTING)
+        found = self._list("find", directory, detail=True).values()
+        self._count(num_more := max(len(found) - 1, 0) // _KEYS_PER_LISTING)
+        self.num_listing_requests += num_more
         return [self._named(info) for info in found]
 
     def entries(self, directory: str) -> Iterable[dict[str, Any]]:
         """The entries of one directory. Their `name` is a URI."""
-        return [self._named(info) for info in self._call("ls", directory, detail=True)]
+        return [self._named(info) for info in self._list("ls", directory, detail=True)]
 
     def info(self, path: str) -> dict[str, Any]:
         """One file, or the target of a link. Its `name` is a URI."""
-        return {**self._call("info", path), "name": path}
+        return {**self._list("info", path), "name": path}
+
+    def _list(self, method: str, path: str, **arguments: Any) -> Any:
+        self.num_listing_requests += 1
+        return self._call(method, path, **arguments)
 
     def _named(self, info: dict[str, Any]) -> dict[str, Any]:
         base = self._base()
