@@ -43,6 +43,8 @@ export class LineChart {
   #model = new ChartModel();
   #frame;
   /** @type {Scene | null} the chart as it was last drawn */ #drawn = null;
+  /** @type {typeof import("./lib/chart/line-names.js") | null} null until lines are named */ #names = null;
+  #isNamed = false;
   /** @type {readonly import("./lib/chart/types.js").Band[]} those of the last call, which are drawn once their code is loaded */ #bands = [];
   /** Whether a zoom or pan gesture is in progress. The y axis is then frozen, and lines are drawn by `Raster`, which is faster. */
   #isMoving = false;
@@ -65,6 +67,7 @@ export class LineChart {
       layOut: (place, isResized) => this.#layOut(place, isResized),
       draw: (context, layout) => {
         this.#drawn = this.#model.scene(layout, this.#frame.colors, this.#isMoving);
+        if (this.#isNamed) this.#names?.drawNames(context, this.#drawn);
         return drawScene(context, this.#drawn, devicePixelRatio);
       },
       update: () => this.#pointing?.update(),
@@ -114,6 +117,13 @@ export class LineChart {
       this.#point((pointing) => pointing.showPin(null, false), false);
     }
     if (this.#model.setAxes(axes)) this.#update();
+  }
+
+  /** Names up to eight lines and bands beside their ends, where that fits; not in a narrow chart. @param {boolean} isNamed */
+  async nameLines(isNamed) {
+    this.#isNamed = isNamed;
+    if (isNamed) this.#names ??= await import("./lib/chart/line-names.js").catch(() => null);
+    this.#frame.scheduleDraw();
   }
 
   /** Redraws with the theme's current colours. Call it when the theme has changed. */
@@ -169,7 +179,7 @@ export class LineChart {
    * @returns {Promise<string>}
    */
   async toSVG(note) {
-    return (await import("./lib/chart/export.js")).lineChartSVG(this.#options.label, this.#model, this.#frame, note);
+    return this.toFigure(0, note);
   }
 
   /**
@@ -179,18 +189,17 @@ export class LineChart {
    * @returns {Promise<Blob>} image/png
    */
   async toPNG(scale = 2, note) {
-    const svg = await this.toSVG(note);
-    return (await import("./lib/chart/svg.js")).svgToPNG(svg, scale);
+    return (await import("./lib/chart/svg.js")).svgToPNG(await this.toSVG(note), scale);
   }
 
   /**
    * The chart as a figure for a paper: an SVG document of this width, with letters of 8 points.
-   * @param {number} inches
+   * @param {number} inches  0 for the size on the screen, and its letters
    * @param {string} [note]
    * @returns {Promise<string>}
    */
   async toFigure(inches, note) {
-    return (await import("./lib/chart/figure.js")).lineChartFigure(inches, this.#options.label, this.#model, note);
+    return (await import("./lib/chart/figure.js")).lineChartPicture(inches, this.#options.label, this.#model, this.#frame, note);
   }
 
   /** Removes the chart from its element. */
@@ -230,7 +239,7 @@ export class LineChart {
     note.textContent = note.title = noteOf(this.#model);
     const names = this.#model.farItems.map(({ name }) => name);
     if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
-    return this.#model.layOut(place, note.textContent !== "");
+    return this.#model.layOut(place, note.textContent !== "", this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));
   }
 
   /**

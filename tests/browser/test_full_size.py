@@ -116,6 +116,45 @@ def test_a_chart_in_full_size_takes_what_the_table_leaves(
     assert found["height"] > height / 2
 
 
+BESIDE = """() => {
+  const canvas = tb.canvas('a/first');
+  const plot = tb.all('.tb-chart-plot')[0].getBoundingClientRect();
+  const edge = canvas.getBoundingClientRect();
+  const left = plot.right - edge.left + 2;
+  const ratio = canvas.width / edge.width;
+  const width = (edge.width - left) * ratio;
+  const { data } = canvas.getContext('2d').getImageData(left * ratio, 0, width, canvas.height);
+  return [edge.right - plot.right, data.some((channel, i) => i % 4 === 3 && channel > 99)];
+}"""
+"""The width of the space beside the first chart's plot, and whether anything is drawn there."""
+
+
+def test_lines_are_named_beside_their_ends_in_full_size(open_page: Any) -> None:
+    """Up to eight of them, if the chart is wide."""
+
+    def is_named(named: bool) -> str:
+        text = "width > 30 && drawn" if named else "width < 20 && !drawn"
+        return f"() => {{ const [width, drawn] = ({BESIDE})(); return {text}; }}"
+
+    few = "#scalars&query=re:run0[0-7]&tagQuery=first"
+    page = open_page(few)
+    page.wait_for_function("() => tb.label('a/first').includes('and 5 more')")
+    page.wait_for_function(is_named(False))
+    full = page.get_by_role("button", name="Full size: a/first")
+    full.click()
+    page.wait_for_function(is_named(True))
+    full.click()
+    page.wait_for_function(is_named(False))
+
+    page = open_page(f"{few}&scalars.cards=a/first,full", viewport={"width": 400, "height": 800})
+    page.wait_for_function("() => tb.label('a/first').includes('and 5 more')")
+    page.wait_for_function(is_named(False))
+
+    page = open_page("#scalars&query=re:run0[0-8]&tagQuery=first&scalars.cards=a/first,full")
+    page.wait_for_function("() => tb.label('a/first').includes('and 6 more')")
+    page.wait_for_function(is_named(False))
+
+
 def test_escape_closes_a_menu_before_it_leaves_full_size(open_page: Any) -> None:
     """It leaves full size from a slider, too, but not from a text box."""
     page = open_page("#histograms&query=run00")

@@ -326,8 +326,11 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     onExpand=${(/** @type {boolean} */ expand) => tab.onFlag(id, /^full$/, expand ? "full" : null)}
     dragged=${first}
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
-    draw=${(/** @type {LineChart} */ chart) => chart.setAxes(axesOf({ ...options, clip }))}
-    drawnBy=${[options.x, options.logX, options.logY, clip]}
+    draw=${(/** @type {LineChart} */ chart) => {
+      chart.setAxes(axesOf({ ...options, clip }));
+      chart.nameLines(expanded);
+    }}
+    drawnBy=${[options.x, options.logX, options.logY, clip, expanded]}
     hint=${!isEmpty || !isNear || error ? "" : feed.isComplete.value ? "no points" : "loading"}
     dashes=${tags.map((tag, index) => [tag, DASHES[index % DASHES.length]])}
     menu=${{

@@ -26,13 +26,14 @@ export const MINOR_TICK_LENGTH = 4;
  * @returns {import("./types.js").Place}
  */
 export function placeIn(width, height, measure) {
-  return (yTicks, xTicks, { hasNote = false, hasDates = false } = {}) => {
+  return (yTicks, xTicks, { hasNote = false, hasDates = false, right = 12 } = {}) => {
     const top = hasNote ? 22 : 10;
     const inner = height - top - 9 - LINE_HEIGHT * (hasDates ? 2 : 1);
     const ticks = yTicks(inner);
     const widths = ticks.flatMap(({ label }) => label.split("\n")).map((text) => Math.ceil(measure(text)) + 12);
     const left = Math.max(40, ...widths);
-    return { left, top, width: width - left - 12, height: inner, xTicks: xTicks(width - left - 12), yTicks: ticks };
+    const plotWidth = width - left - right;
+    return { left, top, width: plotWidth, height: inner, xTicks: xTicks(plotWidth), yTicks: ticks };
   };
 }
 

@@ -3,7 +3,7 @@
  * at which the figure is printed. Loaded on the first export.
  */
 
-import { notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
+import { lineChartSVG, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { sceneMarks } from "./draw.js";
 import { namesAtEnds } from "./line-names.js";
 import { escapeXML, tenth } from "./svg.js";
@@ -31,6 +31,11 @@ const COLORS = { text: "#000000", grid: "#e6e6e6", surface: "#ffffff" };
 const SAMPLE_WIDTH = 18;
 /** Names beside the plot take at most this share of the figure's width. */
 const MAX_NAMES_SHARE = 0.3;
+
+/** A line chart as SVG: as on the screen for 0 inches, otherwise as a figure. @param {number} inches @param {string} label @param {import("./model.js").ChartModel} model @param {import("./chart-frame.js").ChartFrame} frame @param {string} [more] */
+export function lineChartPicture(inches, label, model, frame, more) {
+  return inches > 0 ? lineChartFigure(inches, label, model, more) : lineChartSVG(label, model, frame, more);
+}
 
 /**
  * A figure of a line chart. The y axis has the label as its title; lines are named beside the plot

@@ -1,6 +1,6 @@
-/** Where the names of lines fit beside their ends. Loaded for figures and for charts in full size. No DOM. */
+/** Names of lines beside their ends, where they fit. Loaded for figures and for charts in full size. */
 
-import { pixelScales } from "./axes.js";
+import { FONT, pixelScales } from "./axes.js";
 
 /** @typedef {import("./types.js").Item} Item */
 
@@ -10,6 +10,36 @@ const MAX_NAMED_LINES = 8;
 const MAX_DISTANCE_FROM_EDGE = 0.1;
 /** How far a name may be from the end of its line, in lines of text. */
 const MAX_SHIFT = 0.8;
+
+// On the screen, CSS pixels.
+const MIN_CHART_WIDTH_PX = 560;
+/** Distance of names from the plot and from the edge of the chart. */
+const MARGIN_PX = 6;
+const TEXT_HEIGHT_PX = 13;
+/** Names take at most this share of the chart's width. */
+const MAX_SHARE = 0.25;
+
+/** The space for names beside the plot, CSS pixels; false for none. @param {import("./model.js").ChartModel} model @param {number} width  of the chart, CSS pixels */
+export function spaceForNames({ axisItems }, width) {
+  if (width < MIN_CHART_WIDTH_PX || axisItems.length > MAX_NAMED_LINES) return false;
+  const context = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+  context.font = `11px ${FONT}`;
+  const widths = axisItems.map(({ name }) => Math.ceil(context.measureText(name).width)).filter((each) => each <= MAX_SHARE * width);
+  return widths.length > 0 ? Math.max(...widths) + 2 * MARGIN_PX : false;
+}
+
+/** Draws the names for which there is space. @param {CanvasRenderingContext2D} context  in CSS pixels of the plot @param {import("./types.js").Scene} scene */
+export function drawNames(context, scene) {
+  const width = context.canvas.clientWidth;
+  if (width < MIN_CHART_WIDTH_PX) return;
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  for (const { item, top } of namesAtEnds(scene, TEXT_HEIGHT_PX)) {
+    if (context.measureText(item.name).width > MAX_SHARE * width) continue;
+    context.fillStyle = item.color;
+    context.fillText(item.name, scene.width + MARGIN_PX, top);
+  }
+}
 
 /**
  * The names that fit at the right edge of the plot without a collision, each near the end of its

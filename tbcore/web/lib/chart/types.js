@@ -156,9 +156,10 @@ export {};
  * @property {(event: KeyboardEvent) => boolean} key  called for any other key; returns whether it
  *   handled the key
  *
- * @typedef {(yTicks: (height: number) => Tick[], xTicks: (width: number) => Tick[], extra?: { hasNote?: boolean, hasDates?: boolean }) => Layout} Place
+ * @typedef {(yTicks: (height: number) => Tick[], xTicks: (width: number) => Tick[], extra?: { hasNote?: boolean, hasDates?: boolean, right?: number }) => Layout} Place
  *   places the plot and its ticks, which depend on the plot's size. `hasNote` reserves space for a
- *   line of text at the top, `hasDates` for a second line of the x axis' labels
+ *   line of text at the top, `hasDates` for a second line of the x axis' labels; `right` is the space
+ *   beside the plot, CSS pixels
  *
  * @typedef {object} Drawn  what a `ChartFrame` calls to draw a chart
  * @property {() => boolean} isEmpty  whether there is nothing to draw
