@@ -6,7 +6,7 @@ through the entry point group `tbcore.index`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tbcore.errors import OptionError
@@ -61,6 +61,10 @@ class RunIndex(Protocol):
     """The log directories that the index was made from."""
     purge_orphaned_data: bool
     """Whether orphaned rows were dropped."""
+
+    @property
+    def problems(self) -> Collection[str]:
+        """One line for each part of the index that cannot be read, as of the last refresh."""
 
     def refresh(self) -> None:
         """Sets `runs` to a new mapping, if something was added to the index or removed.

@@ -20,7 +20,7 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
 from tbcore.index import StoredRun
 from tbcore_index.reader import IndexedRun, IndexReader
-from tbcore_index.tables import IndexConflictError, Place, Segment, Tables
+from tbcore_index.tables import IndexConflictError, IndexWriteError, Place, Segment, Tables
 from tbcore_index.work import Batch, Done, work
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Coordinator:
         IndexConflictError if another process took over the index, and ClusterLostError; what was
         committed before stays.
         """
-        self._reader.refresh()
+        self._reader = IndexReader(self._place.path)
         self.problems, self.num_written = [], 0
         batches, runs = self._plan(all_changes)
         if not batches:
@@ -179,6 +179,10 @@ class Coordinator:
                 batches.extend(self._merging(small, changed, gone, scan.runs))
                 small, num_rows = [], 0
         batches.extend(self._merging(small, changed, gone, scan.runs))
+        if damaged := self._reader.damaged:
+            # Their runs are new, since nothing is known of them.
+            self.problems += damaged.values()
+            batches.append(self._batch([], [*damaged]))
         return batches, len(new) + len(changed)
 
     def _merging(
@@ -217,6 +221,8 @@ class Coordinator:
                 batch, began = pending.pop(future)
                 try:
                     result = future.result()
+                except IndexWriteError:
+                    raise
                 except CancelledError:
                     raise ClusterLostError(
                         "the cluster is gone; what was committed stays"
@@ -244,8 +250,6 @@ class Coordinator:
     def _halves(self, batch: Batch, error: Exception) -> list[Batch]:
         """Two batches in place of one that failed; a run that fails alone is left out."""
         why = one_line(f"{type(error).__name__}: {error}")
-        if isinstance(error, OSError | MemoryError) and not batch.runs:
-            raise error
         if batch.replaced:
             # What is in the index stays; its changed runs are tried again with the next update.
             self.problems.append(f"{len(batch.replaced)} segments stay as they are: {why}")

@@ -119,6 +119,9 @@ class IndexReader:
         self.runs: Mapping[str, StoredRun] = {}
         """By name. A run that has not changed since the last refresh is the same object. Runs are
         in the order of their first events."""
+        self.damaged: dict[str, str] = {}
+        """Segments of which the runs are not known, since their files are damaged: each with a line
+        that says why."""
         self._only = only
         self._by_segment: dict[str, list[IndexedRun]] = {}
         self._places: dict[str, IndexedRun] = {}
@@ -143,7 +146,6 @@ class IndexReader:
             segments = segments_of(self._table) if self._only is None else self._only
             by_segment = {n: self._by_segment.get(n) or self._runs_of(n) for n in segments}
             runs = [run for each in by_segment.values() for run in each]
-            self._add_schemas(runs)
             runs.sort(key=_sort_key)
             known = self.runs
             self._by_segment, self._places = by_segment, {run.name: run for run in runs}
@@ -156,12 +158,26 @@ class IndexReader:
         return StoredRun(view, run.files, run.revision, partial(self._bookmark, run), run.problems)
 
     def _runs_of(self, segment: str) -> list[IndexedRun]:
-        """The runs of a segment."""
+        """The runs of a segment; none if it is damaged."""
+        try:
+            runs = self._read_runs(segment)
+            self._add_schemas(runs)
+        except (DataLossError, NotFoundError, FileNotFoundError) as error:
+            self.damaged[segment] = str(error)
+            return []
+        except (TypeError, ValueError) as error:
+            self.damaged[segment] = f"segment {segment} of the index is damaged: {error}"
+            return []
+        return runs
+
+    def _read_runs(self, segment: str) -> list[IndexedRun]:
         file = self.place.open("runs", segment)
         rows = file.whole([*_SHOWN, "files"])
         columns = [rows.column(name).to_pylist() for name in _SHOWN]
         files = rows.column("files").combine_chunks()
         flat = [files.flatten().field(name).to_pylist() for name in EventFile._fields]
+        if any(None in column for column in flat):
+            raise ValueError("a file lacks a field")
         each_file = list(map(EventFile._make, zip(*flat, strict=True)))
         ends = files.offsets.to_pylist()
         runs = []
@@ -178,6 +194,11 @@ class IndexReader:
             names = rows.column("run").to_pylist()
             self._bookmarks = segment, dict(zip(names, rows.column("bookmark"), strict=True))
         return json.loads(self._bookmarks[1][run.name].as_py())
+
+    @property
+    def problems(self) -> Collection[str]:
+        """One line for each damaged segment of which the runs are not known."""
+        return self.damaged.values()
 
     @property
     def segments(self) -> Mapping[str, Sequence[IndexedRun]]:
@@ -205,7 +226,7 @@ class IndexReader:
         for group, first, last in self._file("series", run).rows(begin, end):
             found = self._cache.series(run.segment, group)[first:last]
             if any(row.run != run.name for row in found):
-                raise DataLossError(f"a segment of the index is damaged: {run.segment}: other runs")
+                raise _damaged(run, "the series of other runs")
             rows += found
         return rows
 
@@ -341,6 +362,8 @@ class StoredView(RunView):
 
         def read(run: IndexedRun) -> list[Series]:
             rows = [row for row in self._index.series_rows(run) if row.tag == tag]
+            if len(rows) != len(kinds):
+                raise _damaged(run, f"{len(rows)} series of {quoted(tag)}")
             return [
                 Series(kind, [(self._table(run, [row]), 0)] if row.num_rows else ())
                 for kind, row in zip(kinds, rows, strict=True)
@@ -426,8 +449,12 @@ class StoredView(RunView):
         end = rows[-1].first_row + rows[-1].num_rows
         found = self._index.rows(run, table, rows[0].first_row, end)
         if len(found["step"]) != sum(row.num_rows for row in rows):
-            raise DataLossError(f"a segment of the index is damaged: {run.segment}: too few rows")
+            raise _damaged(run, f"{len(found['step'])} rows")
         return found
+
+
+def _damaged(run: IndexedRun, what: str) -> DataLossError:
+    return DataLossError(f"a segment of the index is damaged: {run.segment}: it has {what}")
 
 
 def _sort_key(run: IndexedRun) -> tuple[float, str]:

@@ -94,7 +94,7 @@ class SegmentWriter:
         self._num_items += num_items
 
     def write(self, place: Place) -> Segment:
-        """Writes all runs as a segment with a new name. Raises OSError if that fails."""
+        """Writes all runs as a segment with a new name. Raises IndexWriteError if that fails."""
         name = uuid.uuid4().hex
         runs = [{**run, "segment": name} for run in self._runs]
         parts = self._parts

@@ -101,6 +101,8 @@ COLUMNS = {
 """The tables in the order of commits, each with its columns. Runs, series and rows have the order
 of the segment; the rows of a run are sorted by tag and field."""
 
+_MAX_ATTEMPTS = 10
+"""Maximum number of attempts to take over a table to which another process commits."""
 _GROUP_ROWS = {"points": 1 << 16, "items": 1 << 16, "series": 1 << 13, "runs": 1 << 16}
 """Maximum number of rows in a row group, which is what is read at once."""
 _MAX_GROUP_BYTES = 1 << 28
@@ -119,6 +121,10 @@ class Segment(NamedTuple):
 
 class IndexConflictError(TbcoreError):
     """Somebody else has committed to the index in the meantime."""
+
+
+class IndexWriteError(TbcoreError):
+    """The index cannot be written, for example since a disk is full."""
 
 
 class Place:
@@ -189,22 +195,38 @@ class Place:
                 raise TbcoreError(one_line(f"cannot make the index {self}: {error}")) from None
 
     def write(self, table: str, segment: str, rows: pa.Table) -> int:
-        """Writes the file of a segment in a table; returns its size in bytes."""
+        """Writes the file of a segment in a table; returns its size in bytes.
+
+        Raises IndexWriteError if that fails.
+        """
         system, root = self._files
         path = f"{root}/{table}/{segment}.parquet"
         texts = [field.name for field in rows.schema if pa.types.is_dictionary(field.type)]
         even = [name for name in ("ordinal", "step") if name in rows.column_names]
-        pq.write_table(
-            rows, path, filesystem=system, store_schema=False, compression="zstd",
-            compression_level=1, write_page_checksum=True, row_group_size=_GROUP_ROWS[table],
-            use_dictionary=texts or ["run", "tag", "field", "segment", "shape", "plugin"],
-            column_encoding=dict.fromkeys(even, "DELTA_BINARY_PACKED"),
-        )  # fmt: skip
-        return int(system.get_file_info(path).size)
+        try:
+            pq.write_table(
+                rows,
+                path,
+                filesystem=system,
+                store_schema=False,
+                compression="zstd",
+                compression_level=1,
+                write_page_checksum=True,
+                row_group_size=_GROUP_ROWS[table],
+                use_dictionary=texts or ["run", "tag", "field", "segment", "shape", "plugin"],
+                column_encoding=dict.fromkeys(even, "DELTA_BINARY_PACKED"),
+            )
+            return int(system.get_file_info(path).size)
+        except OSError as error:
+            raise IndexWriteError(one_line(f"cannot write to the index {self}: {error}")) from None
 
     def open(self, table: str, segment: str) -> SegmentFile:
         """Opens the file of a segment in a table. Raises OSError or DataLossError."""
         return SegmentFile(*self._files, table, segment)
+
+
+_DAMAGE = pa.ArrowException, OSError, ValueError, KeyError
+"""What is raised for files of which bytes have changed."""
 
 
 class SegmentFile:
@@ -222,7 +244,7 @@ class SegmentFile:
             is_known = set(self._columns.names) <= set(self._file.schema_arrow.names)
         except FileNotFoundError:
             raise
-        except (pa.ArrowException, OSError) as error:
+        except _DAMAGE as error:
             raise self._damaged(error) from None
         if not is_known:
             raise self._damaged("it lacks columns")
@@ -233,8 +255,9 @@ class SegmentFile:
             metadata = self._file.metadata.row_group(number)
             if metadata.num_rows > self._group_rows or metadata.total_byte_size > _MAX_GROUP_BYTES:
                 raise self._damaged(f"row group {number} claims {metadata.num_rows} rows")
-            return self._file.read_row_group(number, columns or self._columns.names)
-        except (pa.ArrowException, OSError) as error:
+            rows = self._file.read_row_group(number, columns or self._columns.names)
+            return rows.cast(pa.schema([self._columns.field(name) for name in rows.column_names]))
+        except _DAMAGE as error:
             raise self._damaged(error) from None
 
     def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
@@ -267,7 +290,8 @@ class Tables:
         """
         self._place = place
         self._tables = {name: place.delta(name) for name in reversed(COLUMNS)}
-        self._commit("runs", [], [])
+        for name in self._tables:
+            self._take_over(name)
         committed = self.segments()
         for name in COLUMNS:
             if name != "runs":
@@ -275,6 +299,17 @@ class Tables:
                 added = [self._known(name, segment) for segment in committed - known]
                 if added or known - committed:
                     self._commit(name, added, known - committed)
+
+    def _take_over(self, name: str) -> None:
+        """Makes the next commit to a table fail for any process that opened it before."""
+        for attempt in reversed(range(_MAX_ATTEMPTS)):
+            try:
+                return self._commit(name, [], [])
+            except IndexConflictError:
+                # The other process has committed once more.
+                if not attempt:
+                    raise
+                self._tables[name].update_incremental()
 
     def segments(self) -> set[str]:
         """The names of all segments."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tbcore.errors import TbcoreError
+from tbcore.errors import DataLossError, TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -68,17 +68,22 @@ def work(batch: Batch, index: str) -> Done:
             writer = SegmentWriter()
 
     names = {name for name, _ in batch.runs}
+    again: list[tuple[str, Sequence[EventFile]]] = []
     for name, known in sorted(stored.items()):
         if name not in names and name not in batch.gone:
-            bookmark = bookmark_json(known.bookmark())
-            add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+            try:
+                bookmark = bookmark_json(known.bookmark())
+                add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+            except DataLossError as error:
+                problems.append(f"{error}; run {one_line(name)} is read from its files again")
+                again.append((name, known.files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     # What has just changed is kept apart from much that has not: it may change again soon.
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
     runs: list[TrackedRun] = []
     before: dict[str, Sequence[str]] = {}
     for name, files in batch.runs:
-        run = TrackedRun(name, files, new_reader)
+        run = TrackedRun(name, list(files), new_reader)
         if name in stored:
             try:
                 run.go_on(stored[name])
@@ -86,6 +91,7 @@ def work(batch: Batch, index: str) -> Done:
             except (TbcoreError, OSError) as error:
                 problems.append(one_line(f"run {name} is read again: {error}"))
         runs.append(run)
+    runs += [TrackedRun(name, list(files), new_reader) for name, files in again]
     for run in _read(runs, SmallFileReader(tuning=decoder.tuning)):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found

@@ -17,8 +17,9 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
+from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.index import RunIndex
@@ -118,9 +119,8 @@ class Loader:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
         publish_interval = self._tuning.publish_interval_seconds
         try:
-            if self._stored is not None and self._stored.refresh(self._runs):
-                self._publisher.stored = self._stored.shown
-                self._publisher.publish(self._runs.values(), loading=True)
+            if self._stored is not None:
+                self._show_stored(self._stored)
             self._scan_logdir()
             scanned_at = published_at = time.monotonic()
             if self._queue.bytes_left < self._tuning.min_bytes_for_helper:
@@ -265,6 +265,19 @@ class Loader:
                 stored.restrict(scan.runs, self._runs)
             self._publisher.stored = stored.shown
         self._queue.refill(self._runs.values())
+
+    def _show_stored(self, stored: StoredRuns) -> None:
+        """Shows what the index has now."""
+        try:
+            if stored.refresh(self._runs):
+                self._publisher.stored = stored.shown
+                self._publisher.publish(self._runs.values(), loading=True)
+            problems = stored.index.problems
+        except (TbcoreError, OSError) as error:
+            # What is known of the index stays.
+            problems = [one_line(f"the index cannot be read: {error}")]
+        for line in problems:
+            self._publisher.report(line)
 
     def _preload_small_files(self) -> None:
         """Reads small files of the next runs in the queue together."""

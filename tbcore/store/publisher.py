@@ -137,12 +137,13 @@ class Publisher:
         reader.problems, reader.read_errors = [], []
 
     def report_bug(self, what: str, error: Exception) -> None:
-        """Logs an exception that only a bug in tbcore can cause.
-
-        A line that is among the last problems is not logged again.
-        """
+        """Logs an exception that only a bug in tbcore can cause."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
+        self.report(line)
+
+    def report(self, line: str) -> None:
+        """Adds a line to the problems and logs it, unless it is among the last ones already."""
         if line not in self._problems:
             self._problems.append(line)
             _log([line])

@@ -25,7 +25,7 @@ class StoredRuns:
     """The runs of an index, for the loader's thread only."""
 
     def __init__(self, index: RunIndex, multiplexer: Multiplexer) -> None:
-        self._index = index
+        self.index = index
         self._multiplexer = multiplexer
         self._seen: Mapping[str, StoredRun] | None = None
         """The runs of the index at the last refresh."""
@@ -40,32 +40,32 @@ class StoredRuns:
         Returns whether `shown` is another mapping. Raises TbcoreError or OSError if the index
         cannot be read; then everything stays as it was.
         """
-        self._index.refresh()
-        if self._index.runs is self._seen:
+        self.index.refresh()
+        if self.index.runs is self._seen:
             return False
-        self._seen = self._index.runs
+        self._seen = self.index.runs
         viewed = self._viewed()
         for name, run in list(runs.items()):
-            stored, begun = self._index.runs.get(name), self._begun_at.get(name)
+            stored, begun = self.index.runs.get(name), self._begun_at.get(name)
             if stored is None or stored is begun or run.reader.has_work:
                 continue
             # Without a scan of all files, a run that nobody views is not looked at any more.
             if stored.is_as_of(run.files) or (begun and name not in viewed):
                 del runs[name]
-        return self._show(self._index.runs.keys() - runs.keys())
+        return self._show(self.index.runs.keys() - runs.keys())
 
     def restrict(self, names: Collection[str], runs: Mapping[str, TrackedRun]) -> bool:
         """Shows only runs with these names, which a scan found; returns like `refresh`."""
-        return self._show((self._index.runs.keys() & names) - runs.keys())
+        return self._show((self.index.runs.keys() & names) - runs.keys())
 
     def is_up_to_date(self, name: str, files: list[EventFile]) -> bool:
         """Whether the index has all that is in the files of a run."""
-        stored = self._index.runs.get(name)
+        stored = self.index.runs.get(name)
         return stored is not None and stored.is_as_of(files)
 
     def hand_over(self, run: TrackedRun) -> None:
         """Makes a new run go on where the index ends, if it is there."""
-        if stored := self._index.runs.get(run.name):
+        if stored := self.index.runs.get(run.name):
             self._begun_at[run.name] = stored
             run.view = stored.view
             try:
@@ -77,7 +77,7 @@ class StoredRuns:
         """The files of the runs that somebody views, as they are now, and of all tracked ones."""
         found = Scan({}, 0, 0, [], [], [])
         for name in self._viewed() | runs.keys():
-            if stored := self._index.runs.get(name):
+            if stored := self.index.runs.get(name):
                 files = list(runs[name].files if name in runs else stored.files)
                 found.runs[name] = files
                 if files and name in self._viewed():
@@ -94,7 +94,7 @@ class StoredRuns:
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}
 
     def _show(self, names: Collection[str]) -> bool:
-        shown = {name: run for name, run in self._index.runs.items() if name in names}
+        shown = {name: run for name, run in self.index.runs.items() if name in names}
         if shown == self.shown:
             return False
         self.shown = shown

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from same_answers import check_same, loaded, update
-from tbcore_index.reader import IndexReader
-from tbcore_index.tables import Place, Tables
 
 from tbcore.errors import NotFoundError, OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import EventFileWriter
+from tbcore_index.reader import IndexReader
+from tbcore_index.tables import Place, Tables
 
 
 def values(multiplexer: Multiplexer, run: str) -> list[float]:

@@ -1,0 +1,273 @@
+"""What goes wrong while an index is made or read: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from same_answers import check_same, loaded, update
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.testing import EventFileWriter, write_run
+from tbcore_index.coordinator import Coordinator, Inline
+from tbcore_index.reader import IndexReader
+from tbcore_index.tables import COLUMNS, IndexConflictError, Place, Tables
+
+NUM_RUNS = 6
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    """Some runs with points and texts."""
+    for number in range(NUM_RUNS):
+        write_run(
+            tmp_path / "logs",
+            f"run{number}",
+            scalars={"loss": [1 / (1 + number + step) for step in range(40)], "lr": [0.1]},
+            texts={"note": ["hello"]},
+            wall_time=1.7e9 + number,
+        )
+    return tmp_path / "logs"
+
+
+def grow(logdir: Path) -> None:
+    """Adds points to two runs, deletes one, and adds one."""
+    for run in ("run0", "run3"):
+        path = next((logdir / run).iterdir())
+        with EventFileWriter(path) as writer:
+            writer.add_scalar("loss", 0.5, step=99)
+    shutil.rmtree(logdir / "run1")
+    write_run(logdir, "run9", scalars={"loss": [3.0]}, wall_time=1.8e9)
+
+
+def check_whole(logdir: Path, index: Path) -> None:
+    """Fails unless the index has all of the logs, once, in each table alone."""
+    expected = loaded(logdir)
+    check_same(expected, loaded(None, index))
+    place = Place(str(index))
+    for table in COLUMNS:
+        delta = place.delta(table)
+        rows = Counter(delta.to_pyarrow_table(columns=["run"]).column("run").to_pylist())
+        assert set(rows) <= set(expected.runs()), table
+        if table == "runs":
+            assert set(rows.values()) == {1}
+        if table == "points":
+            for run in expected.runs():
+                tags = expected.state.run(run).schema.tags
+                series = [s for tag in tags for s in expected.state.run(run).series(tag)]
+                assert rows[run] == sum(len(s) for s in series if s.kind.is_scalar)
+
+
+KILLED = """
+import os, sys
+from tbcore_index import tables
+from tbcore_index.command import index_command
+
+calls, when = 0, int(sys.argv[1])
+commit = tables.Tables._commit
+
+def killing(self, *arguments):
+    # Each commit has two moments: before it and after it.
+    global calls
+    for act in (lambda: None, lambda: commit(self, *arguments)):
+        act()
+        calls += 1
+        if calls == when:
+            os._exit(9)
+
+tables.Tables._commit = killing
+index_command.main(["--logdir", sys.argv[2], "--index", sys.argv[3]], standalone_mode=False)
+"""
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_is_killed_around_any_commit_leaves_a_whole_index(
+    logdir: Path, tmp_path: Path
+) -> None:
+    """The commit that takes over, and those to the four tables, for new and for changed runs."""
+    update(logdir, tmp_path / "first")
+    grow(logdir)
+    for when in range(1, 11):
+        for kind in ("new", "old"):
+            index = tmp_path / f"{kind}{when}"
+            if kind == "old":
+                shutil.copytree(tmp_path / "first", index)
+            arguments = [str(when), str(logdir), str(index)]
+            killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
+            assert killed.returncode == 9, (kind, when)
+            names = loaded(None, index).runs()
+            assert len(names) in (0, NUM_RUNS)
+
+            assert update(logdir, index) == 0
+
+            check_whole(logdir, index)
+
+
+def test_of_two_coordinators_the_one_that_started_last_goes_on(
+    logdir: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    update(logdir, index)
+    grow(logdir)
+    specs = [LogdirSpec(None, str(logdir))]
+    first = Coordinator(str(index), specs, Inline())
+    second = Coordinator(str(index), specs, Inline())
+
+    with pytest.raises(IndexConflictError, match=r"another `tbcore index` writes to "):
+        first.update()
+    second.update()
+
+    check_whole(logdir, index)
+
+
+def test_a_full_disk_leaves_a_whole_index(logdir: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    update(logdir, index)
+    grow(logdir)
+    write_run(logdir, "long", scalars={"loss": [random.random() for _ in range(20_000)]})
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    arguments = ["-m", "tbcore", "index", "--logdir", str(logdir), "--index", str(index)]
+    failed = subprocess.run(
+        [sys.executable, *arguments], preexec_fn=limit, check=False, text=True, capture_output=True
+    )
+
+    assert failed.returncode == 1, failed.stderr
+    assert "tbcore: cannot write to the index" in failed.stderr
+    assert "File too large" in failed.stderr
+    names = {f"run{number}" for number in range(NUM_RUNS)}
+    assert names - set(loaded(None, index).runs()) <= {"run1"}
+    assert update(logdir, index) == 0
+    check_whole(logdir, index)
+
+
+def files_of(index: Path) -> list[Path]:
+    return sorted(index.glob("*/*.parquet"))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_flipped_bit_is_an_error_or_nothing(logdir: Path, tmp_path: Path, seed: int) -> None:
+    update(logdir, tmp_path / "index")
+    expected, found = loaded(logdir), Counter[str]()
+    numbers = random.Random(seed)
+    for path in files_of(tmp_path / "index"):
+        data = path.read_bytes()
+        for _ in range(25):
+            changed = bytearray(data)
+            changed[numbers.randrange(len(data))] ^= 1 << numbers.randrange(8)
+            path.write_bytes(changed)
+            try:
+                multiplexer = loaded(None, tmp_path / "index")
+                if multiplexer.runs():
+                    check_same(expected, multiplexer)
+                    found["same"] += 1
+                else:
+                    assert path.stem in multiplexer.status.problems[0]
+                    found["named"] += 1
+            except TbcoreError as error:
+                found["error"] += "damaged" in str(error)
+        path.write_bytes(data)
+    assert min(found.values()) > 5
+    assert found["error"] > 10
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+@pytest.mark.parametrize("damage", ["cut", "gone", "other"])
+def test_a_damaged_segment_is_made_again_from_the_logs(
+    logdir: Path, tmp_path: Path, table: str, damage: str
+) -> None:
+    index = tmp_path / "index"
+    update(logdir, index)
+    (path,) = (index / table).glob("*.parquet")
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        pq.write_table(
+            pq.read_table(path).rename_columns([n.upper() for n in COLUMNS[table].names]), path
+        )
+    grow(logdir)
+
+    assert update(logdir, index) == 1
+
+    check_whole(logdir, index)
+
+
+def test_a_run_that_cannot_be_read_is_left_out_with_a_line(
+    logdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug in the reading of one run costs this run alone."""
+    from tbcore.store.run import RunData
+
+    add_item = RunData.add_item
+
+    def failing(self: RunData, item: object, file_index: int) -> None:
+        if "run2" in self._files[file_index].path:
+            raise RuntimeError("a bug")
+        add_item(self, item, file_index)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RunData, "add_item", failing)
+    assert update(logdir, tmp_path / "index") == 1
+    monkeypatch.undo()
+
+    assert "run run2: left out, since it cannot be read whole" in capfd.readouterr().err
+    assert len(loaded(None, tmp_path / "index").runs()) == NUM_RUNS - 1
+    assert update(logdir, tmp_path / "index") == 0
+    check_whole(logdir, tmp_path / "index")
+
+
+def test_a_batch_that_dies_is_halved_until_one_run_is_left(logdir: Path, tmp_path: Path) -> None:
+    """As it is with a run that takes all memory of its worker."""
+
+    class Dying(Inline):
+        def submit(self, function: Callable[..., object], /, *args: object) -> object:  # type: ignore[override]
+            def work(batch: object, index: str) -> object:
+                if "run4" in str(batch):
+                    raise MemoryError
+                return function(batch, index)
+
+            return super().submit(work, *args)  # type: ignore[arg-type]
+
+    index = tmp_path / "index"
+    Place(str(index)).create(IndexProperties)
+    coordinator = Coordinator(str(index), [LogdirSpec(None, str(logdir))], Dying())
+
+    coordinator.update()
+
+    assert coordinator.problems == ["run run4 is left out: MemoryError: "]
+    assert len(loaded(None, index).runs()) == NUM_RUNS - 1
+    coordinator.update()
+    assert coordinator.problems == [], "it is tried again when its files change"
+
+
+def test_a_vacuum_keeps_what_a_server_may_still_read(logdir: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    update(logdir, index)
+    reader = IndexReader(str(index))
+    grow(logdir)
+    update(logdir, index)
+
+    assert Tables(Place(str(index))).vacuum(24) == 0
+    assert len(reader.runs["run0"].view.tables[0].value) == 41
+
+
+IndexProperties = {
+    "tbcore.format": "1",
+    "tbcore.logdirs": "[]",
+    "tbcore.purge_orphaned_data": "true",
+}
+"""Those of an index that `tbcore index` makes."""
