@@ -857,6 +857,25 @@ def test_a_mean_over_fewer_runs_than_before_is_dashed_or_left_out(profile: Any, 
     assert hover(page, "reward", 30, 99)[0][0] == "ppo/*"
 
 
+def test_settings_and_table_name_the_average_of_groups(profile: Any, seeds: Any) -> None:
+    """Not all lines of groups are means."""
+    for average, title, plural in [
+        ("mean", "Last mean", "means"),
+        ("median", "Last median", "medians"),
+        ("iqm", "Last interquartile mean", "IQMs"),
+    ]:
+        page = profile.open(
+            seeds.url,
+            "#scalars&tagQuery=re:^reward$&group=seeds&query=ppo&scalars.legend=true"
+            f"&scalars.average={average}",
+        )
+        heading = page.get_by_role("button", name=title, exact=True)
+        heading.wait_for()
+        assert title.removeprefix("Last ") in heading.get_attribute("title")
+        page.get_by_role("button", name="Settings").click()
+        page.get_by_role("checkbox", name=f"End {plural} where the first run ends").wait_for()
+
+
 def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
     """If x is a time, the mean has a time and no step."""
     for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", "wallTime")]:

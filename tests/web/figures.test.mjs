@@ -108,6 +108,12 @@ test("names are at the ends of lines, and touching ones are moved apart", () => 
   for (let i = 1; i < names.length; i++) assert.ok(Number(names[i][1]) - Number(names[i - 1][1]) >= 10);
 });
 
+test("the name of a noisy line is where its last points are, not only the last", () => {
+  const noisy = line("noisy", Array.from({ length: 200 }, (_, i) => (i === 199 ? 0 : 10 + (i % 2))));
+  const [[, top]] = namesOf([noisy]);
+  assert.ok(Number(top) < 20, String(top));
+});
+
 test("more than eight lines, and lines that end elsewhere, have no name", () => {
   const lines = Array.from({ length: 9 }, (_, i) => line(String(i), [i, i]));
   assert.equal(namesOf(lines.slice(0, 8), { height: 300 }).length, 8);

@@ -50,6 +50,8 @@ const SPREADS = [
 export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const [error, setError] = useState("");
   const names = runs.map(({ name }) => name);
+  const average = options.average === "iqm" ? "IQM" : options.average;
+  const averages = `${average}s`;
   /** @param {"logX" | "logY" | "size" | "average" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
   const choiceOf = (name, title, choices, value = options[name]) => html`<section>
     <h4 aria-hidden="true">${title}</h4>
@@ -63,7 +65,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
     ${SWITCHES.map((each) => checkOf(...each))}
     ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("average", "What the line of a run group is", AVERAGES)}
     ${isGrouped && choiceOf("spread", "What the band of a run group shows", options.average === "mean" ? SPREADS : SPREADS.slice(0, 2), spreadOf(options))}
-    ${isGrouped && checkOf("ends", "End means where the first run ends", "Or where its values are no longer finite. Otherwise the mean goes on, dashed, over fewer runs, and may jump although no run does.")}
+    ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dashed, over fewer runs, and may jump although no run does.`)}
     <section>
       <h4>Download all points of the tags and runs shown</h4>
       ${/** @type {const} */ (["csv", "json"]).map(

@@ -64,8 +64,12 @@ export function spokenOf(hit, axis) {
 
 /** The heading of a group's values. @param {Hit} hit */
 function averageOf({ band }) {
-  const { average = "mean" } = band ?? {};
-  return `${average[0].toUpperCase()}${average.slice(1)}`;
+  return capitalized(band?.average ?? "mean");
+}
+
+/** A text with a capital at its start. @param {string} text */
+export function capitalized(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 /**

@@ -7,7 +7,7 @@ import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
 import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
-import { shortTitle } from "./hover-tooltip.js";
+import { capitalized, shortTitle } from "./hover-tooltip.js";
 import { lineSample } from "../ui/colors.js";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
 
@@ -30,7 +30,7 @@ const SHEET = await loadSheet(new URL("./legend.css", import.meta.url)).catch(co
 const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
-  ["value", "Value", formatValue, "The value as it was logged; for a group, its mean or other average"],
+  ["value", "Value", formatValue, "The value as it was logged; for a group, its average"],
   ["x", "x", formatStep, ""],
   ["step", "Step", formatStep, "The step at which the value was logged"],
   ["low", "Low", formatValue, "The lower edge of the group's band at this step"],
@@ -96,6 +96,9 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
   const isSmoothed = rows.some(({ smoothed }) => smoothed !== null);
   const isGrouped = rows.some(({ runs }) => runs !== undefined);
   const hasX = rows.some(({ x }) => x !== undefined);
+  const average = shown.bands?.[0]?.average ?? "mean";
+  // What the values are, if all are averages of groups.
+  const noun = isGrouped && rows.every(({ runs }) => runs !== undefined) ? average : "value";
   const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "x" || hasX) && (isGrouped || !GROUP_COLUMNS.has(column)));
   const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
   const endIndex = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
@@ -112,8 +115,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
             const descends = DESCENDING_FIRST.has(column);
             const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${why || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
-                ${column === "value" && isLast ? "Last value" : column === "x" ? shortTitle({ title: xTitle }) : title}
+              <button type="button" title=${why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+                ${column === "value" ? (isLast ? `Last ${noun}` : capitalized(noun)) : column === "x" ? shortTitle({ title: xTitle }) : title}
               </button>
             </th>`;
           })}

@@ -6,6 +6,8 @@ import { FONT, pixelScales } from "./axes.js";
 
 /** Charts with more lines name none of them beside the plot. */
 const MAX_NAMED_LINES = 8;
+/** The part of the plot at its right edge whose points say where a line is, as a share of its width: the last point alone may be noise. */
+const END_SHARE = 0.03;
 /** Lines that end farther from the right edge are not named beside the plot, as a share of its width. */
 const MAX_DISTANCE_FROM_EDGE = 0.1;
 /** How far a name may be from the end of its line, in lines of text. */
@@ -63,7 +65,7 @@ export function namesAtEnds(scene, textHeight) {
   }
 }
 
-/** The height at which a line ends or leaves the plot; NaN if that is not near the right edge. @param {import("./types.js").Scene} scene @param {Item} item */
+/** The median height of a line where it ends or leaves the plot; NaN if that is not near the right edge. @param {import("./types.js").Scene} scene @param {Item} item */
 function topAtEdge(scene, { xs, ys }) {
   const { toX, toY } = pixelScales(scene);
   const [, edge] = scene.x.range;
@@ -75,9 +77,12 @@ function topAtEdge(scene, { xs, ys }) {
     else if (xs[i] > edge && next < 0) next = i;
   }
   if (last < 0) return NaN;
-  if (next < 0) return toX(xs[last]) >= scene.width * (1 - MAX_DISTANCE_FROM_EDGE) ? toY(ys[last]) : NaN;
+  const end = next < 0 ? toX(xs[last]) : scene.width;
+  if (end < scene.width * (1 - MAX_DISTANCE_FROM_EDGE)) return NaN;
+  const tops = [...ys].map(toY).filter((top, i) => Number.isFinite(top) && xs[i] <= edge && toX(xs[i]) > end - END_SHARE * scene.width);
   const share = (edge - xs[last]) / (xs[next] - xs[last]);
-  return toY(ys[last] + share * (ys[next] - ys[last]));
+  if (next >= 0) tops.push(toY(ys[last] + share * (ys[next] - ys[last])));
+  return tops.sort((a, b) => a - b)[tops.length >> 1];
 }
 
 /**
