@@ -218,6 +218,8 @@ class LazyReader:
             self._release_buffers()
         changed = set()
         for run in runs:
+            if run.is_read_again and run.reader.is_incomplete:
+                continue
             view = run.commit()
             if view is not run.view:
                 run.view = view

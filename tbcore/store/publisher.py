@@ -63,7 +63,7 @@ class Publisher:
         find_remote_event_times(changed)
         views: dict[TrackedRun, RunView] = {}
         for run in changed:
-            if run.is_read_again and run.reader.has_work:
+            if run.is_read_again and run.reader.is_incomplete:
                 continue
             run.has_changed = run.is_read_again = False
             try:
@@ -105,7 +105,7 @@ class Publisher:
                 loading=loading,
                 passes=self.passes,
                 num_runs=len(runs) + len(self.stored),
-                num_files=self._scan.num_files + self._num_stored_files,
+                num_files=sum(len(run.files) for run in runs) + self._num_stored_files,
                 num_directories=self._scan.num_directories,
                 bytes_read=bytes_read,
                 # Files may have grown since the scan.

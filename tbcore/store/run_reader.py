@@ -102,6 +102,12 @@ class RunReader:
         return bool(self._pending)
 
     @property
+    def is_incomplete(self) -> bool:
+        """Whether a file has unread data, or could not be read."""
+        files = self._files.values()
+        return self.has_work or any(file.read_error and not file.has_failed for file in files)
+
+    @property
     def is_unread(self) -> bool:
         """Whether none of the run's files has been opened yet."""
         return all(file.reader.is_unread for file in self._files.values())
@@ -267,7 +273,7 @@ def _fetch_ahead(parts: Iterator[tuple[EventFile, int]]) -> None:
     for file, offset in islice(parts, _MAX_FETCHED_FILES):
         if not is_remote(file.path):
             continue
-        if not wanted and storage_of(file.path).has_fetched(file):
+        if not wanted and storage_of(file.path).has_fetched(file, file.size):
             return
         num_bytes += file.size - offset
         if wanted and num_bytes > _MAX_FETCHED_BYTES:

@@ -1,4 +1,4 @@
-"""Storages that are slow or do not answer: what is beside them is not delayed."""
+"""Storages that are slow or fail for a while: nothing else is delayed, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from storages import FILE, URI, Request, S3Server, Watched, events
+from storages import FILE, URI, Request, S3Server, Watched, events, s3_error
+
+import tbcore
+from tbcore.eventfiles.logdir import EventFile
+from tbcore.eventfiles.remote.storage import fetch_ahead
 
 pytestmark = pytest.mark.services
 
@@ -48,3 +52,42 @@ def test_changes_on_a_disk_cause_no_listings(s3: S3Server, folder: Path) -> None
         events(folder / "b" / FILE, *range(5, number))
         assert watched.steps("b") == list(range(5, number))
     assert [request.is_listing for request in s3.reads()].count(True) == 1
+
+
+def test_a_run_stays_while_its_replaced_file_cannot_be_read(s3: S3Server, tmp_path: Path) -> None:
+    """The server and Python show what was there before, until all of the new file is read."""
+    s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 1, 2, 3))
+    watched, logs = Watched(), tbcore.open(URI)
+    assert watched.steps("a") == logs["a"]["loss"].step.tolist() == [1, 2, 3]
+    s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 7, 8, 9, 10, start=1.8e9))
+    denied = s3_error("403 Forbidden", "AccessDenied")
+    s3.answer = lambda request: denied if request.range.startswith("bytes=0-") else None
+    for _ in range(2):
+        assert watched.steps("a") == [1, 2, 3]
+        logs.refresh()
+        assert logs["a"]["loss"].step.tolist() == [1, 2, 3]
+    assert [line for line in watched.problems if "AccessDenied" not in line] == []
+    s3.answer = lambda request: None
+    assert watched.steps("a") == [7, 8, 9, 10]
+    logs.refresh()
+    assert logs["a"]["loss"].step.tolist() == [7, 8, 9, 10]
+
+
+def test_the_rest_of_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Path) -> None:
+    """Also if only their beginnings were fetched, to find out when runs began."""
+    for number in range(8):
+        s3.put(f"runs/r{number}/{FILE}", events(tmp_path / FILE, *range(20 + number)))
+    watched = Watched()
+    files = [file for each in watched.loader._logdir.scan().runs.values() for file in each]
+    heads: list[tuple[EventFile, int]] = [(file, 0) for file in files]
+    fetch_ahead(heads, 100)
+    s3.reads()
+    together = threading.Barrier(8)
+
+    def wait(request: Request) -> None:
+        if not request.is_listing:
+            together.wait(60)
+
+    s3.answer = wait
+    for number in range(8):
+        assert watched.steps(f"r{number}") == list(range(20 + number))

@@ -227,17 +227,17 @@ class Storage:
         for file, offset in files:
             begin = max(offset - OVERLAP_BYTES, 0)
             end = min(file.size, begin + max_bytes)
-            if begin < end and not self.has_fetched(file):
+            if begin < end and not self.has_fetched(file, end):
                 ranges.append(Range(file.path, begin, end))
                 wanted.append(file)
         for file, (_, begin, end), data in zip(wanted, ranges, self.read_many(ranges), strict=True):
             if isinstance(data, OSError) or len(data) == end - begin:
                 self._keep(file, data, begin)
 
-    def has_fetched(self, file: EventFile) -> bool:
-        """Whether bytes of this file were fetched ahead, or could not be."""
-        known = self._fetched.get(file.path)
-        return known is not None and known[0] == file
+    def has_fetched(self, file: EventFile, end: int = 0) -> bool:
+        """Whether bytes of this file up to `end` were fetched ahead, or could not be."""
+        opened, data, begin = self._fetched.get(file.path, (None, b"", 0))
+        return opened == file and (isinstance(data, OSError) or begin + len(data) >= end)
 
     def fetched(self, file: EventFile) -> tuple[bytes, int]:
         """The bytes of this file that were fetched ahead, and the offset of the first one.
