@@ -55,14 +55,15 @@ def service() -> Callable[[str], str]:
 def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """A function that starts `tbcore serve --logdir LOGDIR OPTIONS...` and returns its address.
 
-    The address has no slash at the end. Servers are stopped after the test.
+    With a LOGDIR of None the options say what to serve. The address has no slash at the end. Servers are stopped after the test.
     """
     if not entry_points(group="tbcore.plugins", name="scalars"):
         pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(logdir: Path, *options: str, prefix: str = "") -> str:
-        command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logdir)]
+    def start(logdir: Path | None, *options: str, prefix: str = "") -> str:
+        command = [sys.executable, "-m", "tbcore", "serve"]
+        command += ["--logdir", str(logdir)] if logdir else []
         command += ["--port", "0", "--reload_interval", "0.2", *options]
         log = tmp_path / f"server-{len(processes)}.log"
         with log.open("wb") as output:

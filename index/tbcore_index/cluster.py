@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import platform
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 
-import distributed
+import dask
 import pyarrow as pa
 
 from tbcore import __version__
 from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import LogdirSpec, one_line
 from tbcore_index.tables import Place
+
+# A lost cluster is one line of our own. Read when `distributed` is imported.
+dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
+
+import distributed  # noqa: E402
 
 _CONNECT_SECONDS = 30
 
@@ -28,7 +32,6 @@ def connected(
 
     Raises OptionError, with a line for each worker, if workers lack something.
     """
-    logging.getLogger("distributed").setLevel(logging.ERROR)
     with contextlib.ExitStack() as stack:
         if workers is not None:
             local = distributed.LocalCluster(

@@ -155,8 +155,8 @@ class _Reporter:
             if line not in self._known:
                 self._print(f"warning: {line}")
         self._known = set(problems)
-        self._print(f"{num_written:,} runs written in {seconds:.1f} s" if num_written else "")
+        if num_written:
+            self._print(f"{num_written:,} run{'s'[: num_written > 1]} written in {seconds:.1f} s")
 
     def _print(self, line: str) -> None:
-        if line:
-            print(f"tbcore: {line}", file=sys.stderr, flush=True)
+        print(f"tbcore: {line}", file=sys.stderr, flush=True)

@@ -261,8 +261,8 @@ class Loader:
             except Exception as error:
                 self._publisher.report_bug(f"run {name}", error)
         if stored:
-            if not is_partial and not scan.unlisted:
-                stored.restrict(scan.runs, self._runs)
+            is_whole = not is_partial and not scan.unlisted
+            stored.restrict(scan.runs if is_whole else None, self._runs)
             self._publisher.stored = stored.shown
         self._queue.refill(self._runs.values())
 

@@ -54,9 +54,10 @@ class StoredRuns:
                 del runs[name]
         return self._show(self.index.runs.keys() - runs.keys())
 
-    def restrict(self, names: Collection[str], runs: Mapping[str, TrackedRun]) -> bool:
-        """Shows only runs with these names, which a scan found; returns like `refresh`."""
-        return self._show((self.index.runs.keys() & names) - runs.keys())
+    def restrict(self, names: Collection[str] | None, runs: Mapping[str, TrackedRun]) -> None:
+        """Shows the runs that are not in `runs`, and of which a scan found the names, if given."""
+        known = self.index.runs.keys()
+        self._show((known if names is None else known & names) - runs.keys())
 
     def is_up_to_date(self, name: str, files: list[EventFile]) -> bool:
         """Whether the index has all that is in the files of a run."""

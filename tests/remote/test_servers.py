@@ -133,13 +133,27 @@ def compare(disk: Served, other: Served) -> None:
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("place", ["s3", "sftp"])
+@pytest.mark.parametrize("place", ["s3", "sftp", "index and disk", "index in s3"])
 def test_every_answer_is_the_same_as_from_a_disk(
     request: pytest.FixtureRequest, serve: Callable[..., str], written: Path, place: str
 ) -> None:
     """Also after runs have grown, and new ones were added."""
-    if place == "s3":
-        s3: storages.S3Server = request.getfixturevalue("s3")
+    s3: storages.S3Server | None = request.getfixturevalue("s3") if "s3" in place else None
+    index = f"s3://{storages.BUCKET}/index" if s3 else str(written.parent / "index")
+    options: tuple[str, ...] = ()
+
+    def make_index() -> None:
+        if s3:
+            s3.upload(written, "runs")
+        command = [sys.executable, "-m", "tbcore", "index", "--logdir", uri, "--index", index]
+        subprocess.run(command, check=True)
+
+    if "index" in place:
+        pytest.importorskip("tbcore_index")
+        uri, options = storages.URI if s3 else str(written), ("--index", index)
+        make_index()
+        sync = (lambda: None) if "disk" in place else make_index
+    elif s3:
         uri, sync = storages.URI, lambda: s3.upload(written, "runs")
         sync()
     else:
@@ -147,11 +161,13 @@ def test_every_answer_is_the_same_as_from_a_disk(
         uri = f"{request.getfixturevalue('ssh')[0]}{copy}"
         sync = lambda: shutil.copytree(written, copy, dirs_exist_ok=True)  # noqa: E731
         sync()
-    disk, other = Served(serve(written), str(written)), Served(serve(uri), uri)
+    logdir = None if place == "index in s3" else uri
+    disk, other = Served(serve(written), str(written)), Served(serve(logdir, *options), uri)
     for served in (disk, other):
         served.wait_until_loaded()
         assert len(served.get("/data/runs")) == 3
-    compare(disk, other)
+    if "index" not in place:
+        compare(disk, other)
 
     [path] = (written / "train").glob("*tfevents*")
     with EventFileWriter(path) as writer:

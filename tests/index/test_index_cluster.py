@@ -1,0 +1,264 @@
+"""Reading on a Dask cluster of real processes, which are killed and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from common_fixtures import until
+from same_answers import check_same, loaded, update
+
+from tbcore.errors import OptionError
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.testing import write_run
+from tbcore_index import coordinator
+from tbcore_index.coordinator import ClusterLostError, Coordinator
+from tbcore_index.tables import Place
+from tbcore_index.work import Batch, work
+
+pytestmark = pytest.mark.services
+
+PROPERTIES = {
+    "tbcore.format": "1",
+    "tbcore.logdirs": "[]",
+    "tbcore.purge_orphaned_data": "true",
+}
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "scheduler.json"
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.workers = [self.add_worker(), self.add_worker()]
+        until(self.file.exists)
+
+    def add_worker(self, **environment: str) -> subprocess.Popen[bytes]:
+        options = "--nthreads", "1", "--no-nanny", "--death-timeout", "60"
+        return self._start("worker", *options, **environment)
+
+    def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "dask", *command, "--no-dashboard",
+                "--scheduler-file", self.file,
+            ],
+            stderr=(self._folder / f"{command[0]}{len(self._started)}.log").open("wb"),
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in self._started:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    (tmp_path / "cluster").mkdir()
+    made = Cluster(tmp_path / "cluster")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    for number in range(24):
+        write_run(tmp_path / "logs", f"run{number:02}", scalars={"loss": [number, 1.0, 0.5]})
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "_BATCH_FILES", 2)
+
+
+class Connected:
+    """A coordinator of a cluster, whose tasks are those of a function in place of `work`."""
+
+    def __init__(self, logdir: Path, index: Path, cluster: Cluster, task: Callable[..., Any]):
+        from tbcore_index.cluster import connected
+
+        specs, place = [LogdirSpec(None, str(logdir))], Place(str(index))
+        place.create(PROPERTIES)
+        self._context = connected(None, str(cluster.file), specs, place)
+        executor, self.num_workers = self._context.__enter__()
+        submit = executor.submit
+        executor.submit = lambda _, *arguments: submit(task, *arguments)  # type: ignore[method-assign]
+        self.coordinator = Coordinator(place.path, specs, executor, num_workers=self.num_workers)
+
+    def close(self) -> None:
+        self._context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def connect(
+    logdir: Path, tmp_path: Path, cluster: Cluster, small_batches: None
+) -> Iterator[Callable[[Callable[..., Any]], Coordinator]]:
+    made: list[Connected] = []
+
+    def connect(task: Callable[..., Any]) -> Coordinator:
+        made.append(Connected(logdir, tmp_path / "index", cluster, task))
+        return made[-1].coordinator
+
+    yield connect
+    for each in made:
+        each.close()
+
+
+def slow_on(marker: Path) -> Callable[[Batch, str], Any]:
+    """`work` that takes a while, and says in a file which process works."""
+    folder = str(marker)
+
+    def task(batch: Batch, index: str) -> Any:
+        os.makedirs(folder, exist_ok=True)
+        with open(f"{folder}/{os.getpid()}", "a"):
+            time.sleep(0.2)
+        return work(batch, index)
+
+    return task
+
+
+def begun(marker: Path, process: subprocess.Popen[bytes]) -> bool:
+    return (marker / str(process.pid)).exists()
+
+
+@pytest.mark.parametrize("name", [signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_lost_worker_had_is_done_by_the_other_one(
+    logdir: Path,
+    tmp_path: Path,
+    cluster: Cluster,
+    connect: Callable[..., Coordinator],
+    monkeypatch: pytest.MonkeyPatch,
+    name: signal.Signals,
+) -> None:
+    """A stopped one is not noticed by Dask for minutes. When it goes on, nothing is there twice."""
+    monkeypatch.setattr(coordinator, "_MIN_DEADLINE_SECONDS", 3.0)
+    made = connect(slow_on(tmp_path / "begun"))
+    victim = cluster.workers[0]
+
+    def harm() -> None:
+        until(lambda: begun(tmp_path / "begun", victim))
+        victim.send_signal(name)
+
+    thread = threading.Thread(target=harm)
+    thread.start()
+    made.update()
+    thread.join()
+
+    assert made.problems == []
+    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+    victim.send_signal(signal.SIGCONT)
+    made.update()
+    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+
+
+def test_a_run_that_kills_its_workers_is_left_out(
+    logdir: Path, tmp_path: Path, cluster: Cluster, connect: Callable[..., Coordinator]
+) -> None:
+    """Dask tries each batch with other workers, then gives it up; the batch is halved."""
+
+    def deadly(batch: Batch, index: str) -> Any:
+        if any(name == "run07" for name, _ in batch.runs):
+            os._exit(1)
+        return work(batch, index)
+
+    for _ in range(10):
+        cluster.add_worker()
+    made = connect(deadly)
+
+    made.update()
+
+    assert len(made.problems) == 1
+    assert made.problems[0].startswith("run run07 is left out: KilledWorker: ")
+    assert len(loaded(None, tmp_path / "index").runs()) == 23
+
+
+def test_a_lost_scheduler_ends_with_a_line_and_the_next_update_goes_on(
+    logdir: Path,
+    tmp_path: Path,
+    cluster: Cluster,
+    connect: Callable[..., Coordinator],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coordinator, "_COMMIT_SECONDS", 0.0)
+    made = connect(slow_on(tmp_path / "begun"))
+
+    def harm() -> None:
+        until(lambda: len(loaded(None, tmp_path / "index").runs()) > 2)
+        cluster.scheduler.kill()
+
+    thread = threading.Thread(target=harm)
+    thread.start()
+    with pytest.raises(ClusterLostError, match=r"^the cluster is gone; what was committed stays$"):
+        made.update()
+    thread.join()
+    some = loaded(None, tmp_path / "index").runs()
+    assert 0 < len(some) < 24
+
+    del made
+    inline = Coordinator(
+        str(tmp_path / "index"), [LogdirSpec(None, str(logdir))], coordinator.Inline()
+    )
+    inline.update()
+    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+
+
+def test_a_worker_of_another_version_is_named_before_work_begins(
+    logdir: Path, tmp_path: Path, cluster: Cluster
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "sitecustomize.py").write_text(
+        "import tbcore\ntbcore.__version__ = '9.9'\n", encoding="utf-8"
+    )
+    from tbcore_index.cluster import connected
+
+    cluster.add_worker(PYTHONPATH=str(tmp_path / "other"))
+    specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
+    place.create(PROPERTIES)
+
+    def problem() -> str:
+        try:
+            with connected(None, str(cluster.file), specs, place):
+                return ""
+        except OptionError as error:
+            return str(error)
+
+    until(problem)
+    assert re.fullmatch(r"worker tcp://\S+ has tbcore 9\.9, expected \S+", problem())
+
+
+def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:
+    """In a process of its own, as workers import the main module."""
+    arguments = "--logdir", str(logdir), "--index", str(tmp_path / "index"), "--workers", "2"
+    done = subprocess.run(
+        [sys.executable, "-m", "tbcore", "index", *arguments],
+        check=False, text=True, capture_output=True,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert re.search(r"tbcore: 24 runs written in \d+\.\d s\n$", done.stderr)
+    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+
+
+def test_no_cluster_there(logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tbcore_index import cluster as module
+
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 1)
+    with pytest.raises(OptionError, match=r"^cannot connect to the cluster tcp://127.0.0.1:9: "):
+        update(logdir, tmp_path / "index", "--cluster", "tcp://127.0.0.1:9")
