@@ -55,7 +55,8 @@ def service() -> Callable[[str], str]:
 def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """A function that starts `tbcore serve --logdir LOGDIR OPTIONS...` and returns its address.
 
-    With a LOGDIR of None the options say what to serve. The address has no slash at the end. Servers are stopped after the test.
+    With a LOGDIR of None the options say what to serve. The address has no slash at the end.
+    Servers are stopped after the test.
     """
     if not entry_points(group="tbcore.plugins", name="scalars"):
         pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
