@@ -220,6 +220,7 @@ class LazyReader:
         for run in runs:
             if run.is_read_again and run.reader.is_incomplete:
                 continue
+            run.is_read_again = False
             view = run.commit()
             if view is not run.view:
                 run.view = view

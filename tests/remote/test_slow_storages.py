@@ -72,6 +72,13 @@ def test_a_run_stays_while_its_replaced_file_cannot_be_read(s3: S3Server, tmp_pa
     logs.refresh()
     assert logs["a"]["loss"].step.tolist() == [7, 8, 9, 10]
 
+    s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 7, 8, 9, 10, 11, start=1.8e9))
+    s3.put(f"runs/a/{FILE}.2", events(tmp_path / FILE, 12))
+    s3.answer = lambda request: denied if request.path.endswith(".2") else None
+    assert watched.steps("a") == [7, 8, 9, 10, 11], "what was added is shown"
+    logs.refresh()
+    assert logs["a"]["loss"].step.tolist() == [7, 8, 9, 10, 11]
+
 
 def test_the_rest_of_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Path) -> None:
     """Also if only their beginnings were fetched, to find out when runs began."""
