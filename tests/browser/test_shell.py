@@ -570,25 +570,41 @@ def test_the_page_of_a_missing_logdir_waits_for_it(
     wait_for_curve(page, "loss", ".")
 
 
-def test_a_log_directory_that_is_gone_is_not_called_new(
+def test_a_log_directory_that_is_gone_keeps_its_charts(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """The page says when it was last seen and how many runs it had, and shows what returns."""
+    """They are grey below a line that says since when; all is as before when it comes back."""
     logdir = tmp_path / "logs"
     write_run(logdir, "a", scalars={"loss": VALUES})
-    page = profile.open(serve(logdir).url)
+    server = serve(logdir)
+    page = profile.open(server.url)
     wait_for_curve(page, "loss", "a")
-    profile.expects_errors = True  # a request for the run may be on its way when it is deleted
-    shutil.rmtree(logdir)
-    title = page.get_by_role("heading", name="The log directory is gone")
-    title.wait_for()
-    assert re.fullmatch(r".* \(last seen \d\d:\d\d:\d\d, 1 run\)", title.inner_text())
-    page.reload()  # this page has not seen it
-    wait_for_text(page, "The log directory does not exist yet")
-    write_run(logdir, "a", scalars={"loss": VALUES})
+    filter_of = "() => getComputedStyle(document.querySelector('#content')).filter"
+    assert page.evaluate(filter_of) == "none"
+    profile.expects_errors = True  # a request for the run may be on its way
+    logdir.rename(tmp_path / "elsewhere")
+    note = page.get_by_text("The log directory is gone, last seen ")
+    note.wait_for()
+    assert re.search(r"last seen \d\d:\d\d:\d\d with 1 run\.", note.inner_text())
+    assert page.evaluate(filter_of) == "grayscale(1)"
+    page.get_by_role("button", name="Reload", exact=True).click()
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').some(({ name }) => /scan=true/.test(name))"
+    )
+    page.evaluate("() => tb.frame()")
     wait_for_curve(page, "loss", "a")
-    shutil.rmtree(logdir / "a")
-    page.get_by_role("heading", name="All event files are gone (last seen ").wait_for()
+    assert page.locator(".tb-run").count() == 1
+
+    (tmp_path / "elsewhere").rename(logdir)
+    note.wait_for(state="detached")
+    write_run(logdir, "b", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "b")
+    assert page.evaluate(filter_of) == "none"
+    for run in ("a", "b"):
+        shutil.rmtree(logdir / run)
+    page.get_by_text("All event files are gone, last seen ").wait_for()
+    page.reload()  # this page has not seen them
+    wait_for_text(page, "No event files yet")
 
 
 WITHOUT_INSTALLED_PLUGINS = (

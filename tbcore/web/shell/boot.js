@@ -167,6 +167,8 @@ const DIALOGS = {
   help: { load: () => withStyles(import("./dialogs/help.js")), of: "HelpDialog" },
 };
 
+const emptyStates = () => withStyles(import("./empty-states.js"));
+
 /** The page: top bar, run list and open tab, and a dialog while one is open. @param {{ state: State, sync: ReturnType<typeof keepInSync> }} props */
 function Page({ state, sync }) {
   const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
@@ -192,7 +194,7 @@ function Page({ state, sync }) {
   const content = showsPlugins
     ? html`<${Lazy} key="plugins" load=${() => withStyles(import("./plugins-page.js"))} of="PluginsPage" />`
     : emptyKind
-      ? !isConnecting && html`<${Lazy} key="empty" load=${() => withStyles(import("./empty-states.js"))} of="EmptyState" kind=${emptyKind} ...${parts} />`
+      ? !isConnecting && html`<${Lazy} key="empty" load=${emptyStates} of="EmptyState" kind=${emptyKind} ...${parts} />`
       : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
   const onRuns = () => setShowsRuns(!showsRuns);
   return html`
@@ -201,6 +203,7 @@ function Page({ state, sync }) {
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${onInfo} />
       <main>
         ${isOpening && html`<${Opening} key="opening" title=${plugin?.title} />`}
+        ${state.areGone.value && html`<${Lazy} key="gone" load=${emptyStates} of="GoneNote" state=${state} />`}
         <div
           key="content"
           id="content"

@@ -1,9 +1,10 @@
 /** The notices that replace a tab if there is nothing to draw. Loaded when one is first needed. */
 
 import { html } from "htm/preact";
+import { useState } from "preact/hooks";
 import { formatTime, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
-import { lastSeen, loadingText } from "./top-bar.js";
+import { loadingText } from "./top-bar.js";
 
 /** @import { Plugin, Unshown } from "../host.js" */
 /** @import { EmptyKind } from "./boot.js" */
@@ -63,14 +64,8 @@ export function EmptyState({ kind, state, plugin }) {
 /** The notice for a log directory without runs. @param {{ status: Status }} props */
 function NoRuns({ status }) {
   const isMissing = status.missing.length > 0;
-  const seen = lastSeen(status);
-  const title = seen
-    ? `${isMissing ? "The log directory is" : "All event files are"} gone (last seen ${recentTime(seen.time)}, ${plural(seen.numRuns, "run")})`
-    : isMissing
-      ? "The log directory does not exist yet"
-      : "No event files yet";
   return html`<div class="notice">
-    <h1>${title}</h1>
+    <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
     <p>tbcore looks for files whose names match <code>*tfevents*</code>, here and in all subdirectories:</p>
     <pre>${status.logdirs.join("\n")}</pre>
     ${isMissing
@@ -86,6 +81,21 @@ function NoRuns({ status }) {
     </ul>
     <p class="tb-dim">This page updates by itself when event files appear.</p>
   </div>`;
+}
+
+/** The line above a tab that shows what the page has of runs that are gone. @param {{ state: State }} props */
+export function GoneNote({ state }) {
+  // The server looks every few seconds, and a change is sent at once: until now they were there.
+  const [time] = useState(Date.now() / 1000);
+  const { missing = [], logdirs = [] } = state.status.value ?? {};
+  const what = missing.length > 0 ? "The log directory is" : "All event files are";
+  return html`<p class="gone-note" role="status" title=${logdirs.join("\n")}>
+    <${Icon} name="warning" />
+    <span>
+      <b>${what} gone</b>, last seen ${recentTime(time)} with ${plural(state.runs.value.length, "run")}. This is what was
+      ${" "}loaded before; it is updated when event files appear.
+    </span>
+  </p>`;
 }
 
 /** A time, without the date if it is today. @param {number} wallTime  seconds since the epoch */

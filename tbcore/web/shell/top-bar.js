@@ -9,13 +9,6 @@ import { address } from "./state/server.js";
 /** @import { State } from "./state/reader-state.js" */
 /** @import { Status } from "./state/server.js" */
 
-/**
- * The runs that the server had last, since the page was opened: their number, and when they were
- * last seen, in seconds since the epoch.
- * @type {{ instance: string, numRuns: number, time: number, areGone: boolean } | null}
- */
-let seen = null;
-
 /** How long the copy button confirms that the link was copied. */
 const COPIED_NOTICE_MS = 2000;
 
@@ -128,7 +121,6 @@ function CopyLink({ state }) {
  */
 function StatusChip({ state, onInfo, onRetry }) {
   const status = state.status.value;
-  if (status) lastSeen(status);
   if (state.connection.value === "retrying") {
     return html`<button type="button" class="chip bad" role="status" title="Try again now" onClick=${onRetry}>
       <i></i><span>${state.serverError.value ?? "Disconnected, retrying"}</span>
@@ -177,20 +169,6 @@ function Progress({ state }) {
  */
 export function isFirstPass({ loading, passes }) {
   return loading && passes === 0;
-}
-
-/**
- * The runs that the server had until it found that they are gone; null if it had none since the
- * page was opened. Call it with each status.
- * @param {Status} status
- */
-export function lastSeen({ instance, num_runs: numRuns }) {
-  const time = Date.now() / 1000;
-  if (numRuns > 0) seen = { instance, numRuns, time, areGone: false };
-  // The server looks every few seconds, but only a change is sent: until now they were there. What
-  // happened while it was stopped is not known.
-  else if (seen && !seen.areGone) seen = { ...seen, areGone: true, time: instance === seen.instance ? time : seen.time };
-  return seen;
 }
 
 /** Returns the progress of the first pass, as text. @param {Status} status */

@@ -47,6 +47,11 @@ export class ServerState {
   now = signal(Date.now() / 1000);
   /** @type {Signal<Generations>} */
   generations = signal({ all: "", lists: "", of: () => "" });
+  /** Whether the server has found that all runs are gone. The page keeps what it has of them until there are others. */
+  areGone = computed(() => {
+    const status = this.status.value;
+    return status?.num_runs === 0 && this.runs.value.length > 0 && this.generations.value.all.startsWith(status.instance);
+  });
 }
 
 /**
@@ -108,10 +113,9 @@ export function keepInSync(state) {
       const status = await getJSON(address("data/status", { runs: "true", scan }));
       scan = "false";
       const next = generationsOf(status);
-      const lists = next.lists === state.generations.value.lists ? null : await fetchLists();
-      const hasNewData = next.all !== state.generations.value.all;
+      const hasNewData = (state.status.value = status) && isNew(status);
+      const lists = !hasNewData || next.lists === state.generations.value.lists ? null : await fetchLists();
       batch(() => {
-        state.status.value = status;
         state.serverError.value = null;
         if (lists) [state.runs.value, state.frontends.value] = lists;
         if (hasNewData) state.generations.value = next;
@@ -128,9 +132,9 @@ export function keepInSync(state) {
     else if (state.status.value && isNew(state.status.value)) schedule();
   }
 
-  /** Whether the server has newer data than the page. @param {Status} status */
+  /** Whether the server has newer data than the page, by the status that the page has just got. @param {Status} status */
   function isNew(status) {
-    return generationsOf(status).all !== state.generations.value.all;
+    return !state.areGone.value && generationsOf(status).all !== state.generations.value.all;
   }
 
   /** Fetches the lists of runs and plugins. @returns {Promise<[string[], Frontends]>} */
@@ -171,7 +175,7 @@ function syncRunDetails(state) {
   let timer;
 
   setInterval(() => {
-    if (document.visibilityState !== "visible") return;
+    if (document.visibilityState !== "visible" || state.areGone.value) return;
     state.now.value = Date.now() / 1000 + clockOffset;
     if ([...state.runDetails.value.values()].some((run) => isLive(run, state.now.value))) request();
   }, CLOCK_INTERVAL_MS);
