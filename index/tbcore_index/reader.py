@@ -5,69 +5,30 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from itertools import pairwise, starmap
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, is_remote
-from tbcore.eventfiles.table import (
-    GRAPH_FIELDS,
-    Columns,
-    References,
-    Table,
-    TableColumn,
-    bounds_of,
-    even_steps,
-)
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec
 from tbcore.index import StoredRun
-from tbcore.kinds import Kind, matches
-from tbcore.store.series import LastPoints, Series
+from tbcore.kinds import Kind
 from tbcore.store.state import quoted
-from tbcore.store.view import FileRef, RunView, Schema, TagInfo
-from tbcore_index.tables import COLUMNS, FORMAT, Place, SegmentFile, segments_of
-
-T = TypeVar("T")
+from tbcore.store.view import Schema, TagInfo
+from tbcore_index.cache import SegmentCache, SeriesRow
+from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
+from tbcore_index.view import StoredView, damaged
 
 DEFAULT_CACHE_BYTES = 1_000_000_000
-_MAX_OPEN_FILES = 512
-_SERIES_BYTES = 600
-"""Approximate memory of a SeriesRow."""
-
 _SHOWN = (
     "run", "segment", "revision", "first_series", "num_series", "shape", "num_points",
     "num_items", "first_event_time", "last_event_time", "nonfinite_tags", "problems",
 )  # fmt: skip
 """The columns of `runs` that a list of runs needs; the others are read when a run goes on."""
-
-
-class SeriesRow(NamedTuple):
-    """A row of `series`; the fields are its columns."""
-
-    run: str
-    tag: str
-    field: str
-    plugin: str
-    is_scalar: bool
-    metadata: bytes | None
-    first_row: int
-    num_rows: int
-    has_ordinals: bool
-    last_ordinal: int
-    first_step: int
-    last_step: int
-    highest_step: int
-    first_wall_time: float
-    last_wall_time: float
-    last_value: float
-    min: float
-    max: float
-    num_nonfinite: int
 
 
 class IndexedRun(NamedTuple):
@@ -128,7 +89,7 @@ class IndexReader:
         self._schemas: dict[str, Schema] = {}
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
         """The bookmarks of the segment of which one was asked for last."""
-        self._cache = _Cache(self.place, cache_bytes)
+        self._cache = SegmentCache(self.place, cache_bytes)
         self._lock = threading.Lock()
         self.refresh()
 
@@ -178,13 +139,10 @@ class IndexReader:
         flat = [files.flatten().field(name).to_pylist() for name in EventFile._fields]
         if any(None in column for column in flat):
             raise ValueError("a file lacks a field")
-        each_file = list(map(EventFile._make, zip(*flat, strict=True)))
+        each_file = tuple(starmap(EventFile, zip(*flat, strict=True)))
         ends = files.offsets.to_pylist()
-        runs = []
-        for index, fields in enumerate(zip(*columns, strict=True)):
-            of_run = tuple(each_file[ends[index] : ends[index + 1]])
-            runs.append(IndexedRun._make((*fields, of_run)))
-        return runs
+        of_runs = [each_file[begin:end] for begin, end in pairwise(ends)]
+        return list(starmap(IndexedRun, zip(*columns, of_runs, strict=True)))
 
     def _bookmark(self, run: IndexedRun) -> Any:
         """What a RunReader needs to go on with a run."""
@@ -226,7 +184,7 @@ class IndexReader:
         for group, first, last in self._file("series", run).rows(begin, end):
             found = self._cache.series(run.segment, group)[first:last]
             if any(row.run != run.name for row in found):
-                raise _damaged(run, "the series of other runs")
+                raise damaged(run, "the series of other runs")
             rows += found
         return rows
 
@@ -251,210 +209,6 @@ class IndexReader:
 
     def _file(self, table: str, run: IndexedRun) -> SegmentFile:
         return self._cache.file(table, run.segment)
-
-
-class _SegmentGoneError(NotFoundError):
-    """A segment was replaced, and its files were deleted."""
-
-
-class _Cache:
-    """Open files and row groups of an index, the most recently used ones."""
-
-    def __init__(self, place: Place, max_bytes: int) -> None:
-        self._place = place
-        self._max_bytes = max_bytes
-        self._num_bytes = 0
-        self._files: OrderedDict[tuple[str, str], SegmentFile] = OrderedDict()
-        self._groups: OrderedDict[tuple[str, str, int], tuple[Any, int]] = OrderedDict()
-        self._lock = threading.RLock()
-
-    def file(self, table: str, segment: str) -> SegmentFile:
-        with self._lock:
-            key = table, segment
-            if key not in self._files:
-                try:
-                    self._files[key] = self._place.open(table, segment)
-                except FileNotFoundError:
-                    raise _SegmentGoneError(
-                        f"segment {segment} of the index {self._place} is gone"
-                    ) from None
-                if len(self._files) > _MAX_OPEN_FILES:
-                    self._files.popitem(last=False)
-            self._files.move_to_end(key)
-            return self._files[key]
-
-    def series(self, segment: str, group: int) -> list[SeriesRow]:
-        """A row group of `series`."""
-        return self._get("series", segment, group)  # type: ignore[no-any-return]
-
-    def rows(self, table: str, segment: str, group: int) -> list[tuple[str, NDArray[Any]]]:
-        """A row group of `points` or `items`: its columns of numbers."""
-        return self._get(table, segment, group)  # type: ignore[no-any-return]
-
-    def _get(self, table: str, segment: str, group: int) -> Any:
-        key = table, segment, group
-        with self._lock:
-            if key not in self._groups:
-                value, size = _decoded(table, self.file(table, segment), group)
-                self._groups[key] = value, size
-                self._num_bytes += size
-                while self._num_bytes > self._max_bytes and len(self._groups) > 1:
-                    self._num_bytes -= self._groups.popitem(last=False)[1][1]
-            self._groups.move_to_end(key)
-            return self._groups[key][0]
-
-
-def _decoded(table: str, file: SegmentFile, group: int) -> tuple[Any, int]:
-    """A row group as it is cached, and its size in bytes."""
-    if table == "series":
-        columns = [column.to_pylist() for column in file.group(group).select(SeriesRow._fields)]
-        rows = list(map(SeriesRow._make, zip(*columns, strict=True)))
-        return rows, _SERIES_BYTES * len(rows)
-    names = [f.name for f in COLUMNS[table] if not pa.types.is_string(f.type)]
-    numbers = file.group(group, names)
-    arrays = [(name, numbers.column(name).to_numpy()) for name in names]
-    return arrays, sum(array.nbytes for _, array in arrays)
-
-
-class StoredView(RunView):
-    """A run of an index. Its rows are read when they are asked for."""
-
-    __slots__ = ("_index", "_run")
-    _index: IndexReader
-    _run: IndexedRun
-
-    def __init__(self, index: IndexReader, run: IndexedRun, schema: Schema) -> None:
-        # The base class is frozen.
-        for name, value in (
-            ("schema", schema), ("_index", index), ("_run", run),
-            ("first_event_time", run.first_event_time), ("last_event_time", run.last_event_time),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = object.__hash__
-
-    @property
-    def nonfinite_tags(self) -> tuple[str, ...]:
-        return tuple(self._run.nonfinite_tags)
-
-    @property
-    def files(self) -> tuple[FileRef, ...]:
-        return tuple(
-            FileRef(file.path, "" if is_remote(file.path) else file.version)
-            for file in self._run.files
-        )
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All rows of the run."""
-
-        def read(run: IndexedRun) -> tuple[Table, ...]:
-            rows = [row for row in self._index.series_rows(run) if row.num_rows]
-            return (self._table(run, rows),) if rows else ()
-
-        return self._read_at(read)
-
-    def series(self, tag: str) -> list[Series]:
-        kinds = self.schema.tags[tag].kinds
-
-        def read(run: IndexedRun) -> list[Series]:
-            rows = [row for row in self._index.series_rows(run) if row.tag == tag]
-            if len(rows) != len(kinds):
-                raise _damaged(run, f"{len(rows)} series of {quoted(tag)}")
-            return [
-                Series(kind, [(self._table(run, [row]), 0)] if row.num_rows else ())
-                for kind, row in zip(kinds, rows, strict=True)
-            ]
-
-        return self._read_at(read)
-
-    def last_points(self, claims: tuple[Any, ...]) -> LastPoints:
-        last: dict[str, SeriesRow] = {}
-        for row in self._rows():
-            if row.is_scalar and row.num_rows:
-                kind = Kind(row.field, row.plugin, row.is_scalar)
-                before = last.get(row.tag)
-                is_last = before is None or before.last_ordinal < row.last_ordinal
-                if is_last and matches(claims, kind):
-                    last[row.tag] = row
-        return LastPoints(
-            list(last),
-            np.array([row.last_step for row in last.values()], np.int64),
-            np.array([row.last_wall_time for row in last.values()], np.float64),
-            np.array([row.last_value for row in last.values()], np.float64),
-        )
-
-    def last_point(self, tag: str) -> tuple[int, float] | None:
-        rows = [r for r in self._rows() if r.tag == tag and r.is_scalar and r.num_rows]
-        if not rows:
-            return None
-        last = max(rows, key=lambda row: row.last_ordinal)
-        return last.last_step, last.last_value
-
-    def highest_step(self) -> int | None:
-        rows = [row for row in self._rows() if row.num_rows]
-        return max((r.highest_step for r in rows if r.field not in GRAPH_FIELDS), default=None)
-
-    def _rows(self) -> list[SeriesRow]:
-        return self._read_at(self._index.series_rows)
-
-    def _read_at(self, read: Callable[[IndexedRun], T]) -> T:
-        """Calls a function with where the run is by now: its segment may have been replaced."""
-        try:
-            return read(self._index.located(self._run))
-        except _SegmentGoneError:
-            self._index.refresh()
-            return read(self._index.located(self._run))
-
-    def _table(self, run: IndexedRun, rows: Sequence[SeriesRow]) -> Table:
-        """A table with the rows of these series, which have some."""
-        in_order = sorted(rows, key=lambda row: (not row.is_scalar, row.first_row))
-        numbers = {(row.tag, row.field, row.is_scalar): i for i, row in enumerate(in_order)}
-        columns = Columns.of(
-            tuple(TableColumn(r.tag, r.field, r.is_scalar, r.metadata) for r in in_order),
-            tuple(numbers[row.tag, row.field, row.is_scalar] for row in rows),
-        )
-        bounds = bounds_of(row.num_rows for row in in_order)
-        scalars = [row for row in in_order if row.is_scalar]
-        others = in_order[len(scalars) :]
-        points = self._read(run, "points", scalars)
-        items = self._read(run, "items", others)
-        step, wall_time, ordinal = (
-            np.concatenate([part[name] for part in (points, items) if part])
-            for name in ("step", "wall_time", "ordinal")
-        )
-        of = [slice(*bounds[i : i + 2]) for i in range(len(in_order))]
-        references = None
-        if items:
-            arrays = [
-                items["offset"],
-                *(items[n].astype(np.uint32) for n in References._fields[1:]),
-            ]
-            references = References(*arrays)
-        return Table(
-            columns, bounds, [even_steps(step[each]) for each in of], wall_time,
-            points["value"] if points else np.empty(0, np.float32), references,
-            {i: ordinal[of[i]] for i, row in enumerate(in_order) if row.has_ordinals},
-        )  # fmt: skip
-
-    def _read(
-        self, run: IndexedRun, table: str, rows: Sequence[SeriesRow]
-    ) -> dict[str, NDArray[Any]]:
-        """The rows of these series, of which one follows the other in the file."""
-        if not rows:
-            return {}
-        end = rows[-1].first_row + rows[-1].num_rows
-        found = self._index.rows(run, table, rows[0].first_row, end)
-        if len(found["step"]) != sum(row.num_rows for row in rows):
-            raise _damaged(run, f"{len(found['step'])} rows")
-        return found
-
-
-def _damaged(run: IndexedRun, what: str) -> DataLossError:
-    return DataLossError(f"a segment of the index is damaged: {run.segment}: it has {what}")
 
 
 def _sort_key(run: IndexedRun) -> tuple[float, str]:
