@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, smoothed
 from tbcore_scalars.bands import band_of
+from tbcore_scalars.descriptions import is_described
 from tbcore_scalars.pairing import TagAxis, ascending, goes_one_way, paired_line
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
 from tbcore_scalars.windows import (
@@ -55,7 +56,7 @@ class Charts:
         generations = self._multiplexer.run_generations()
         runs = list(self._lines(request.tag, request.runs, window.axis))
         start, stop = _extent(window, [line for *_, line in runs])
-        data = ChartData(_header(request, start, stop), [])
+        data = ChartData(self._header(request, start, stop, [run for run, *_ in runs]), [])
         is_whole = window.start is None and window.stop is None
         widened = _widen(start, stop, request.margin, window.scale)
         pixels = math.ceil(window.pixels * (1 + 2 * request.margin))
@@ -103,7 +104,8 @@ class Charts:
         }
         pairs = {name: [found for _, found in runs if found] for name, runs in groups.items()}
         start, stop = _extent(window, [line for lines in pairs.values() for line, _ in lines])
-        data = ChartData({**_header(request, start, stop), "groups": []}, [])
+        names = [run for runs in request.groups.values() for run in runs]
+        data = ChartData({**self._header(request, start, stop, names), "groups": []}, [])
         for name, lines in pairs.items():
             how = request.spread, window.scale, request.average
             band = band_of(lines, start, stop, window.pixels, *how)
@@ -126,6 +128,16 @@ class Charts:
                 }
             )
         return data
+
+    def _header(
+        self, request: LinesRequest | BandsRequest, start: float, stop: float, runs: list[str]
+    ) -> dict[str, Any]:
+        axis = request.window.axis
+        x = axis._asdict() if isinstance(axis, TagAxis) else axis
+        header = {"tag": request.tag, "x": x, "from": start, "to": stop}
+        if is_described(self._multiplexer, request.tag, runs):
+            header["described"] = True
+        return header
 
     def _lines(
         self, tag: str, runs: Iterable[str], axis: Axis | TagAxis
@@ -168,12 +180,6 @@ def _widen(start: float, stop: float, margin: float, scale: Scale) -> tuple[floa
         return float(from_symlog(low - more)), float(from_symlog(high + more))
     more = (stop - start) * margin
     return start - more, stop + more
-
-
-def _header(request: LinesRequest | BandsRequest, start: float, stop: float) -> dict[str, Any]:
-    axis = request.window.axis
-    x = axis._asdict() if isinstance(axis, TagAxis) else axis
-    return {"tag": request.tag, "x": x, "from": start, "to": stop}
 
 
 def _band_values(

@@ -104,6 +104,12 @@ def parse_download_request(request: Request) -> DownloadRequest:
     return DownloadRequest(_names(body, "tags"), _names(body, "runs"), form)
 
 
+def parse_descriptions_request(request: Request) -> tuple[list[str], list[str]]:
+    """The tags and the runs in a request's body. Raises BadRequestError if they are invalid."""
+    body = _body(request, {"tags", "runs"})
+    return _names(body, "tags"), _names(body, "runs")
+
+
 def _body(request: Request, allowed: set[str]) -> dict[str, Any]:
     """The JSON object in a request's body, which may have only these fields."""
     body = json_body(request)

@@ -19,16 +19,18 @@ from tbcore.http import (
 )
 from tbcore_scalars import reader
 from tbcore_scalars.charts import Charts
+from tbcore_scalars.descriptions import descriptions
 from tbcore_scalars.exports import csv_pieces, export, json_pieces
 from tbcore_scalars.request_parsing import (
     parse_bands_request,
+    parse_descriptions_request,
     parse_download_request,
     parse_lines_request,
 )
 
 
 def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[Route]:
-    """The routes /tags, /scalars, /window, /bands and /download.
+    """The routes /tags, /scalars, /window, /bands, /descriptions and /download.
 
     /scalars returns at most `samples` points of a series, unless the request sets another number; 0
     means all. /window, /bands and /download use all points.
@@ -47,6 +49,10 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
     def bands(request: Request) -> Response:
         return columns_response(*charts.bands(parse_bands_request(request)))
 
+    def described(request: Request) -> Response:
+        asked = parse_descriptions_request(request)
+        return json_response(descriptions(multiplexer, claims, *asked))
+
     def download(request: Request) -> Response:
         params = parse_download_request(request)
         return _in_pieces(request, export(multiplexer, claims, params), params.format)
@@ -56,6 +62,7 @@ def make_routes(multiplexer: Multiplexer, claims: Claims, samples: int) -> list[
         Route("/scalars", scalars),
         Route("/window", window, methods=["POST"]),
         Route("/bands", bands, methods=["POST"]),
+        Route("/descriptions", described, methods=["POST"]),
         Route("/download", download, methods=["POST"]),
     ]
 

@@ -12,7 +12,7 @@ import { TagGroups, closedGroups, emptyReason, indexTags, watchTags } from "tbco
 import { formatLists, parseLists } from "tbcore/text-names.js";
 import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js";
 import { ChartFeed } from "./chart-feed.js";
-import { DASHES, LinesStore, SCALES, axisOf } from "./lines.js";
+import { DASHES, LinesStore, SCALES, axisOf, described } from "./lines.js";
 
 /** @typedef {import("./types.js").Options} AllOptions */
 /** @import { Host, Link } from "./types.js" */
@@ -312,14 +312,8 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
   const notes = tab.axisNotes?.(tab, parts, lines, bands) ?? [];
-  const chip =
-    far.length > 0 &&
-    !options.clip &&
-    html`<p class="tb-card-note">
-      <button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
-        ${plural(far.length, tags.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far out of range: ${leavesOut ? "show" : "leave out"}
-      </button>
-    </p>`;
+  /** A note that few cards have. @param {string} of @param {object} props */
+  const cardNote = (of, props) => html`<${Lazy} load=${() => styled(host, import("./card-notes.js"))} ...${{ of, tab, parts, ...props }} />`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, error, actions, expanded, onKeyDown }}
     group=${parts.length === 1 ? group : ""}
@@ -341,12 +335,12 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     }}
     notes=${notes}
     picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
-    below=${chip}
+    below=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&
     ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>
       html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`)}
-  />`;
+  >${described.value && cardNote("Descriptions", {})}<//>`;
 }
 
 /**

@@ -4,6 +4,7 @@
  * until newer ones arrive.
  */
 
+import { signal } from "@preact/signals-core";
 import { xColumn } from "tbcore/cards.js";
 import { averageOf, smoothed } from "tbcore/chart.js";
 import { inTurn, post, readColumns } from "tbcore/requests.js";
@@ -26,6 +27,9 @@ const LIGHTEN_SHARES = [0, 0.4, 0.25, 0.55];
 export const SCALES = { "": "linear", true: "log", symlog: "symlog" };
 /** Minimum width in a request: series of up to 1,000 points are then sent whole. */
 const MIN_PIXELS = 500;
+
+/** Whether an answer said that tags have display names or descriptions. */
+export const described = signal(false);
 
 /** The rows of all charts of the tab. */
 export class LinesStore {
@@ -215,7 +219,9 @@ function keyOf({ tag, x, scale, from, to }) {
  * @param {AbortSignal} [signal]
  */
 export async function fetchColumns(host, route, body, signal) {
-  return readColumns(await (await post(host, route, body, signal)).arrayBuffer());
+  const answer = readColumns(await (await post(host, route, body, signal)).arrayBuffer());
+  if (answer.header.described) described.value = true;
+  return answer;
 }
 
 /**
