@@ -121,6 +121,7 @@ export class LineChart {
 
   /** Names up to eight lines and bands beside their ends, where that fits; not in a narrow chart. @param {boolean} isNamed */
   async nameLines(isNamed) {
+    if (isNamed === this.#isNamed) return;
     this.#isNamed = isNamed;
     if (isNamed) this.#names ??= await import("./lib/chart/line-names.js").catch(() => null);
     this.#frame.scheduleDraw();

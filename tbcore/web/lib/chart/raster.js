@@ -117,28 +117,31 @@ export class Raster {
     const last = Math.floor(bottom);
     const end = Math.min(last, height - 1);
     const opaque = (0xff000000 | color) >>> 0;
+    // Red and blue are blended together, as the halves of one number, with weights of 256ths.
+    const redBlue = color & 0xff00ff;
+    const green = color & 0xff00;
+    const weight = alpha * 256;
     for (let row = Math.max(first, 0), at = row * width + column; row <= end; row++, at += width) {
-      let opacity = alpha;
-      if (row === first) opacity *= (first === last ? bottom : first + 1) - top;
-      else if (row === last) opacity *= bottom - last;
-      if (opacity === 1) {
+      let share = weight;
+      if (row === first) share *= (first === last ? bottom : first + 1) - top;
+      else if (row === last) share *= bottom - last;
+      if (share >= 256) {
         pixels[at] = opaque;
         continue;
       }
+      share |= 0;
       const old = pixels[at];
       const oldAlpha = old >>> 24;
       if (oldAlpha === 0) {
-        pixels[at] = ((opacity * 255) << 24) | color;
+        pixels[at] = (((share * 255) >> 8) << 24) | color;
         continue;
       }
-      const r = old & 255;
-      const g = (old >> 8) & 255;
-      const b = (old >> 16) & 255;
+      const oldRedBlue = old & 0xff00ff;
+      const oldGreen = old & 0xff00;
       pixels[at] =
-        ((oldAlpha + (255 - oldAlpha) * opacity) << 24) |
-        ((b + (((color >> 16) & 255) - b) * opacity) << 16) |
-        ((g + (((color >> 8) & 255) - g) * opacity) << 8) |
-        (r + ((color & 255) - r) * opacity);
+        ((oldAlpha + (((255 - oldAlpha) * share) >> 8)) << 24) |
+        ((oldRedBlue + (Math.imul(redBlue - oldRedBlue, share) >> 8)) & 0xff00ff) |
+        ((oldGreen + (((green - oldGreen) * share) >> 8)) & 0xff00);
     }
   }
 }
