@@ -71,8 +71,8 @@ def is_near(a: float, b: float) -> bool:
     return abs((a - b + 180) % 360 - 180) < 25
 
 
-def open_form(page: Any) -> Any:
-    page.get_by_role("button", name="Group…").click()
+def open_form(page: Any, name: str = "Group…") -> Any:
+    page.get_by_role("button", name=name, exact=True).click()
     return page.get_by_role("form", name="Group runs")
 
 
@@ -148,13 +148,10 @@ def test_runs_are_grouped_by_hyperparameters(open_page: Any) -> None:
     suggestion.focus()
     page.keyboard.press("Enter")
     form.get_by_text("3 groups of 21 runs, 1 with a single run").wait_for()
-    form.get_by_role("button", name="Group", exact=True).focus()
-    page.keyboard.press("Enter")
-
     wait_for_rows(page, "optimizer=sgd", "notes", "optimizer=adam")
     page.wait_for_function("() => location.hash.includes('group=by:optimizer')")
 
-    page.get_by_role("button", name="Grouped", exact=True).click()
+    page.get_by_role("button", name="Grouped: optimizer", exact=True).wait_for()
     form.get_by_role("textbox", name="Rule").fill("by:optimizer,lr")
     form.get_by_text("5 groups of 21 runs").wait_for()
     form.get_by_role("textbox", name="Rule").fill("by:optimiser")
@@ -199,6 +196,18 @@ def test_a_link_with_an_unknown_colour_rule_says_so(open_page: Any, rule: str, r
     page.get_by_text(f"Cannot colour by “{rule}”: {reason}.").wait_for()
     page.locator(".tb-run").first.wait_for()
     assert colors_of(page) == colors_of(colors)
+
+
+def test_suggested_groups_name_what_they_put_together(open_page: Any) -> None:
+    """A click groups at once, and "Undo" restores the rule that the form was opened with."""
+    page = open_page("#scalars&group=seeds")
+    form = open_form(page, "Grouped: seeds")
+    form.get_by_role("button", name="Average over cnn, mlp, … ").click()
+    page.get_by_role("button", name="Grouped: {}", exact=True).wait_for()
+    form.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Grouped: seeds", exact=True).wait_for()
+    form.get_by_role("button", name="Ungroup").click()
+    page.get_by_role("button", name="Group…", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("answer", ["Average", "Not now"])
@@ -331,7 +340,7 @@ def test_ungroup_takes_back_the_colours_of_the_offer(open_page: Any, is_own: boo
     page = open_page("#scalars")
     accept_offer(page)
     page.reload()
-    button = page.get_by_role("button", name="Grouped", exact=True)
+    button = page.get_by_role("button", name="Grouped: seeds", exact=True)
     button.click()
     assert page.get_by_role("button", name="Undo").count() == 0
     form = page.get_by_role("form", name="Group runs")

@@ -739,10 +739,11 @@ def test_runs_are_checked_among_two_thousand(
     page.keyboard.press("Escape")
 
     page.get_by_role("button", name="Group…").click()
-    page.get_by_role("button", name="Ignore trailing numbers").click()
+    page.get_by_role("button", name="Average over trailing numbers").click()
     page.get_by_label("Rule").fill("*/{}")
     wait_for_text(page, "and 16 more groups")
-    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Close").click()
 
     box.fill("re:run[1-9]")
     page.get_by_role("checkbox", name="All matching").uncheck()

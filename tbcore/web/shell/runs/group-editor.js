@@ -48,11 +48,22 @@ export function GroupEditor({ state, onClose }) {
   const { groups, numAlone } = preview;
   const input = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => input.current?.focus(), []);
-  /** @param {string} next */
-  const apply = (next) => {
+  const applied = state.groupRule.value;
+  const [before] = useState(applied);
+  /** Groups by a rule, and leaves the form open. @param {string} next */
+  const choose = (next) => {
+    setRule(next);
     state.groupRule.value = next;
     if (next === "") resetColors(state);
+  };
+  /** @param {string} next */
+  const apply = (next) => {
+    choose(next);
     onClose();
+  };
+  const undo = () => {
+    choose(before);
+    input.current?.focus(); // the button goes
   };
 
   return html`<form
@@ -67,12 +78,12 @@ export function GroupEditor({ state, onClose }) {
     ${suggested.length + hparams.length > 0 &&
     html`<div class="tb-group-words">
       ${suggested.map(
-        ({ word, title, numGroups }) => html`<button type="button" aria-pressed=${word === rule} onClick=${() => setRule(word)}>
+        ({ word, title, numGroups }) => html`<button type="button" aria-pressed=${word === applied} onClick=${() => choose(word)}>
           <span>${title}</span><small>${plural(numGroups, "group")}</small>
         </button>`,
       )}
       ${hparams.slice(0, MAX_SUGGESTED).map(
-        ({ name, numValues }) => html`<button type="button" aria-pressed=${`by:${name}` === rule} onClick=${() => setRule(`by:${name}`)}>
+        ({ name, numValues }) => html`<button type="button" aria-pressed=${`by:${name}` === applied} onClick=${() => choose(`by:${name}`)}>
           <span>By ${name}</span><small>${plural(numValues, "value")}</small>
         </button>`,
       )}
@@ -117,9 +128,10 @@ export function GroupEditor({ state, onClose }) {
       </dl>
     </details>
     <div class="tb-group-buttons">
-      <button type="submit" class="tb-button primary" disabled=${rule === "" || Boolean(preview.error)}>Group</button>
-      ${state.groupRule.value !== "" && html`<button type="button" class="tb-button" onClick=${() => apply("")}>Ungroup</button>`}
-      <button type="button" class="tb-button" onClick=${onClose}>Cancel</button>
+      <button type="submit" class="tb-button primary" disabled=${rule === "" || rule === applied || Boolean(preview.error)}>Group</button>
+      ${applied !== before && html`<button type="button" class="tb-button" onClick=${undo}>Undo</button>`}
+      ${before !== "" && applied !== "" && html`<button type="button" class="tb-button" onClick=${() => apply("")}>Ungroup</button>`}
+      <button type="button" class="tb-button" onClick=${onClose}>Close</button>
     </div>
     <${ColorField} state=${state} hparams=${hparams.map(({ name }) => name)} />
   </form>`;
@@ -149,12 +161,13 @@ function useDifferingHparams({ attributes, runs }) {
   return differing.value;
 }
 
-/** The title of a suggested rule. A path pattern is shown by example: `exp/seed1 → exp/{}`. @param {string} rule @param {readonly string[]} runs */
+/** The title of a suggested rule. That of a path pattern has names of the folders that it puts together. @param {string} rule @param {readonly string[]} runs */
 function titleOf(rule, runs) {
   if (WORDS[rule]) return WORDS[rule].title;
-  const group = compileRule(rule);
-  const example = runs.find((run) => group(run) !== run) ?? "";
-  return `${example} → ${group(example)}`;
+  const index = rule.split("/").length - 1;
+  const [members] = [...groupsOf(runs, compileRule(rule)).values()].sort((a, b) => b.length - a.length);
+  const [first, second, ...others] = new Set(members.map((run) => run.split("/")[index]));
+  return `Average over ${first}, ${second}${others.length > 0 ? ", …" : ""}`;
 }
 
 /**

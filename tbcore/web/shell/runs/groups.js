@@ -32,8 +32,8 @@ const PART = /\/(?:train(?:ing)?|evaluation|eval|val(?:id(?:ation)?)?|test(?:ing
 
 /** Maps one-word rules to their titles and groupers. @type {Record<string, { title: string, group: Grouper }>} */
 export const WORDS = {
-  seeds: { title: "Ignore seeds", group: (run) => stripSegments(run, (segment) => segment.replace(SEED, "")) },
-  numbers: { title: "Ignore trailing numbers", group: (run) => stripSegments(run, (segment) => segment.replace(NUMBER, "")) },
+  seeds: { title: "Average over seeds", group: (run) => stripSegments(run, (segment) => segment.replace(SEED, "")) },
+  numbers: { title: "Average over trailing numbers", group: (run) => stripSegments(run, (segment) => segment.replace(NUMBER, "")) },
 };
 
 /**

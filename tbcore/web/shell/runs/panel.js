@@ -101,7 +101,7 @@ export function RunsPanel({ state, listed }) {
         aria-expanded=${form === "groups"}
         onClick=${(/** @type {Event} */ event) => toggleForm("groups", event)}
       >
-        ${groupOf ? "Grouped" : "Group…"}
+        ${groupOf ? `Grouped: ${state.groupRule.value.replace("by:", "")}` : "Group…"}
       </button>
       <${IconButton}
         icon="table"
