@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -54,6 +55,27 @@ def test_json_has_the_names_of_the_columns(logdir: Path) -> None:
     assert (run["run"], run["state"], run["step"]) == ("exp/lr0", "quiet", 2)
     assert (run["lr"], run["loss:min"], run["loss:at(1)"], run["acc"]) == (1.0, 0.1, 1.0, 0.0)
     assert isinstance(run["took"], float)
+
+
+def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
+    """With a quoted name, and control characters escaped."""
+    write_run(tmp_path, 'a, "b"\n', scalars={"loss": [0.5, 0.25]}, wall_time=WALL_TIME)
+    result = piped("ls", tmp_path, "--csv")
+    header, row = csv.reader(result.stdout.splitlines())
+    assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
+    assert (row[:3], row[5:]) == (["quiet", 'a, "b"\\n', "1"], ["0.25"])
+    assert piped("ls", tmp_path, "--tags", "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
+
+
+def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
+    """In the order of the list, each ended by NUL; a terminal gets no control character."""
+    for number, name in enumerate(["a\nb", "c d\x1b[2J"]):
+        write_run(tmp_path, name, scalars={"loss": [float(-number)]}, wall_time=WALL_TIME)
+    assert piped("ls", tmp_path, "-0", "--sort", "loss").stdout == "c d\x1b[2J\0a\nb\0"
+    assert piped("ls", tmp_path, "--null", "--tags").stdout == "loss\0"
+    _, text = on_terminal("ls", tmp_path, "-0")
+    assert "\x1b[2J" not in text
+    assert "\\x1b[2J" in text
 
 
 def test_not_a_number_is_a_name_in_json(logdir: Path) -> None:

@@ -156,7 +156,9 @@ def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray
     between -1 and 1.
     """
     if scale == "symlog":
-        edges = from_symlog(np.linspace(to_symlog(start), to_symlog(stop), pixels + 1))
+        edges: NDArray[np.float64] = from_symlog(
+            np.linspace(to_symlog(start), to_symlog(stop), pixels + 1)
+        )
         edges[[0, -1]] = start, stop
         return edges
     if scale == "linear" or stop <= 0:

@@ -58,7 +58,15 @@ def _run(call: Callable[[], int]) -> int:
 @click.option("--tags", is_flag=True, help="List the tags instead, a line for each.")
 @runs_option
 @where_option
-@json_option
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.option(
+    "-0",
+    "--null",
+    "form",
+    flag_value="null",
+    help="Print names only, each ended by NUL, for xargs -0.",
+)
 @click.pass_context
 def ls(context: click.Context, /, *, logdir: str | None, tags: bool, **options: Any) -> int:
     """List the runs below LOGDIR: whether they are written to, how far they got, last values.

@@ -12,6 +12,7 @@ import click
 from tbcore.cli.logs.access import default_logdir, opened, read, selected, split
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import (
+    Form,
     PrintedColumn,
     is_terminal,
     print_table,
@@ -55,7 +56,7 @@ def list_runs(
     sort: str | None,
     reverse: bool,
     limit: int | None,
-    as_json: bool,
+    form: Form | None,
 ) -> int:
     """Prints a line for each run; returns the exit status."""
     logs = opened(logdir)
@@ -91,10 +92,10 @@ def list_runs(
     ]
     line_of = next((value.tag for value in chosen if value.tag is not None), None)
     printed: list[Sequence[Any]] = [row[1:] for row in rows]
-    if line_of is not None and is_terminal() and not as_json:
+    if line_of is not None and is_terminal() and form is None:
         shown.append(PrintedColumn("", line_of))
         printed = [(*row[1:], _line(row[0], line_of)) for row in rows]
-    print_table(shown, printed, as_json)
+    print_table(shown, printed, form)
     return 0
 
 
@@ -104,7 +105,7 @@ def list_tags(
     runs: Iterable[str],
     where: str | None,
     limit: int | None,
-    as_json: bool,
+    form: Form | None,
 ) -> int:
     """Prints a line for each tag; returns the exit status."""
     logs = opened(logdir)
@@ -126,7 +127,7 @@ def list_tags(
         PrintedColumn("count", short=short_count),
         PrintedColumn("last_step", "last step", short_count),
     ]
-    print_table(columns, list(rows.values())[:limit], as_json)
+    print_table(columns, list(rows.values())[:limit], form)
     return 0 if rows else 1
 
 

@@ -4,12 +4,16 @@
                live   lr=0.1/a  8.2k  4 s
     pipe       state\trun\tstep\tlast_event    all digits, nothing cut; times are ISO 8601
     --json     [{"state": "live", "run": ...   the same names and values
+    --csv      state,run,step,last_event       the values of the pipe
+    -0         lr=0.1/a\0                      names only, for `xargs -0`
 
 Control characters in names and texts from logs are escaped, so that a log cannot drive a terminal.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
@@ -20,7 +24,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 import numpy as np
@@ -126,6 +130,10 @@ def short_time(moment: datetime | None) -> str:
 # -- tables ------------------------------------------------------------------------------------
 
 
+Form = Literal["json", "csv", "null"]
+"""What a table is printed as, if not as a table for a terminal or a pipe."""
+
+
 class PrintedColumn(NamedTuple):
     """A column of a table."""
 
@@ -142,11 +150,21 @@ class PrintedColumn(NamedTuple):
 
 
 def print_table(
-    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], as_json: bool
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], form: Form | None = None
 ) -> None:
-    """Prints rows, in the order of the columns; with `as_json`, as a list of objects."""
-    if as_json:
+    """Prints rows, in the order of the columns.
+
+    `null` prints the names in the rows only, each with a NUL behind it. They are as in the logs,
+    but escaped on a terminal.
+    """
+    if form == "json":
         print_json(objects(columns, rows))
+    elif form == "csv":
+        click.echo(_csv_text(columns, rows), nl=False)
+    elif form == "null":
+        index = next(i for i, column in enumerate(columns) if column.is_name)
+        names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
+        click.echo(b"".join(os.fsencode(name) + b"\0" for name in names), nl=False)
     elif is_terminal():
         click.echo("\n".join(terminal_lines(columns, rows)))
     else:
@@ -166,6 +184,16 @@ def tab_lines(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -
     named = [index for index, column in enumerate(columns) if column.name]
     header = "\t".join(one_line(columns[index].name) for index in named)
     return [header, *("\t".join(plain(row[index]) for index in named) for row in rows)]
+
+
+def _csv_text(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> str:
+    """The names of the columns, and the rows, as CSV with LF."""
+    named = [index for index, column in enumerate(columns) if column.name]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([one_line(columns[index].name) for index in named])
+    writer.writerows([plain(row[index]) for index in named] for row in rows)
+    return buffer.getvalue()
 
 
 def terminal_lines(

@@ -14,6 +14,7 @@ import numpy as np
 from tbcore.cli.logs.access import default_logdir, opened, progress, run_named
 from tbcore.cli.logs.drawing import braille_chart, sparkline
 from tbcore.cli.logs.output import (
+    Form,
     PrintedColumn,
     is_terminal,
     objects,
@@ -170,7 +171,8 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
     if as_json or not is_terminal():
         columns = [PrintedColumn("step"), PrintedColumn("wall_time"), PrintedColumn("value")]
         steps, times = series.step.tolist(), series.wall_time.tolist()
-        print_table(columns, list(zip(steps, times, series.value.tolist(), strict=True)), as_json)
+        form: Form | None = "json" if as_json else None
+        print_table(columns, list(zip(steps, times, series.value.tolist(), strict=True)), form)
         return 0
     height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
     lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
@@ -203,7 +205,7 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
     columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", _time)]
     columns.append(PrintedColumn("value", short=_shortened, is_text=True))
     rows = [(item.step, item.wall_time, _described(item)) for item in readers[kind](tag)]
-    print_table(columns, rows, as_json)
+    print_table(columns, rows, "json" if as_json else None)
     return 0
 
 
