@@ -83,6 +83,8 @@ def test_a_clip_plays_and_is_not_loaded_before(open_page: Any, profile: Any) -> 
     page = open_page("#audio")
     wait_for_clips(page, "speech", "train", [NUM_STEPS - 1])
     wait_for_clips(page, "batch", "batch", [0, 0])
+    assert page.evaluate("() => clips.text('speech', 'train')").endswith("1.4 s")
+    assert page.evaluate("() => clips.text('batch', 'batch')").count("1m 00s") == 2
     assert num_loaded(profile) == 0
     play(page, "speech", "train")
     assert num_loaded(profile) >= 1

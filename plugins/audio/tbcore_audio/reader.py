@@ -1,10 +1,11 @@
-"""Reader: audio clips with a label and a content type that is safe to serve."""
+"""Reader: audio clips with a label, their length, and a content type that is safe to serve."""
 
 from __future__ import annotations
 
 from tbcore.http import safe_content_type
 from tbcore.media import Sample
 from tbcore.values import Metadata, Value, audio
+from tbcore_audio.wav import wav_seconds
 
 UNKNOWN_TYPE = "application/octet-stream"
 """Content type of anything that must not be interpreted by a browser."""
@@ -14,7 +15,14 @@ def clips(value: Value, metadata: Metadata) -> list[Sample]:
     """The clips that were logged together at one step."""
     logged = audio(value, metadata)
     content_type = playable_type(logged.content_type)
-    return [Sample(clip.encoded, content_type, {"label": clip.label}) for clip in logged.clips]
+    return [
+        Sample(
+            clip.encoded,
+            content_type,
+            {"label": clip.label, "seconds": wav_seconds(clip.encoded)},
+        )
+        for clip in logged.clips
+    ]
 
 
 def playable_type(content_type: str) -> str:

@@ -76,7 +76,8 @@ def test_the_clips_of_one_step(client: TbcoreClient) -> None:
     found = client.get("data/plugin/audio/step?tag=batch&run=eval&step=1").json()
     first, second = found["samples"]
     assert first == {
-        "label": "", "content_type": "audio/wav", "query": "index=0&tagname=batch&run=eval",
+        "label": "", "seconds": 2 / 8000, "content_type": "audio/wav",
+        "query": "index=0&tagname=batch&run=eval",
     }  # fmt: skip
     assert second["label"] == "é <b>"
     assert client.get(f"{INDIVIDUAL}?{second['query']}").content == SECOND

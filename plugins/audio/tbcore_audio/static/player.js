@@ -1,9 +1,10 @@
 /**
- * A player for one clip. The clip is not fetched before it is played.
+ * A player for one clip, with the clip's length. The clip is not fetched before it is played.
  */
 
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
+import { formatDuration } from "tbcore/format.js";
 
 /** @typedef {import("tbcore/steps.js").SampleProps} SampleProps */
 
@@ -22,7 +23,7 @@ function stop(audio) {
 }
 
 /** The player of one sample. @param {SampleProps} props */
-export function Player({ url, label, onBroken, onBusy }) {
+export function Player({ entry, url, label, onBroken, onBusy }) {
   const audio = useRef(/** @type {HTMLAudioElement | null} */ (null));
   // An audio element that is removed from the page would go on playing.
   useEffect(() => {
@@ -41,15 +42,18 @@ export function Player({ url, label, onBroken, onBusy }) {
   };
   // The key gives each clip a new element, so that playback stops when the step changes and no
   // state is left over.
-  return html`<audio
-    key=${url}
-    ref=${audio}
-    controls
-    preload="none"
-    src=${url}
-    aria-label=${label}
-    onPlay=${onPlay}
-    onPause=${() => stop(audio.current)}
-    onError=${onError}
-  ></audio>`;
+  return html`<div class="audio-player">
+    <audio
+      key=${url}
+      ref=${audio}
+      controls
+      preload="none"
+      src=${url}
+      aria-label=${label}
+      onPlay=${onPlay}
+      onPause=${() => stop(audio.current)}
+      onError=${onError}
+    ></audio>
+    ${typeof entry.seconds === "number" && html`<span title="Length of the clip">${formatDuration(entry.seconds)}</span>`}
+  </div>`;
 }
