@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from pathlib import Path
 
 import pytest
-from storages import FILE, URI, Request, S3Server, Watched, events, s3_error
+from storages import CREDENTIALS, FILE, SSH, URI, Request, S3Server, Watched, events, s3_error
 
 import tbcore
 from tbcore.eventfiles.logdir import EventFile
@@ -98,3 +100,64 @@ def test_the_rest_of_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Pat
     s3.answer = wait
     for number in range(8):
         assert watched.steps(f"r{number}") == list(range(20 + number))
+
+
+def test_requests_are_repeated_a_few_times_only(s3: S3Server, tmp_path: Path) -> None:
+    """Otherwise it takes many minutes until a line says that a server does not answer."""
+    s3.put(f"runs/a/{FILE}", events(tmp_path / FILE, 1))
+    watched = Watched()
+    assert watched.steps("a") == [1]
+    s3.answer = lambda request: s3_error("503 Slow Down", "SlowDown")
+    s3.reads()
+    assert watched.steps("a") == [1]
+    assert len(s3.reads()) == 2 * int(CREDENTIALS["AWS_MAX_ATTEMPTS"])
+
+
+def test_a_connection_that_stalls_is_given_up(
+    ssh: SSH, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is shown stays, and the next scan connects again."""
+    pytest.importorskip("paramiko")
+    monkeypatch.setattr("tbcore.eventfiles.remote.storage._STALL_SECONDS", 1.0)
+    relay = Relay(int(ssh[0].rpartition(":")[2]))
+    events(folder / "a" / FILE, 1)
+    watched = Watched(f"sftp://127.0.0.1:{relay.port}{folder}")
+    assert watched.steps("a") == [1]
+    events(folder / "a" / FILE, 1, 2)
+    relay.may_send.clear()
+    assert watched.steps("a") == [1]
+    assert {record.name for record in caplog.records} == {"tbcore.store.publisher"}
+    root = f"sftp://127.0.0.1:{relay.port}{folder}"
+    for line in watched.problems:
+        assert line.startswith((f"cannot list {root}: ", f"{root}/a/{FILE} cannot be read: "))
+    relay.may_send.set()
+    assert watched.steps("a") == [1, 2]
+
+
+class Relay:
+    """Connects clients to a port of this machine, and stops sending when a test says so."""
+
+    def __init__(self, target: int) -> None:
+        self.may_send = threading.Event()
+        self.may_send.set()
+        self._target = target
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            client = self._listening.accept()[0]
+            if not self.may_send.is_set():
+                client.close()
+                continue
+            server = socket.create_connection(("127.0.0.1", self._target))
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._send, args=ends, daemon=True).start()
+
+    def _send(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                self.may_send.wait()
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)

@@ -30,6 +30,9 @@ _KEYS_PER_LISTING = 1000
 _MAX_FETCHED_BYTES = 1 << 28
 """Maximum number of bytes that are kept for the next reading of their files."""
 
+_STALL_SECONDS = 60.0
+"""How long a connection over SSH may be silent."""
+
 _URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
 _EXTRAS = {
     "s3": "s3", "s3a": "s3",
@@ -181,20 +184,19 @@ class Storage:
 
     def read_many(self, wanted: Sequence[Range]) -> list[bytes | OSError]:
         """The bytes of each range, or an error. Many requests are made at the same time."""
-        if self._ignores_ranges or not self.is_concurrent or len(wanted) < 2:
-            return [_result(self.read, each) for each in wanted]
 
         def read_all(_: str) -> list[Any]:
-            system = self._connected()
             paths = [self._path(each.path) for each in wanted]
             begins, ends = [each.begin for each in wanted], [each.end for each in wanted]
-            found: list[Any] = system.cat_ranges(
+            found: list[Any] = self._connected().cat_ranges(
                 paths, begins, ends, on_error="return", batch_size=MAX_REQUESTS
             )
             return found
 
-        self._count(len(wanted) - 1)
         try:
+            if self._ignores_ranges or not self.is_concurrent or len(wanted) < 2:
+                return [_result(self.read, each) for each in wanted]
+            self._count(len(wanted) - 1)
             results = self._call_with(self.root, read_all)
         except OSError as error:
             return [error] * len(wanted)
@@ -296,13 +298,19 @@ class Storage:
             if self._system is None:
                 import fsspec
 
+                for name in ("paramiko", "gcsfs"):  # They also log what they raise.
+                    logging.getLogger(name).setLevel(logging.CRITICAL)
                 root = _passwords.get(self.root, self.root)
                 try:
                     self._system, _ = fsspec.core.url_to_fs(root, skip_instance_cache=True)
                 except Exception as error:
                     raise _as_os_error(error) from None
-                # Each listing is new: no option for this is known to all file systems.
+                # No options for these are known to all file systems. Each listing is new, few
+                # retries are needed as packages below s3fs retry, too, and SSH has no timeout.
                 self._system.dircache.use_listings_cache = False
+                self._system.retries = 2
+                with contextlib.suppress(AttributeError):
+                    self._system.ftp.get_channel().settimeout(_STALL_SECONDS)
             return self._system
 
     def _disconnect(self) -> None:
