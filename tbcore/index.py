@@ -88,6 +88,9 @@ class Extension(Protocol):
     def open(self, path: str) -> RunIndex:
         """Opens an index. Raises TbcoreError if there is none."""
 
+    def check(self, path: str, specs: Sequence[LogdirSpec]) -> Any:
+        """Reads all of an index, and compares it with the logs below `specs`: a CheckReport."""
+
 
 def extension() -> Extension:
     """The extension for indexes. Raises OptionError if none is installed."""

@@ -6,12 +6,15 @@ tbcore serve --index INDEX                     serves it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import click
 
+    from tbcore.eventfiles.logdir import LogdirSpec
     from tbcore.index import RunIndex
+    from tbcore.server.check import CheckReport
 
 __version__ = "0.1.0"
 
@@ -30,6 +33,14 @@ def open(path: str) -> RunIndex:
     from tbcore_index.reader import IndexReader
 
     return IndexReader(path)
+
+
+def check(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
+    """Reads all of an index, and compares it with the logs below `specs`."""
+    _check_version()
+    from tbcore_index.checks import check_index
+
+    return check_index(path, specs)
 
 
 def _check_version() -> None:

@@ -164,16 +164,17 @@ class Coordinator:
             if not _is_below(stored[name].files, unknown)
         }
         batches = deque(self._batch(runs) for runs in _in_batches(new))  # 2
+        incomplete = self._tables.incomplete()
         small: list[str] = []
         num_rows = 0
         for name, runs in sorted(self._reader.segments.items()):  # 3
             names = {run.name for run in runs}
             rows = sum(run.num_points + run.num_items for run in runs)
             of_segment = [(n, scan.runs[n]) for n in sorted(changed & names)]
-            if rows < _SMALL_ROWS:
+            if rows < _SMALL_ROWS and name not in incomplete:
                 small.append(name)
                 num_rows += rows
-            elif of_segment or gone & names:
+            elif of_segment or gone & names or name in incomplete:
                 batches.append(self._batch(of_segment, [name], gone & names))
             if small and num_rows >= _MAX_ROWS_MERGED:
                 batches.extend(self._merging(small, changed, gone, scan.runs))

@@ -17,7 +17,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -36,68 +36,38 @@ FORMAT = "1"
 _APP = "tbcore-index"
 """Name of the transactions, of which Delta Lake lets no two overlap."""
 
-_FILE = pa.struct(
-    [
-        ("path", pa.string()),
-        ("version", pa.string()),
-        ("size", pa.int64()),
-        ("mtime_ns", pa.int64()),
-        ("ctime_ns", pa.int64()),
-    ]
-)
-_SERIES_OF_ROW = [("run", pa.string()), ("tag", pa.string()), ("field", pa.string())]
-_TIME_OF_ROW = [("ordinal", pa.int64()), ("step", pa.int64()), ("wall_time", pa.float64())]
+_TEXT, _INT, _NUMBER = pa.string(), pa.int64(), pa.float64()
+
+
+def _columns(*groups: tuple[pa.DataType, str]) -> pa.Schema:
+    """A schema: each type with the names of its columns."""
+    return pa.schema([(name, type_) for type_, names in groups for name in names.split()])
+
+
+_FILE = pa.struct(_columns((_TEXT, "path version"), (_INT, "size mtime_ns ctime_ns")))
 COLUMNS = {
-    "points": pa.schema([*_SERIES_OF_ROW, *_TIME_OF_ROW, ("value", pa.float64())]),
-    "items": pa.schema(
-        [
-            *_SERIES_OF_ROW,
-            *_TIME_OF_ROW,
-            *((name, pa.int64()) for name in ("file", "offset", "length", "index", "crc")),
-        ]
+    "points": _columns(
+        (_TEXT, "run tag field"), (_INT, "ordinal step"), (_NUMBER, "wall_time value")
     ),
-    "series": pa.schema(
-        [
-            *_SERIES_OF_ROW,
-            ("plugin", pa.string()),
-            ("is_scalar", pa.bool_()),
-            ("metadata", pa.binary()),
-            # Its rows in the file of the segment in `points` or `items`.
-            ("first_row", pa.int64()),
-            ("num_rows", pa.int64()),
-            ("has_ordinals", pa.bool_()),
-            ("last_ordinal", pa.int64()),
-            ("first_step", pa.int64()),
-            ("last_step", pa.int64()),
-            ("highest_step", pa.int64()),
-            ("first_wall_time", pa.float64()),
-            ("last_wall_time", pa.float64()),
-            ("last_value", pa.float64()),
-            ("min", pa.float64()),
-            ("max", pa.float64()),
-            ("num_nonfinite", pa.int64()),
-        ]
+    "items": _columns(
+        (_TEXT, "run tag field"), (_INT, "ordinal step"), (_NUMBER, "wall_time"),
+        (_INT, "file offset length index crc"),
     ),
-    "runs": pa.schema(
-        [
-            ("run", pa.string()),
-            ("segment", pa.string()),
-            ("revision", pa.string()),
-            # Its rows in the file of the segment in `series`.
-            ("first_series", pa.int64()),
-            ("num_series", pa.int64()),
-            ("shape", pa.string()),
-            ("num_points", pa.int64()),
-            ("num_items", pa.int64()),
-            ("first_event_time", pa.float64()),
-            ("last_event_time", pa.float64()),
-            ("nonfinite_tags", pa.list_(pa.string())),
-            ("files", pa.list_(_FILE)),
-            ("bookmark", pa.string()),
-            ("problems", pa.list_(pa.string())),
-        ]
+    # The rows of a series begin at `first_row` in the file of its segment in `points` or `items`.
+    "series": _columns(
+        (_TEXT, "run tag field plugin"), (pa.bool_(), "is_scalar"), (pa.binary(), "metadata"),
+        (_INT, "first_row num_rows"), (pa.bool_(), "has_ordinals"),
+        (_INT, "last_ordinal first_step last_step highest_step"),
+        (_NUMBER, "first_wall_time last_wall_time last_value min max"), (_INT, "num_nonfinite"),
     ),
-}
+    # The series of a run begin at `first_series` in the file of its segment in `series`.
+    "runs": _columns(
+        (_TEXT, "run segment revision"), (_INT, "first_series num_series"), (_TEXT, "shape"),
+        (_INT, "num_points num_items"), (_NUMBER, "first_event_time last_event_time"),
+        (pa.list_(_TEXT), "nonfinite_tags"), (pa.list_(_FILE), "files"), (_TEXT, "bookmark"),
+        (pa.list_(_TEXT), "problems"),
+    ),
+}  # fmt: skip
 """The tables in the order of commits, each with its columns. Runs, series and rows have the order
 of the segment; the rows of a run are sorted by tag and field."""
 
@@ -180,6 +150,12 @@ class Place:
             pass
         system.delete_file(path)
 
+    def sizes(self, table: str) -> dict[str, int]:
+        """The sizes of the files of a table by their names, also of those that were replaced."""
+        system, root = self._files
+        infos = system.get_file_info(pafs.FileSelector(f"{root}/{table}"))
+        return {info.base_name: info.size for info in infos}
+
     def create(self, properties: Mapping[str, str]) -> None:
         """Creates the tables that do not exist yet. Raises TbcoreError if that fails."""
         for table, columns in COLUMNS.items():
@@ -237,9 +213,9 @@ class SegmentFile:
         self._group_rows = _GROUP_ROWS[table]
         self._columns = COLUMNS[table]
         try:
-            self._file = pq.ParquetFile(
-                system.open_input_file(self._name), page_checksum_verification=True
-            )
+            source = system.open_input_file(self._name)
+            self.num_bytes: int = source.size()
+            self._file = pq.ParquetFile(source, page_checksum_verification=True)
             self.num_rows: int = self._file.metadata.num_rows
             is_known = set(self._columns.names) <= set(self._file.schema_arrow.names)
         except FileNotFoundError:
@@ -262,10 +238,14 @@ class SegmentFile:
 
     def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows. Raises DataLossError if the file is damaged."""
-        groups = [self.group(number, columns) for number in range(self._file.num_row_groups)]
+        groups = list(self.groups(columns))
         if not groups:
             return self._columns.empty_table().select(columns or self._columns.names)
         return pa.concat_tables(groups)
+
+    def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yields the row groups. Raises DataLossError if the file is damaged."""
+        return (self.group(number, columns) for number in range(self._file.num_row_groups))
 
     def rows(self, begin: int, end: int) -> list[tuple[int, int, int]]:
         """The row groups that these rows are in, each with the rows in the group."""
@@ -314,6 +294,18 @@ class Tables:
     def segments(self) -> set[str]:
         """The names of all segments."""
         return segments_of(self._tables["runs"])
+
+    def incomplete(self) -> set[str]:
+        """Segments of which a file is gone, or has another size than when it was written."""
+        found = set()
+        for name, table in self._tables.items():
+            sizes = self._place.sizes(name)
+            added = pa.table(table.get_add_actions())
+            known = added["path"].to_pylist(), added["size_bytes"].to_pylist()
+            for path, size in zip(*known, strict=True):
+                if sizes.get(path) != size:
+                    found.add(path.removesuffix(".parquet"))
+        return found
 
     def commit(self, added: Sequence[Segment], removed: Collection[str]) -> None:
         """Replaces segments. Raises IndexConflictError if another process took over the index."""

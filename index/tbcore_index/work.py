@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tbcore.errors import DataLossError, TbcoreError
+from tbcore.errors import DataLossError, NotFoundError, TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -74,7 +74,7 @@ def work(batch: Batch, index: str) -> Done:
             try:
                 bookmark = bookmark_json(known.bookmark())
                 add(ReadRun(name, known.view, known.files, bookmark, known.problems))
-            except DataLossError as error:
+            except (DataLossError, NotFoundError) as error:
                 problems.append(f"{error}; run {one_line(name)} is read from its files again")
                 again.append((name, known.files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
@@ -92,7 +92,7 @@ def work(batch: Batch, index: str) -> Done:
                 problems.append(one_line(f"run {name} is read again: {error}"))
         runs.append(run)
     runs += [TrackedRun(name, list(files), new_reader) for name, files in again]
-    for run in _read(runs, SmallFileReader(tuning=decoder.tuning)):
+    for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found
         end = run.reader.bookmark
@@ -105,7 +105,7 @@ def work(batch: Batch, index: str) -> Done:
     return Done(segments, problems, sum(run.reader.bytes_read for run in runs))
 
 
-def _read(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterable[TrackedRun]:
+def read_runs(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterator[TrackedRun]:
     """Reads runs to their ends; yields each when it has been read."""
     waiting = deque(runs)
     while waiting:

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, short_help="Check the event files of a log directory for damage.")
-@click.argument("logdir", metavar="LOGDIR")
+@click.argument("logdir", metavar="LOGDIR", required=False)
+@click.option(
+    "--index", metavar="PATH", help="Check an index instead, and compare it with LOGDIR if given."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
+def check(context: click.Context, *, logdir: str | None, index: str | None, as_json: bool) -> int:
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
@@ -30,11 +33,16 @@ def check(context: click.Context, *, logdir: str, as_json: bool) -> int:
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
 
-    if not logdir:
+    if not logdir and not index:
         raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
-    specs = logdir_specs(logdir, context, is_spec=False)
+    specs = logdir_specs(logdir, context, is_spec=False) if logdir else []
     with _logs_discarded():
-        report = check_logdir(specs, load_plugins())
+        if index:
+            from tbcore.index import extension
+
+            report = extension().check(index, specs)
+        else:
+            report = check_logdir(specs, load_plugins())
     if as_json:
         _print_json(report.as_json())
     else:

@@ -186,8 +186,9 @@ def test_a_flipped_bit_is_an_error_or_nothing(logdir: Path, tmp_path: Path, seed
 
 @pytest.mark.parametrize("table", COLUMNS)
 @pytest.mark.parametrize("damage", ["cut", "gone", "other"])
+@pytest.mark.parametrize("has_grown", [False, True])
 def test_a_damaged_segment_is_made_again_from_the_logs(
-    logdir: Path, tmp_path: Path, table: str, damage: str
+    logdir: Path, tmp_path: Path, table: str, damage: str, has_grown: bool
 ) -> None:
     index = tmp_path / "index"
     update(logdir, index)
@@ -197,14 +198,15 @@ def test_a_damaged_segment_is_made_again_from_the_logs(
     elif damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     else:
-        pq.write_table(
-            pq.read_table(path).rename_columns([n.upper() for n in COLUMNS[table].names]), path
-        )
-    grow(logdir)
+        names = [name.upper() for name in COLUMNS[table].names]
+        pq.write_table(pq.read_table(path).rename_columns(names), path)
+    if has_grown:
+        grow(logdir)
 
     assert update(logdir, index) == 1
 
     check_whole(logdir, index)
+    assert update(logdir, index) == 0
 
 
 def test_a_run_that_cannot_be_read_is_left_out_with_a_line(

@@ -59,7 +59,13 @@ def change(logdir: Path, what: str, run: str = "", *arguments: Any) -> None:
         if what == "scalars":
             tag, points = arguments
             for step, value in points:
-                writer.add_scalar(tag, value, step=step, wall_time=1000.0 + len(points))
+                time = 1000.0 + len(points)
+                if tag == "z":
+                    writer.add_tensor(
+                        tag, value, step, dtype="float64", plugin_name="scalars", wall_time=time
+                    )
+                else:
+                    writer.add_scalar(tag, value, step=step, wall_time=time)
         elif what == "text":
             writer.add_text(arguments[0], "hello", step=arguments[1], wall_time=1001.0)
         elif what == "start":

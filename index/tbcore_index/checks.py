@@ -1,0 +1,83 @@
+"""check_index: reads all of an index, and compares it with the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from tbcore.errors import TbcoreError
+from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.logdir import LogdirSpec, one_line, scan
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.server.check import CheckReport, Finding
+from tbcore.store.run_reader import RunReader
+from tbcore.store.view import RunView
+from tbcore.store.work_queue import TrackedRun
+from tbcore_index.reader import IndexReader
+from tbcore_index.tables import COLUMNS
+from tbcore_index.work import read_runs
+
+
+def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
+    """Reads every row group of an index, and compares runs with their files below `specs`.
+
+    Raises TbcoreError if there is no index.
+    """
+    index = IndexReader(path)
+    findings = [Finding("corrupt", index.place.path, line) for line in index.problems]
+    num_files = num_bytes = 0
+    for segment, runs in sorted(index.segments.items()):
+        counts = {
+            "runs": len(runs),
+            "series": sum(run.num_series for run in runs),
+            "points": sum(run.num_points for run in runs),
+            "items": sum(run.num_items for run in runs),
+        }
+        for table in COLUMNS if segment not in index.damaged else ():
+            name = f"{index.place.path}/{table}/{segment}.parquet"
+            try:
+                file = index.place.open(table, segment)
+                num_files, num_bytes = num_files + 1, num_bytes + file.num_bytes
+                num_rows = sum(group.num_rows for group in file.groups())
+                if num_rows != counts[table]:
+                    line = f"has {num_rows} rows, expected {counts[table]}"
+                    findings.append(Finding("corrupt", name, line))
+            except (TbcoreError, OSError) as error:
+                findings.append(Finding("corrupt", name, one_line(str(error))))
+    findings += _compared(index, specs)
+    return CheckReport(len(index.runs), num_files, num_bytes, findings, [], [])
+
+
+def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
+    """What the index says differently from the files of its runs."""
+    decoder = Decoder()
+    options = {"purge_orphaned_data": index.purge_orphaned_data}
+    new_reader = partial(RunReader, decoder, **options)  # type: ignore[arg-type]
+    runs = []
+    for name, files in scan(specs).runs.items():
+        if name in index.runs and index.runs[name].is_as_of(files):
+            runs.append(TrackedRun(name, files, new_reader))
+        else:
+            line = "the index may not have all of this run yet"
+            yield Finding("outdated", files[0].path, line, name, is_damage=False)
+    for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
+        try:
+            difference = _difference(run.commit(), index.runs[run.name].view)
+        except TbcoreError:
+            continue  # The damage was found above.
+        if difference:
+            line = f"the index says something else about {difference}"
+            yield Finding("corrupt", run.files[0].path, one_line(line), run.name)
+
+
+def _difference(expected: RunView, found: RunView) -> str:
+    """Where two views of a run differ; empty if they do not."""
+    if dict(expected.schema.tags) != dict(found.schema.tags):
+        return "its tags"
+    for tag in expected.schema.tags:
+        for series, other in zip(expected.series(tag), found.series(tag), strict=True):
+            names = "value" if series.kind.is_scalar else "offset length index crc"
+            for name in ["ordinal", "step", "wall_time", *names.split()]:
+                if series.column(name).tobytes() != other.column(name).tobytes():
+                    return f"{name} of {tag!r}"
+    return ""
