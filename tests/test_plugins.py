@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -933,3 +934,13 @@ def test_without_any_plugin_the_list_has_how_to_install_them(
     assert main(["plugins", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
     assert logging.getLogger("tbcore").propagate, "the log of the process is as before"
+
+
+def test_hints_on_how_to_log_name_the_packages(tmp_path: Path) -> None:
+    """Those of all installed plugins begin with the command that installs the writer."""
+    found = make_client(tmp_path, plugins=None).get("data/frontends").json()["plugins"]
+    programs = [program for plugin in found for program in plugin["how_to_log"].values()]
+    assert programs
+    for program in programs:
+        assert re.match(r"# pip install (torch|tensorflow) tensorboard\n", program), program
+        compile(program, "hint", "exec")

@@ -14,7 +14,8 @@ SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))
 """The data that charts show. The scalars plugin need not be installed."""
 
 HOW_TO_LOG = {
-    "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+    "PyTorch": "# pip install torch tensorboard\n"
+    "from torch.utils.tensorboard import SummaryWriter\n\n"
     'with SummaryWriter("runs/first") as writer:\n'
     "    writer.add_custom_scalars(\n"
     "        {\n"
@@ -22,7 +23,8 @@ HOW_TO_LOG = {
     '            "Price": {"range": ["Margin", ["price", "price/low", "price/high"]]},\n'
     "        }\n"
     "    )\n",
-    "TensorFlow": "import tensorflow as tf\n"
+    "TensorFlow": "# pip install tensorflow tensorboard\n"
+    "import tensorflow as tf\n"
     "from tensorboard.plugins.custom_scalar import layout_pb2, summary\n\n"
     'multiline = layout_pb2.MultilineChartContent(tag=["loss/.*"])\n'
     'chart = layout_pb2.Chart(title="train and eval", multiline=multiline)\n'

@@ -11,10 +11,15 @@ from tbcore_graphs.routes import make_legacy_api, make_routes
 from tbcore_graphs.sources import CLAIMS
 
 _PYTORCH = """\
+# pip install torch tensorboard
+from torch.utils.tensorboard import SummaryWriter
+
 writer = SummaryWriter(logdir)
 writer.add_graph(model, inputs)  # example inputs of the model
 writer.close()"""
-_KERAS = "model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(logdir)])"
+_KERAS = """\
+# pip install tensorflow tensorboard
+model.fit(x, y, callbacks=[keras.callbacks.TensorBoard(logdir)])"""
 
 
 @hookimpl

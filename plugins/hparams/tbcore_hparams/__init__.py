@@ -1,4 +1,4 @@
-"""Hyperparameters: the settings of each session, and its results."""
+"""Hyperparameters of each session, and its results."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tbcore_hparams.logged import CLAIMS
 from tbcore_hparams.routes import make_routes
 
 _KERAS = """\
+# pip install tensorflow tensorboard
 from tensorboard.plugins.hparams import api as hp
 
 hparams = {"lr": 1e-3, "optimizer": "adam"}
@@ -20,6 +21,9 @@ model.fit(..., callbacks=[
     hp.KerasCallback(logdir, hparams),
 ])"""
 _PYTORCH = """\
+# pip install torch tensorboard
+from torch.utils.tensorboard import SummaryWriter
+
 writer = SummaryWriter(logdir)  # a directory for each run
 writer.add_hparams({"lr": 1e-3, "optimizer": "adam"}, {"val/accuracy": accuracy})"""
 

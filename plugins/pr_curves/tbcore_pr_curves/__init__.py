@@ -22,7 +22,8 @@ def plugin_info() -> PluginInfo:
         api=1,
         description="Precision-recall curves of classifiers, at every step.",
         how_to_log={
-            "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+            "PyTorch": "# pip install torch tensorboard\n"
+            "from torch.utils.tensorboard import SummaryWriter\n\n"
             'with SummaryWriter("runs/first") as writer:\n'
             '    writer.add_pr_curve("cats", labels, predictions, global_step=step)\n',
         },

@@ -22,10 +22,12 @@ def plugin_info() -> PluginInfo:
         api=1,
         description="The texts that training runs log, at every step.",
         how_to_log={
-            "PyTorch": "from torch.utils.tensorboard import SummaryWriter\n\n"
+            "PyTorch": "# pip install torch tensorboard\n"
+            "from torch.utils.tensorboard import SummaryWriter\n\n"
             'with SummaryWriter("runs/first") as writer:\n'
             '    writer.add_text("samples", "The *first* sentence.", global_step=step)\n',
-            "TensorFlow": "import tensorflow as tf\n\n"
+            "TensorFlow": "# pip install tensorflow tensorboard\n"
+            "import tensorflow as tf\n\n"
             'with tf.summary.create_file_writer("runs/first").as_default():\n'
             '    tf.summary.text("samples", "The *first* sentence.", step=step)\n',
         },

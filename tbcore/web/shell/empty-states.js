@@ -75,7 +75,7 @@ function NoRuns({ status }) {
     <ul>
       <li>Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a parent of it.</li>
       <li>
-        Write event files to it, for example with PyTorch:${" "}
+        Write event files to it, for example with PyTorch, after <code>pip install torch tensorboard</code>:${" "}
         <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
       </li>
     </ul>

@@ -32,7 +32,7 @@ export function RowDetails({ tab, group }) {
   );
   return html`
     <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
-    ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in ${sessions.length === 1 ? "this run" : "these runs"} or below.</p>`}
+    ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in the ${sessions.length === 1 ? "run of this session" : "runs of these sessions"} or below.</p>`}
     <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} what="metric" />
   `;
 }

@@ -229,7 +229,7 @@ function infoColumns(groups) {
   const columns = [
     ["name", "Name", "string", "The run of the session, or the group of sessions with the same hyperparameters", ({ label }) => label],
     ["status", "Status", "string", "The status that the job logged when it ended", ({ sessions }) => statusOf(sessions)],
-    ["sessions", "Sessions", "number", "How many runs have these hyperparameters", ({ sessions }) => sessions.length],
+    ["sessions", "Sessions", "number", "How many sessions have these hyperparameters", ({ sessions }) => sessions.length],
     ["start", "Started", "time", "When the first of its sessions started", ({ sessions }) => earliest(sessions.map(({ start }) => start))],
     ["duration", "Duration", "duration", "The mean duration of its sessions", ({ sessions }) => meanDuration(sessions)],
   ];
