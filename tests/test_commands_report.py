@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -11,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from commands import TIMEOUT_SECONDS, environment
 
 from tbcore.cli import cli
 from tbcore.testing import write_run
@@ -102,24 +106,80 @@ def test_mistakes_are_reported_in_one_line(
     assert result.stderr.count("\n") == 1
 
 
-def test_bash_completes_commands_options_and_choices() -> None:
-    """With the line of docs/command_line.md, in a real bash."""
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("bash is not installed")
+# The lines that are completed, and what is offered.
+COMPLETED = {
+    "tbcore rep": ["report"], "tbcore ls --wh": ["--where"], "tbcore report --at m": ["max", "min"],
+}  # fmt: skip
+
+
+def documented_line(shell: str) -> tuple[str, str]:
+    """The path of a shell, and its line in docs/command_line.md."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
     page = Path(__file__).resolve().parents[1] / "docs" / "command_line.md"
-    line = re.search(r'^eval "\$\(_TBCORE_COMPLETE=bash_source tbcore\)"', page.read_text(), re.M)
-    assert line
+    [line] = re.findall(
+        rf"^(.*_TBCORE_COMPLETE={shell}_source tbcore.*?) +#", page.read_text(), re.M
+    )
+    return path, line
+
+
+def environment_of_shells() -> dict[str, str]:
+    return environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def test_bash_completes_commands_options_and_choices() -> None:
+    bash, line = documented_line("bash")
     script = f"""
-        PATH={Path(sys.executable).parent}:$PATH
-        {line[0]}
+        {line}
         complete_() {{
             COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _tbcore_completion tbcore
             echo "${{COMPREPLY[*]}}"
         }}
-        complete_ tbcore rep; complete_ tbcore ls --wh; complete_ tbcore report --at m
+        {"; ".join(f"complete_ {words}" for words in COMPLETED)}
     """
-    result = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True)
-    assert [line.split() for line in result.stdout.splitlines()] == [
-        ["report"], ["--where"], ["min", "max"],
-    ]  # fmt: skip
+    env = environment_of_shells()
+    result = subprocess.run(
+        [bash, "-c", script], capture_output=True, text=True, check=True, env=env
+    )
+    assert [sorted(line.split()) for line in result.stdout.splitlines()] == [*COMPLETED.values()]
+
+
+@pytest.mark.parametrize("words", COMPLETED)
+def test_fish_completes_commands_options_and_choices(words: str) -> None:
+    fish, line = documented_line("fish")
+    result = subprocess.run(
+        [fish, "-N", "-c", f"{line}; complete -C '{words}'"],
+        capture_output=True, text=True, check=True, env=environment_of_shells(),
+    )  # fmt: skip
+    offered = [line.partition("\t")[0] for line in result.stdout.splitlines()]
+    assert sorted(offered) == COMPLETED[words]
+
+
+def test_zsh_completes_commands_options_and_choices() -> None:
+    """With its line editor, on a terminal."""
+    zsh, line = documented_line("zsh")
+    control, terminal = pty.openpty()
+    with os.fdopen(control, "r+b", buffering=0) as keys:
+        process = subprocess.Popen(
+            [zsh, "-f", "-i"], stdin=terminal, stdout=terminal, stderr=terminal,
+            start_new_session=True, env=environment_of_shells(),
+        )  # fmt: skip
+        os.close(terminal)
+
+        def press(text: str, *expected: str) -> None:
+            keys.write(text.encode())
+            received = b""
+            while not all(part.encode() in received for part in expected):
+                assert select.select([keys], [], [], TIMEOUT_SECONDS)[0], received
+                received += keys.read(1 << 16)
+
+        try:
+            press(f'autoload -Uz compinit; compinit -u -D; {line}; print RE""ADY\n', "READY")
+            for words, offered in COMPLETED.items():
+                # A tab completes the only word, or lists the words.
+                completed = " ".join([*words.split()[:-1], *offered])
+                press(f"\x15{words}\t", *(offered if len(offered) > 1 else [completed]))
+        finally:
+            process.kill()
+            process.wait()
