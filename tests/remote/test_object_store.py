@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from storages import (
 )
 
 import tbcore
+from tbcore.errors import NotFoundError
 from tbcore.kinds import Claim
 from tbcore.store.items import decode_items
 from tbcore.testing import EventFileWriter, summaries, write_run
@@ -84,12 +86,10 @@ def test_new_changed_and_deleted_files_are_found_by_the_next_scan(
     assert watched.multiplexer.runs() == ["b"]
 
 
-def test_a_run_of_thousands_of_files_is_fetched_many_at_a_time(
-    s3: S3Server, tmp_path: Path
-) -> None:
+def test_a_run_of_many_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: Path) -> None:
     """Some writers upload a new file with each flush."""
     client = s3.client
-    for number in range(400):
+    for number in range(100):
         data = events(tmp_path / FILE, number, start=1.7e9 + number)
         client.put_object(Bucket=BUCKET, Key=f"runs/a/{FILE}.{number:06}", Body=data)
     s3.reads()
@@ -103,8 +103,8 @@ def test_a_run_of_thousands_of_files_is_fetched_many_at_a_time(
 
     s3.answer = count
     watched = Watched()
-    assert watched.steps("a") == list(range(400))
-    assert len(s3.reads()) == 401
+    assert watched.steps("a") == list(range(100))
+    assert len(s3.reads()) == 101
     assert most[0] > 3
 
 
@@ -317,11 +317,14 @@ def test_every_flipped_byte_is_found(s3: S3Server, growing: list[bytes]) -> None
         data[index] ^= 0x10
         s3.put(f"runs/f{index:04}/{FILE}", bytes(data))
     watched = Watched()
+    watched.loader.load_once()
     for index in range(0, len(good), 3):
-        steps = watched.steps(f"f{index:04}")
-        assert set(steps) <= {0, 1, 2}
-        values = watched.multiplexer.scalars(f"f{index:04}", "loss").value if steps else []
-        assert [float(step) for step in steps] == list(values)
+        with contextlib.suppress(NotFoundError):
+            found = watched.multiplexer.scalars(f"f{index:04}", "loss")
+            assert set(found.step.tolist()) <= {0, 1, 2}
+            assert found.value.tolist() == found.step.astype(float).tolist()
+    assert len(watched.multiplexer.runs()) == len(range(0, len(good), 3))
+    assert len(watched.problems) > len(good) / 6
 
 
 # -- names -----------------------------------------------------------------------------------------

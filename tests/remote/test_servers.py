@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -51,16 +53,17 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def routes() -> Iterator[tuple[str, str]]:
+@cache
+def routes() -> list[tuple[str, str]]:
     """Method and path of every route of every plugin, and of the core's own data."""
+    found = []
     command = [sys.executable, "-m", "tbcore", "plugins", "--json"]
     for plugin in json.loads(subprocess.run(command, capture_output=True, check=True).stdout):
         for route in plugin["routes"]:
-            for method in {"GET", "POST"} & set(route["methods"]):
-                yield method, route["path"]
+            found += [(each, route["path"]) for each in {"GET", "POST"} & set(route["methods"])]
     for path in ("runs", "plugins_listing", "run_details", "status", "plugins"):
-        yield "GET", f"data/{path}"
-    yield "POST", "data/run_attributes"
+        found.append(("GET", f"data/{path}"))
+    return [*found, ("POST", "data/run_attributes")]
 
 
 def requests() -> Iterator[tuple[str, str, dict[str, Any] | None]]:
@@ -123,10 +126,12 @@ class Served:
 
 
 def compare(disk: Served, other: Served) -> None:
+    asked = list(requests())
+    with ThreadPoolExecutor(2) as pool:
+        answers = pool.map(lambda served: [served.answer(*each) for each in asked], (disk, other))
     statuses = []
-    for method, path, body in requests():
-        expected, found = disk.answer(method, path, body), other.answer(method, path, body)
-        assert found == expected, (method, path, body)
+    for each, expected, found in zip(asked, *answers, strict=True):
+        assert found == expected, each
         statuses.append(expected[0])
     assert statuses.count(200) > 150
     assert 500 not in statuses
