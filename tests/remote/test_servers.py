@@ -125,15 +125,16 @@ class Served:
         self.wait(lambda: self.get("/data/status")["passes"] > 0)
 
 
-def compare(disk: Served, other: Served) -> None:
-    asked = list(requests())
+def compare(disk: Served, other: Served, stride: int = 1) -> None:
+    """Asks both servers the same. With a stride, makes only some of the requests."""
+    asked = list(requests())[::stride]
     with ThreadPoolExecutor(2) as pool:
         answers = pool.map(lambda served: [served.answer(*each) for each in asked], (disk, other))
     statuses = []
     for each, expected, found in zip(asked, *answers, strict=True):
         assert found == expected, each
         statuses.append(expected[0])
-    assert statuses.count(200) > 150
+    assert statuses.count(200) > 150 / stride
     assert 500 not in statuses
 
 
@@ -172,7 +173,7 @@ def test_every_answer_is_the_same_as_from_a_disk(
         served.wait_until_loaded()
         assert len(served.get("/data/runs")) == 3
     if "index" not in place:
-        compare(disk, other)
+        compare(disk, other, stride=4)
 
     [path] = (written / "train").glob("*tfevents*")
     with EventFileWriter(path) as writer:
