@@ -586,7 +586,7 @@ def test_a_log_directory_that_is_gone_keeps_its_charts(
     note = page.get_by_text("The log directory is gone, last seen ")
     note.wait_for()
     assert re.search(r"last seen \d\d:\d\d:\d\d with 1 run\.", note.inner_text())
-    assert page.evaluate(filter_of) == "grayscale(1)"
+    assert page.evaluate(filter_of) == "grayscale(0.7)"
     page.get_by_role("button", name="Reload", exact=True).click()
     page.wait_for_function(
         "() => performance.getEntriesByType('resource').some(({ name }) => /scan=true/.test(name))"
@@ -605,6 +605,28 @@ def test_a_log_directory_that_is_gone_keeps_its_charts(
     page.get_by_text("All event files are gone, last seen ").wait_for()
     page.reload()  # this page has not seen them
     wait_for_text(page, "No event files yet")
+
+
+def test_the_first_tab_stop_skips_to_the_charts(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """It is out of sight without the focus; a tab without cards is focused itself."""
+    write_run(tmp_path / "logs", "a", scalars={"loss": VALUES})
+    page = profile.open(serve(tmp_path / "logs").url)
+    wait_for_curve(page, "loss", "a")
+    button = page.get_by_role("button", name="Skip to charts")
+    assert button.bounding_box()["y"] < -20
+    page.keyboard.press("Tab")
+    assert button.evaluate("(button) => button === document.activeElement")
+    assert button.bounding_box()["y"] > 0
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "() => document.activeElement.shadowRoot?.activeElement?.closest('.tb-card')"
+        " === tb.card('loss')"
+    )
+    page.get_by_role("tab", name="Images").click()
+    wait_for_text(page, "Images: nothing to show")
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.activeElement.id === 'content'")
 
 
 WITHOUT_INSTALLED_PLUGINS = (

@@ -167,6 +167,7 @@ const DIALOGS = {
   help: { load: () => withStyles(import("./dialogs/help.js")), of: "HelpDialog" },
 };
 
+const skip = () => import("./skip.js").then(({ skipToCharts }) => skipToCharts(), console.warn);
 const emptyStates = () => withStyles(import("./empty-states.js"));
 
 /** The page: top bar, run list and open tab, and a dialog while one is open. @param {{ state: State, sync: ReturnType<typeof keepInSync> }} props */
@@ -198,6 +199,7 @@ function Page({ state, sync }) {
       : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
   const onRuns = () => setShowsRuns(!showsRuns);
   return html`
+    <button type="button" class="tb-button skip" onClick=${skip}>Skip to charts</button>
     <${TopBar} ...${{ state, showsRuns, onRuns, onInfo, onHelp, sync }} />
     <div class="body">
       <${Sidebar} state=${state} isOpen=${showsRuns} onClose=${() => setShowsRuns(false)} onInfo=${onInfo} />

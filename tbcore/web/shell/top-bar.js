@@ -50,7 +50,12 @@ function Tabs({ state }) {
   const tabs = state.tabs.value;
   const isOpen = tabs.some(({ name }) => name === state.tab.value);
   useEffect(() => {
-    document.getElementById(`tab-${state.tab.value}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const tab = document.getElementById(`tab-${state.tab.value}`);
+    const bar = tab?.parentElement;
+    if (!bar) return;
+    // After scrollIntoView, the Tab key would begin here, and not at the start of the page.
+    const left = tab.offsetLeft - bar.offsetLeft;
+    bar.scrollLeft = Math.min(left, Math.max(bar.scrollLeft, left + tab.offsetWidth - bar.clientWidth));
   }, [isOpen, state.tab.value]);
 
   /** Arrow keys, Home and End open other tabs. @param {KeyboardEvent} event */

@@ -131,13 +131,8 @@ export function RunsPanel({ state, listed }) {
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
     </div>
     ${isAuto && html`<p class="tb-runs-note">Only the newest ${AUTO_LIMIT} runs are shown. Check runs to choose which.</p>`}
-    ${state.isSelectionStored.value &&
-    html`<p class="tb-runs-note">Too many runs are selected to fit into a link. The selection is stored in this browser only; to share one, use a filter or groups.</p>`}
-    ${state.selection.value.base === "auto" &&
-    state.isSelectionMissing.value &&
-    html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
-    ${state.groupError.value && html`<p class="tb-runs-note" role="status">Cannot group by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
-    ${state.colorError.value && html`<p class="tb-runs-note" role="status">Cannot colour by “${state.colorRule.value}”: ${state.colorError.value}.</p>`}
+    ${(state.isSelectionStored.value || state.isSelectionMissing.value || state.groupError.value || state.colorError.value) &&
+    html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(import("./foot.js"))} of="RunsFoot" state=${state} />`}
