@@ -8,7 +8,18 @@ import threading
 from pathlib import Path
 
 import pytest
-from storages import CREDENTIALS, FILE, SSH, URI, Request, S3Server, Watched, events, s3_error
+from storages import (
+    CREDENTIALS,
+    FILE,
+    SSH,
+    URI,
+    Request,
+    S3Server,
+    Watched,
+    events,
+    forget_storages,
+    s3_error,
+)
 
 import tbcore
 from tbcore.eventfiles.logdir import EventFile
@@ -132,6 +143,19 @@ def test_a_connection_that_stalls_is_given_up(
         assert line.startswith((f"cannot list {root}: ", f"{root}/a/{FILE} cannot be read: "))
     relay.may_send.set()
     assert watched.steps("a") == [1, 2]
+
+
+def test_a_missing_key_is_not_a_missing_directory(
+    ssh: SSH, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSSPEC_SFTP_KEY_FILENAME", str(folder / "key"))
+    for _ in forget_storages():
+        watched = Watched(f"{ssh[0]}{folder}")
+        assert watched.steps("a") == []
+        [line] = watched.problems
+        assert line.startswith(f"cannot list {ssh[0]}{folder}: cannot connect: ")
+        assert str(folder / "key") in line
+        assert watched.multiplexer.status.missing == ()
 
 
 class Relay:

@@ -303,6 +303,8 @@ class Storage:
                 root = _passwords.get(self.root, self.root)
                 try:
                     self._system, _ = fsspec.core.url_to_fs(root, skip_instance_cache=True)
+                except FileNotFoundError as error:  # a key, for example
+                    raise OSError(one_line(f"cannot connect: {error}")) from None
                 except Exception as error:
                     raise _as_os_error(error) from None
                 # No options for these are known to all file systems. Each listing is new, few
