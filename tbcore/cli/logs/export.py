@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import quote
 
 import click
@@ -70,20 +70,18 @@ def export(
     names = selected(logs, runs, where)
     if not names:
         return nothing_found(logs, logdir)
-    wanted, known_tags = split(tags), dict[str, None]()
+    selection = _Selection(logs, names, split(tags), {})
     num_written = 0
     if output is not None:
         with _opened_for_writing(output) as file:
             writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
-            write: Callable[..., int] = _write_wide if is_wide else _write_long
-            num_written = write(writer, logs, names, wanted, known_tags)
-            # Raises the error, before the file gets its name.
-            matching(wanted, known_tags, "tag")
+            num_written = (_write_wide if is_wide else _write_long)(writer, selection)
+            selection.check()  # before the file gets its name
             if not num_written:
                 raise _NothingWrittenError
     if media is not None:
-        num_files = _write_media(Path(media), logs, names, wanted, known_tags)
-        matching(wanted, known_tags, "tag")
+        num_files = _write_media(Path(media), selection)
+        selection.check()
         click.echo(f"{num_files:,} files in {media}", err=True)
         num_written += num_files
     return 0 if num_written else warn_nothing("no values match")
@@ -96,21 +94,38 @@ class _NothingWrittenError(click.ClickException):
         super().__init__("no scalars match; nothing is written")
 
 
+class _Selection(NamedTuple):
+    """The runs and tags to write."""
+
+    logs: Logs
+    names: Sequence[str]
+    tags: list[str] | None
+    """Names and patterns; None for all tags."""
+    known_tags: dict[str, None]
+    """All tags of the runs that were read, as keys."""
+
+    def runs(self) -> Iterator[Run]:
+        """The runs, read in batches; each batch is dropped from memory after its last run."""
+        for batch in read_in_batches(self.logs, self.names):
+            for run in batch:
+                self.known_tags.update(dict.fromkeys(run))
+                yield run
+            self.logs.forget(run.name for run in batch)
+
+    def check(self) -> None:
+        """Raises UnknownNameError for a tag that no run has, once all runs were read."""
+        matching(self.tags, self.known_tags, "tag")
+
+
 # -- rows --------------------------------------------------------------------------------------
 
 
-def _write_long(
-    writer: Writer,
-    logs: Logs,
-    names: Sequence[str],
-    wanted: list[str] | None,
-    known_tags: dict[str, None],
-) -> int:
-    """Writes a row for each point; returns the number of rows. Adds all tags to `known_tags`."""
+def _write_long(writer: Writer, selection: _Selection) -> int:
+    """Writes a row for each point; returns the number of rows."""
     titles = {"step": np.int64, "wall_time": np.float64, "value": np.float64}
     num_rows = 0
-    for run in _runs(logs, names, known_tags):
-        for tag in of_run(wanted, run.scalar_tags):
+    for run in selection.runs():
+        for tag in of_run(selection.tags, run.scalar_tags):
             series = run[tag]
             if len(series) and not num_rows:
                 writer.begin(["run", "tag"], titles)
@@ -124,20 +139,14 @@ def _write_long(
     return num_rows
 
 
-def _write_wide(
-    writer: Writer,
-    logs: Logs,
-    names: Sequence[str],
-    wanted: list[str] | None,
-    known_tags: dict[str, None],
-) -> int:
+def _write_wide(writer: Writer, selection: _Selection) -> int:
     """Writes a row for each step of a run, with a column for each tag; returns their number.
 
     Reads all runs twice, since the columns must be known before the first row.
     """
     tags: dict[str, None] = {}
-    for run in _runs(logs, names, known_tags):
-        tags |= dict.fromkeys(of_run(wanted, run.scalar_tags))
+    for run in selection.runs():
+        tags |= dict.fromkeys(of_run(selection.tags, run.scalar_tags))
     if not tags:
         return 0
     titles: dict[str, type] = {"step": np.int64}
@@ -145,11 +154,13 @@ def _write_wide(
         titles[free_name(tag, {"run": None, **titles})] = np.float64
     writer.begin(["run"], titles, is_sparse=True)
     num_rows, num_left_out = 0, 0
-    for run in _runs(logs, names, known_tags):
-        own = of_run(wanted, run.scalar_tags)
+    for run in selection.runs():
+        own = of_run(selection.tags, run.scalar_tags)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the points that are counted here for all runs
-            step, *values = list(logs.scalars(own, [run.name]).wide().columns.values())[1:]
+            step, *values = list(selection.logs.scalars(own, [run.name]).wide().columns.values())[
+                1:
+            ]
         num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
         by_tag = dict(zip(own, values, strict=True))
         missing = np.full(len(step), np.nan, np.float32)
@@ -161,15 +172,6 @@ def _write_wide(
     if num_left_out:
         warn(f"{num_left_out:,} points are left out: a later one of the tag has the same step")
     return num_rows
-
-
-def _runs(logs: Logs, names: Sequence[str], known_tags: dict[str, None]) -> Iterator[Run]:
-    """The runs, read in batches; each batch is dropped from memory after its last run."""
-    for batch in read_in_batches(logs, names):
-        for run in batch:
-            known_tags |= dict.fromkeys(run)
-            yield run
-        logs.forget(run.name for run in batch)
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -207,17 +209,13 @@ def _opened_for_writing(path: str) -> Iterator[IO[bytes]]:
             os.unlink(temporary)
 
 
-def _write_media(
-    folder: Path,
-    logs: Logs,
-    names: Sequence[str],
-    wanted: list[str] | None,
-    known_tags: dict[str, None],
-) -> int:
+def _write_media(folder: Path, selection: _Selection) -> int:
     """Writes images and clips as FOLDER/RUN/TAG/STEP.png; returns the number of files."""
     num_files = 0
-    for run in _runs(logs, names, known_tags):
-        for tag in of_run(wanted, [t.name for t in run.tags.values() if t.kind in _ITEMS_OF]):
+    for run in selection.runs():
+        for tag in of_run(
+            selection.tags, [t.name for t in run.tags.values() if t.kind in _ITEMS_OF]
+        ):
             directory = folder.joinpath(*map(_safe, run.name.split("/")), _safe(tag))
             used: set[str] = set()
             for item in _ITEMS_OF[run.tags[tag].kind](run, tag):
