@@ -545,6 +545,7 @@ def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     server = serve(logdir)
     page = profile.open(server.url)
     wait_for_text(page, "No event files yet")
+    wait_for_text(page, "Profiles, embeddings and dumps of a debugger are not in event files")
     text = page.locator("main").inner_text()
     assert "*tfevents*" in text
     assert str(logdir) in text
@@ -670,6 +671,9 @@ def test_data_that_no_plugin_shows_is_listed(serve: Any, profile: Any, tmp_path:
     page.get_by_role("button", name="1 tag that no installed plugin shows").click()
     wait_for_text(page, "pip install tbcore-histograms")
     wait_for_text(page, "1 tag in 1 run")
+    page.get_by_role("button", name="Plugin timings, errors and options").click()
+    unshown = page.get_by_role("region", name="Data that no installed plugin shows")
+    unshown.get_by_text("pip install tbcore-histograms").wait_for()
 
 
 def test_a_tab_from_a_link_stays_open_although_it_has_no_data(

@@ -193,7 +193,7 @@ function Page({ state, sync }) {
 
   const parts = { state, plugin };
   const content = showsPlugins
-    ? html`<${Lazy} key="plugins" load=${() => withStyles(import("./plugins-page.js"))} of="PluginsPage" />`
+    ? html`<${Lazy} key="plugins" load=${() => withStyles(import("./plugins-page.js"))} of="PluginsPage" state=${state} />`
     : emptyKind
       ? !isConnecting && html`<${Lazy} key="empty" load=${emptyStates} of="EmptyState" kind=${emptyKind} ...${parts} />`
       : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;

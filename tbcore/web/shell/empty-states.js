@@ -78,6 +78,10 @@ function NoRuns({ status }) {
         Write event files to it, for example with PyTorch, after <code>pip install torch tensorboard</code>:${" "}
         <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
       </li>
+      <li>
+        Profiles, embeddings and dumps of a debugger are not in event files, and are not shown here. This command lists such files:
+        ${" "}<code>tbcore check ${JSON.stringify(status.logdirs[0])}</code>
+      </li>
     </ul>
     <p class="tb-dim">This page updates by itself when event files appear.</p>
   </div>`;
