@@ -1,10 +1,11 @@
 """Measures the commands that print logs, each from the start of its process to its end.
 
-    python benchmarks/commands.py [LOGS] [--rounds 5]
+    python benchmarks/commands.py [LOGS] [--rounds 5] [--only ls,tail]
 
 `tbcore ls` lists 2,000 runs with 5 tags of 10 points. `tbcore export` writes 5 million points of
 one tag, and of 50 runs. `tbcore tail -f` is measured from the time at which a point was flushed
-until a reader of the pipe has its line. Prints the median and the worst of the rounds.
+until a reader of the pipe has its line. Prints the median and the worst of the rounds, the median
+of CPU seconds, and the peak of memory.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,15 +35,15 @@ NUM_POINTS = 20
 """Number of points whose delay is measured for `tail -f`."""
 
 
-def run(arguments: list[str | Path]) -> tuple[float, float]:
-    """Seconds from the start to the end of a command, and its peak of memory in MB."""
+def run(arguments: list[str | Path]) -> tuple[float, float, float]:
+    """Seconds from the start to the end of a command, CPU seconds, and its peak of memory in MB."""
     started = time.perf_counter()
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, arguments
-    return seconds, usage.ru_maxrss / 1000
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
 
 
 def tail_delays(folder: Path) -> list[float]:
@@ -67,9 +69,11 @@ def tail_delays(folder: Path) -> list[float]:
         process.wait()
 
 
-def report(title: str, seconds: list[float], megabytes: list[float] | None = None) -> None:
-    memory = f"{max(megabytes):8.0f}" if megabytes else ""
-    print(f"{title:44}{statistics.median(seconds):10.2f}{max(seconds):8.2f}{memory}", flush=True)
+def report(
+    title: str, seconds: list[float], cpu: Sequence[float] = (), megabytes: Sequence[float] = ()
+) -> None:
+    more = f"{statistics.median(cpu):8.2f}{max(megabytes):8.0f}" if cpu else ""
+    print(f"{title:44}{statistics.median(seconds):10.2f}{max(seconds):8.2f}{more}", flush=True)
 
 
 def main() -> None:
@@ -78,6 +82,9 @@ def main() -> None:
     )
     parser.add_argument("logs", type=Path, nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--only", metavar="PART,...", help="only what has one of these in its title"
+    )
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.gettempdir()) / "tbcore-benchmark-logs"
     sweep, single, many = logs / "queries-2000", logs / "S1", logs / "S2"
@@ -86,7 +93,11 @@ def main() -> None:
     for path in (single, many):
         if not path.exists():
             workloads.generate(logs, path.name, 1.0)
-    print(f"{'command':44}{'median s':>10}{'worst s':>8}{'MB':>8}")
+    print(f"{'command':44}{'median s':>10}{'worst s':>8}{'CPU s':>8}{'MB':>8}")
+
+    def is_wanted(title: str) -> bool:
+        return arguments.only is None or any(part in title for part in arguments.only.split(","))
+
     with tempfile.TemporaryDirectory() as folder:
         measured: dict[str, list[str | Path]] = {
             "--help": ["--help"],
@@ -103,9 +114,12 @@ def main() -> None:
                     "export", logdir, "-o", output,
                 ]  # fmt: skip
         for title, line in measured.items():
+            if not is_wanted(title):
+                continue
             results = np.array([run(line) for _ in range(arguments.rounds)]).T.tolist()
             report(title, *results)
-        report("tail -f, delay of a point", tail_delays(Path(folder) / "logs"))
+        if is_wanted("tail -f"):
+            report("tail -f, delay of a point", tail_delays(Path(folder) / "logs"))
 
 
 if __name__ == "__main__":
