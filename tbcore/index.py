@@ -6,14 +6,13 @@ through the entry point group `tbcore.index`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, is_remote
 
 if TYPE_CHECKING:  # `tbcore --help` asks for the extension, and must not import numpy.
-    from tbcore.store.run_reader import RunReader
     from tbcore.store.view import RunView
 
 ENTRY_POINT_GROUP = "tbcore.index"
@@ -28,8 +27,6 @@ class StoredRun(NamedTuple):
     changed since without a trace, has a negative `ctime_ns`."""
     revision: str
     """Changes whenever the run does."""
-    bookmark: Callable[[], Sequence[Any]]
-    """Returns what `RunReader.go_on_at` needs."""
     problems: Sequence[str]
     """One line for each damaged record."""
 
@@ -44,12 +41,6 @@ class StoredRun(NamedTuple):
             sorted(map(_status, self.files)) == sorted(map(_status, files))
         )
 
-    def reader(self, new_reader: Callable[[Sequence[EventFile]], RunReader]) -> RunReader:
-        """A reader that goes on where the index ends."""
-        reader = new_reader(())
-        reader.go_on_at(self.bookmark(), self.view)
-        return reader
-
 
 class RunIndex(Protocol):
     """The runs of an index, as of the last refresh."""
@@ -61,6 +52,12 @@ class RunIndex(Protocol):
     """The log directories that the index was made from."""
     purge_orphaned_data: bool
     """Whether orphaned rows were dropped."""
+
+    def bookmark(self, name: str, revision: str) -> Sequence[Any]:
+        """What `RunReader.go_on_at` needs for a run of this revision.
+
+        Raises TbcoreError or OSError if the index cannot be read, or has another revision by now.
+        """
 
     @property
     def problems(self) -> Collection[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from itertools import starmap
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,6 @@ from tbcore.errors import DataLossError, NotFoundError
 from tbcore_index.tables import COLUMNS, Place, SegmentFile
 
 _MAX_OPEN_FILES = 512
-_SERIES_BYTES = 600
-"""Approximate memory of a SeriesRow."""
 
 
 class SeriesRow(NamedTuple):
@@ -43,6 +41,17 @@ class SeriesRow(NamedTuple):
     num_nonfinite: int
 
 
+CACHED: dict[str, Sequence[str]] = {
+    "series": SeriesRow._fields,
+    **{t: [f.name for f in COLUMNS[t] if f.type != pa.string()] for t in ("points", "items")},
+}
+"""The columns that are read and cached, by table: of points and items the numbers."""
+
+
+_Group = tuple[list[NDArray[Any]], int]
+"""The columns of a row group, and their size in bytes."""
+
+
 class SegmentGoneError(NotFoundError):
     """A segment was replaced, and its files were deleted."""
 
@@ -55,7 +64,9 @@ class SegmentCache:
         self._max_bytes = max_bytes
         self._num_bytes = 0
         self._files: OrderedDict[tuple[str, str], SegmentFile] = OrderedDict()
-        self._groups: OrderedDict[tuple[str, str, int], tuple[Any, int]] = OrderedDict()
+        self._groups: OrderedDict[tuple[str, str, int], tuple[list[NDArray[Any]], int]] = (
+            OrderedDict()
+        )
         self._lock = threading.RLock()
 
     def file(self, table: str, segment: str) -> SegmentFile:
@@ -73,26 +84,20 @@ class SegmentCache:
             self._files.move_to_end(key)
             return self._files[key]
 
-    def series(self, segment: str, group: int) -> list[SeriesRow]:
-        """A row group of `series`."""
-        return self._get("series", segment, group)  # type: ignore[no-any-return]
-
-    def rows(self, table: str, segment: str, group: int) -> list[tuple[str, NDArray[Any]]]:
-        """A row group of `points` or `items`: its columns of numbers."""
-        return self._get(table, segment, group)  # type: ignore[no-any-return]
-
-    def _get(self, table: str, segment: str, group: int) -> Any:
+    def columns(self, table: str, segment: str, group: int) -> list[NDArray[Any]]:
+        """The columns of a row group, which are those in `CACHED`."""
         key = table, segment, group
         with self._lock:
             if key not in self._groups:
                 try:
-                    value, size = _decoded(table, self.file(table, segment), group)
+                    columns = _decoded(table, self.file(table, segment), group)
                 except (pa.ArrowException, TypeError, ValueError) as error:
                     # A column has nulls, which none should have.
                     raise DataLossError(
                         f"a segment of the index is damaged: {segment}: {error}"
                     ) from None
-                self._groups[key] = value, size
+                size = sum(column.nbytes for column in columns)
+                self._groups[key] = columns, size
                 self._num_bytes += size
                 while self._num_bytes > self._max_bytes and len(self._groups) > 1:
                     self._num_bytes -= self._groups.popitem(last=False)[1][1]
@@ -100,14 +105,19 @@ class SegmentCache:
             return self._groups[key][0]
 
 
-def _decoded(table: str, file: SegmentFile, group: int) -> tuple[Any, int]:
-    """A row group as it is cached, and its size in bytes."""
-    if table == "series":
-        columns = [column.to_pylist() for column in file.group(group).select(SeriesRow._fields)]
-        rows = list(starmap(SeriesRow, zip(*columns, strict=True)))
-        return rows, _SERIES_BYTES * len(rows)
-    names = [f.name for f in COLUMNS[table] if not pa.types.is_string(f.type)]
-    numbers = file.group(group, names)
+def _decoded(table: str, file: SegmentFile, group: int) -> list[NDArray[Any]]:
+    """The columns of a row group that are cached; equal texts are the same object."""
+    rows = file.group(group, CACHED[table])
+    return [_array(rows.column(name).combine_chunks()) for name in CACHED[table]]
+
+
+def _array(column: pa.Array) -> NDArray[Any]:
     # Not by `to_numpy`, which imports pandas.
-    arrays = [(name, np.from_dlpack(numbers.column(name).combine_chunks())) for name in names]
-    return arrays, sum(array.nbytes for _, array in arrays)
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        encoded = column.dictionary_encode("encode")  # with null as one of the texts
+        texts = np.array(encoded.dictionary.to_pylist(), object)
+        found: NDArray[Any] = texts[np.from_dlpack(encoded.indices)]
+        return found
+    if pa.types.is_boolean(column.type):
+        return np.from_dlpack(column.cast(pa.uint8())).astype(np.bool_)
+    return np.from_dlpack(column)

@@ -6,7 +6,6 @@ import json
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from tbcore.index import StoredRun
 from tbcore.kinds import Kind
 from tbcore.store.state import quoted
 from tbcore.store.view import Schema, TagInfo
-from tbcore_index.cache import SegmentCache, SeriesRow
+from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
 from tbcore_index.view import StoredView, damaged
 
@@ -116,7 +115,7 @@ class IndexReader:
         if known is not None and known.revision == run.revision:
             return known
         view = StoredView(self, run, self._schemas[run.shape])
-        return StoredRun(view, run.files, run.revision, partial(self._bookmark, run), run.problems)
+        return StoredRun(view, run.files, run.revision, run.problems)
 
     def _runs_of(self, segment: str) -> list[IndexedRun]:
         """The runs of a segment; none if it is damaged."""
@@ -134,7 +133,7 @@ class IndexReader:
     def _read_runs(self, segment: str) -> list[IndexedRun]:
         file = self.place.open("runs", segment)
         rows = file.whole([*_SHOWN, "files"])
-        columns = [rows.column(name).to_pylist() for name in _SHOWN]
+        columns = [_shared(rows.column(name).to_pylist()) for name in _SHOWN]
         files = rows.column("files").combine_chunks()
         flat = [files.flatten().field(name).to_pylist() for name in EventFile._fields]
         if any(None in column for column in flat):
@@ -144,14 +143,17 @@ class IndexReader:
         of_runs = [each_file[begin:end] for begin, end in pairwise(ends)]
         return list(starmap(IndexedRun, zip(*columns, of_runs, strict=True)))
 
-    def _bookmark(self, run: IndexedRun) -> Any:
-        """What a RunReader needs to go on with a run."""
-        segment = self.located(run).segment
+    def bookmark(self, name: str, revision: str) -> Any:
+        """What a RunReader needs to go on with a run. Raises DataLossError, or NotFoundError."""
+        run = self._places.get(name)
+        if run is None or run.revision != revision:
+            raise NotFoundError(f"run {quoted(name)} was indexed again")
+        segment = run.segment
         if self._bookmarks[0] != segment:
             rows = self.place.open("runs", segment).whole(["run", "bookmark"])
             names = rows.column("run").to_pylist()
             self._bookmarks = segment, dict(zip(names, rows.column("bookmark"), strict=True))
-        return json.loads(self._bookmarks[1][run.name].as_py())
+        return json.loads(self._bookmarks[1][name].as_py())
 
     @property
     def problems(self) -> Collection[str]:
@@ -182,7 +184,9 @@ class IndexReader:
         rows: list[SeriesRow] = []
         begin, end = run.first_series, run.first_series + run.num_series
         for group, first, last in self._file("series", run).rows(begin, end):
-            found = self._cache.series(run.segment, group)[first:last]
+            columns = self._cache.columns("series", run.segment, group)
+            fields = (column[first:last].tolist() for column in columns)
+            found = list(starmap(SeriesRow, zip(*fields, strict=True)))
             if any(row.run != run.name for row in found):
                 raise damaged(run, "the series of other runs")
             rows += found
@@ -191,12 +195,11 @@ class IndexReader:
     def rows(self, run: IndexedRun, table: str, begin: int, end: int) -> dict[str, NDArray[Any]]:
         """Columns of some rows of a run in `points` or `items`."""
         parts = [
-            {name: array[first:last] for name, array in self._cache.rows(table, run.segment, group)}
+            [column[first:last] for column in self._cache.columns(table, run.segment, group)]
             for group, first, last in self._file(table, run).rows(begin, end)
         ]
-        if len(parts) == 1:
-            return parts[0]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        return dict(zip(CACHED[table], columns, strict=True))
 
     def located(self, run: IndexedRun) -> IndexedRun:
         """Where a run is by now: its segment may have been replaced. Raises NotFoundError."""
@@ -209,6 +212,14 @@ class IndexReader:
 
     def _file(self, table: str, run: IndexedRun) -> SegmentFile:
         return self._cache.file(table, run.segment)
+
+
+def _shared(column: list[Any]) -> list[Any]:
+    """A column in which equal texts are one object, and so are empty lists: there may be many."""
+    if not column or not isinstance(column[0], str | list):
+        return column
+    known: dict[Any, Any] = {}
+    return [known.setdefault(tuple(x) if isinstance(x, list) else x, x) for x in column]
 
 
 def _sort_key(run: IndexedRun) -> tuple[float, str]:

@@ -45,10 +45,11 @@ class Done(NamedTuple):
     """Number of bytes that were read from event files."""
 
 
-def work(batch: Batch, index: str) -> Done:
+def work(batch: Batch, path: str) -> Done:
     """Reads the runs of a batch, and writes them. Raises OSError or TbcoreError if that fails."""
-    place = Place(index)
-    stored = IndexReader(index, only=batch.replaced).runs if batch.replaced else {}
+    place = Place(path)
+    index = IndexReader(path, only=batch.replaced)
+    stored = index.runs
     decoder = Decoder()
     new_reader = partial(RunReader, decoder, purge_orphaned_data=batch.purge_orphaned_data)
     segments: list[Segment] = []
@@ -72,7 +73,7 @@ def work(batch: Batch, index: str) -> Done:
     for name, known in sorted(stored.items()):
         if name not in names and name not in batch.gone:
             try:
-                bookmark = bookmark_json(known.bookmark())
+                bookmark = bookmark_json(index.bookmark(name, known.revision))
                 add(ReadRun(name, known.view, known.files, bookmark, known.problems))
             except (DataLossError, NotFoundError) as error:
                 problems.append(f"{error}; run {one_line(name)} is read from its files again")
@@ -85,9 +86,10 @@ def work(batch: Batch, index: str) -> Done:
     for name, files in batch.runs:
         run = TrackedRun(name, list(files), new_reader)
         if name in stored:
+            known = stored[name]
             try:
-                run.go_on(stored[name])
-                before[name] = stored[name].problems
+                run.go_on_at(index.bookmark(name, known.revision), known.view)
+                before[name] = known.problems
             except (TbcoreError, OSError) as error:
                 problems.append(one_line(f"run {name} is read again: {error}"))
         runs.append(run)

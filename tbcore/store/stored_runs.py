@@ -70,7 +70,7 @@ class StoredRuns:
             self._begun_at[run.name] = stored
             run.view = stored.view
             try:
-                run.go_on(stored)
+                run.go_on_at(self.index.bookmark(run.name, stored.revision), stored.view)
             except (TbcoreError, OSError):
                 run.read_from_start()
 

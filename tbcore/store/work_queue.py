@@ -12,14 +12,13 @@ import logging
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tbcore.eventfiles.logdir import is_remote
 from tbcore.eventfiles.tail import read_first_event_time
-from tbcore.index import StoredRun
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
@@ -214,12 +213,14 @@ class TrackedRun:
         if not self.reader.update(files):
             self.read_from_start()
 
-    def go_on(self, stored: StoredRun) -> None:
-        """Goes on where an index ends, unless the files were replaced since.
+    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+        """Goes on where another reader had this bookmark and view, unless files were replaced.
 
-        Raises TbcoreError or OSError if the index cannot be read. Call it before anything is read.
+        Raises TbcoreError or OSError if the rows of the view cannot be read.
         """
-        self.reader, self.view = stored.reader(self._new_reader), stored.view
+        reader = self._new_reader(())
+        reader.go_on_at(bookmark, view)
+        self.reader, self.view = reader, view
         if not self.reader.update(self.files):
             self.read_from_start()
 
