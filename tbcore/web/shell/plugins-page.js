@@ -84,7 +84,7 @@ export function PluginsPage({ state }) {
       .sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state))
       .map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
     ${unshown.length > 0 &&
-    html`<section aria-label="Data that no installed plugin shows">
+    html`<section class="unshown-data" aria-label="Data that no installed plugin shows">
       <h2>Data that no installed plugin shows</h2>
       <${UnshownList} unshown=${unshown} />
     </section>`}
