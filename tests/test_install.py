@@ -51,6 +51,7 @@ class Distributions(NamedTuple):
     plugins: dict[str, Path]
     """Name of a plugin to its wheel."""
     sdist: Path
+    index: Path
 
 
 class Environment(NamedTuple):
@@ -82,14 +83,15 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
         shutil.copytree(REPOSITORY, source, ignore=ignored)
         plugins = [str(source / "plugins" / name) for name in PLUGINS]
         options = ("--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
-        pip("wheel", *options, str(source), *plugins)
+        pip("wheel", *options, str(source), str(source / "index"), *plugins)
         build_sdist(source, folder)
 
     out = folder_of_run(tmp_path_factory, "distributions", build)
     plugins = {name: only(out, f"tbcore_{name}-*.whl") for name in PLUGINS}
     return Distributions(
-        only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz")
-    )
+        only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz"),
+        only(out, "tbcore_index-*.whl"),
+    )  # fmt: skip
 
 
 def build_sdist(source: Path, folder: Path) -> None:
@@ -254,6 +256,39 @@ def test_the_core_alone_serves_and_lists_no_plugin(
 def test_the_core_alone_reports_how_to_install_plugins(core_alone: Environment) -> None:
     """`tbcore plugins` prints a command that can be typed."""
     assert "pip install 'tbcore-server[all]'" in run([core_alone.tbcore, "plugins"])
+
+
+def test_the_core_alone_says_what_an_index_needs(core_alone: Environment, tmp_path: Path) -> None:
+    """In one line, whatever asks for an index."""
+    logdir, index = str(tmp_path), str(tmp_path / "index")
+    for command in (
+        ["index", "--logdir", logdir, "--index", index],
+        ["serve", "--index", index],
+        ["check", "--index", index],
+    ):
+        failed = subprocess.run(
+            [core_alone.tbcore, *command],
+            env=clean_environ(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert failed.returncode == 2
+        line = "tbcore: an index needs another package: pip install tbcore-index\n"
+        assert failed.stderr == line
+
+
+def test_an_index_needs_only_the_core(
+    distributions: Distributions, runs: Path, tmp_path: Path
+) -> None:
+    """The index is made and read where nothing but its distribution is installed."""
+    environment = make_environment(tmp_path / "env", distributions.index, distributions.core)
+    index = str(tmp_path / "index")
+
+    run([environment.tbcore, "index", "--logdir", str(runs), "--index", index])
+    listed = run([environment.tbcore, "ls", index, "--json"])
+    assert "train" in listed
+    assert "1 run, 4 files" in run([environment.tbcore, "check", "--index", index])
+    files = installed_files(environment, "tbcore-index")
+    assert "tbcore_index/py.typed" in files
+    assert {path.split("/")[0] for path in files if ".dist-info" not in path} == {"tbcore_index"}
 
 
 def test_a_plugin_installs_the_core_and_one_tab(

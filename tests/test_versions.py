@@ -40,6 +40,17 @@ def test_the_package_has_the_version_of_its_distribution() -> None:
     assert tbcore.__version__ == CORE["version"]
 
 
+def test_the_index_is_of_the_version_of_the_core_and_requires_exactly_that() -> None:
+    """It uses modules of the core that are not public."""
+    index = project(REPOSITORY / "index")
+
+    assert index["version"] == CORE["version"]
+    assert f"tbcore-server=={CORE['version']}" in index["dependencies"]
+    text = (REPOSITORY / "index" / "tbcore_index" / "__init__.py").read_text(encoding="utf-8")
+    assert f'__version__ = "{CORE["version"]}"' in text
+    assert tables(REPOSITORY / "index")["build-system"] == tables(REPOSITORY)["build-system"]
+
+
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
 def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> None:
     """Installing a plugin installs a compatible core."""
