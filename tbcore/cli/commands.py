@@ -33,6 +33,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
 
+    if logdir is None and index is None:
+        raise click.UsageError("missing argument 'LOGDIR'", context)
     if not logdir and not index:
         raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
     specs = logdir_specs(logdir, context, is_spec=False) if logdir else []
