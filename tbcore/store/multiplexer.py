@@ -97,9 +97,9 @@ class Multiplexer:
         unknown, or if the tag has no series that a claim matches; if `claims` is None, also for a
         tag without scalars.
         """
-        self.requested_at[run] = time.monotonic()
         state = self._state
         _, found = state.find(run, tag, claims)
+        self.requested_at[run] = time.monotonic()
         series = [each for each in found if each.kind.is_scalar]
         if not series and claims is None:
             raise NotFoundError(f"tag {quoted(tag)} of run {quoted(run)} has no numbers")
@@ -289,6 +289,6 @@ class Multiplexer:
 
     def _find_references(self, run: str, tag: str, claims: Claims) -> tuple[RunView, list[Series]]:
         """Like `State.find`, but without series of scalars."""
-        self.requested_at[run] = time.monotonic()
         view, series = self._state.find(run, tag, claims)
+        self.requested_at[run] = time.monotonic()
         return view, [each for each in series if not each.kind.is_scalar]

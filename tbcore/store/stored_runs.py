@@ -91,7 +91,8 @@ class StoredRuns:
     def _viewed(self) -> set[str]:
         """Names of the runs of which somebody requested data in the last minute."""
         since = time.monotonic() - _VIEWED_SECONDS
-        last = sorted(self._multiplexer.requested_at.items(), key=lambda item: item[1])
+        requested_at = self._multiplexer.requested_at.copy()  # other threads add to it
+        last = sorted(requested_at.items(), key=lambda item: item[1])
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}
 
     def _show(self, names: Collection[str]) -> bool:
