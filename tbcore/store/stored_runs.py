@@ -77,11 +77,12 @@ class StoredRuns:
     def scan(self, runs: Mapping[str, TrackedRun]) -> Scan:
         """The files of the runs that somebody views, as they are now, and of all tracked ones."""
         found = Scan({}, 0, 0, [], [], [])
-        for name in self._viewed() | runs.keys():
+        viewed = self._viewed()
+        for name in viewed | runs.keys():
             if stored := self.index.runs.get(name):
                 files = list(runs[name].files if name in runs else stored.files)
                 found.runs[name] = files
-                if files and name in self._viewed():
+                if files and name in viewed:
                     try:
                         found.runs[name] = _event_files(os.path.dirname(files[0].path)) or files
                     except OSError as error:
