@@ -45,6 +45,7 @@ class StoredRun(NamedTuple):
 class RunIndex(Protocol):
     """The runs of an index, as of the last refresh."""
 
+    path: str
     runs: Mapping[str, StoredRun]
     """By name, in the order in which they are listed. Runs that did not change are the same
     objects before and after a refresh."""

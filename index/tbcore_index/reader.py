@@ -63,6 +63,7 @@ class IndexReader:
         Raises TbcoreError if there is none, or if it is of another format.
         """
         self.place = Place(path)
+        self.path = self.place.path
         self._table = self.place.delta("runs")
         properties = self._table.metadata().configuration
         if properties.get("tbcore.format") != FORMAT:

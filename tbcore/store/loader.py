@@ -91,7 +91,9 @@ class Loader:
         )
         """Returns a reader of some files that has read nothing yet."""
         self._runs: dict[str, TrackedRun] = {}
-        self._stored = StoredRuns(index, multiplexer) if index is not None else None
+        self._stored = (
+            StoredRuns(index, multiplexer, reload_interval) if index is not None else None
+        )
         self._queue = WorkQueue()
         self._publisher = Publisher(multiplexer, specs)
         self._stopping = threading.Event()

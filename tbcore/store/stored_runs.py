@@ -6,6 +6,7 @@ again when the index has caught up.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Collection, Mapping
@@ -19,12 +20,17 @@ from tbcore.store.work_queue import TrackedRun
 _VIEWED_SECONDS = 60.0
 """How long a run is looked at after somebody requested data of it."""
 _MAX_VIEWED = 1000
+_REMOTE_PAUSE_SECONDS = 30.0
+"""Pause between two looks at an index in an object store, which cost requests."""
 
 
 class StoredRuns:
     """The runs of an index, for the loader's thread only."""
 
-    def __init__(self, index: RunIndex, multiplexer: Multiplexer) -> None:
+    def __init__(self, index: RunIndex, multiplexer: Multiplexer, *, is_paced: bool) -> None:
+        """With `is_paced`, an index in an object store is looked at only now and then."""
+        self._min_pause = _REMOTE_PAUSE_SECONDS if is_paced and is_remote(index.path) else 0.0
+        self._looked_at = -math.inf
         self.index = index
         self._multiplexer = multiplexer
         self._seen: Mapping[str, StoredRun] | None = None
@@ -40,7 +46,10 @@ class StoredRuns:
         Returns whether `shown` is another mapping. Raises TbcoreError or OSError if the index
         cannot be read; then everything stays as it was.
         """
+        if time.monotonic() - self._looked_at < self._min_pause:
+            return False
         self.index.refresh()
+        self._looked_at = time.monotonic()
         if self.index.runs is self._seen:
             return False
         self._seen = self.index.runs
