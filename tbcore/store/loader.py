@@ -91,9 +91,9 @@ class Loader:
         )
         """Returns a reader of some files that has read nothing yet."""
         self._runs: dict[str, TrackedRun] = {}
-        self._stored = (
-            StoredRuns(index, multiplexer, reload_interval) if index is not None else None
-        )
+        self._stored: StoredRuns | None = None
+        if index is not None:
+            self._stored = StoredRuns(index, multiplexer, is_paced=reload_interval is None)
         self._queue = WorkQueue()
         self._publisher = Publisher(multiplexer, specs)
         self._stopping = threading.Event()
