@@ -120,7 +120,8 @@ export class State extends ServerState {
   constructor() {
     super();
     this.#readAddress();
-    window.addEventListener("hashchange", () => this.#readAddress());
+    // Not "hashchange", which comes later: a change of before could be written to the address first.
+    window.addEventListener("popstate", () => this.#readAddress());
     this.#mirrorAddress();
     const stop = effect(() => {
       if (this.groupRule.value + this.colorRule.value === "") return;
