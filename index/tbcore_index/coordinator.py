@@ -14,13 +14,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
 from tbcore.index import StoredRun
-from tbcore_index.reader import IndexedRun, IndexReader
-from tbcore_index.tables import IndexConflictError, IndexWriteError, Place, Segment, Tables
+from tbcore_index.reader import IndexReader
+from tbcore_index.tables import IndexWriteError, Place, Segment, Tables
 from tbcore_index.work import Batch, Done, work
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,16 @@ class Progress(NamedTuple):
     num_done: int
     num_bytes: int
     seconds: float
+
+
+@dataclass
+class _Task:
+    """A batch that was given out, perhaps twice. The first result counts."""
+
+    batch: Batch
+    began: float = field(default_factory=time.monotonic)
+    is_done: bool = False
+    is_given_again: bool = False
 
 
 class Inline(Executor):
@@ -102,7 +113,7 @@ class Coordinator:
         IndexConflictError if another process took over the index, and ClusterLostError; what was
         committed before stays.
         """
-        self._reader = IndexReader(self._place.path)
+        self._reader.refresh()
         self.problems, self.num_written = [], 0
         batches, runs = self._plan(all_changes)
         if not batches:
@@ -209,17 +220,15 @@ class Coordinator:
 
     def _results(self, batches: deque[Batch]) -> Iterator[tuple[Batch, Done]]:
         """Gives out the batches; yields each with its result."""
-        pending: dict[Future[Done], tuple[Batch, float]] = {}
-        given_again: set[int] = set()
+        pending: dict[Future[Done], _Task] = {}
         seconds: list[float] = []
-        finished: set[int] = set()
-        while batches or any(id(batch) not in finished for batch, _ in pending.values()):
+        while batches or not all(task.is_done for task in pending.values()):
             while batches and len(pending) < self._max_pending:
                 batch = batches.popleft()
-                pending[self._submit(batch)] = batch, time.monotonic()
+                pending[self._submit(batch)] = _Task(batch)
             done, _ = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
             for future in done:
-                batch, began = pending.pop(future)
+                task = pending.pop(future)
                 try:
                     result = future.result()
                 except IndexWriteError:
@@ -229,21 +238,21 @@ class Coordinator:
                         "the cluster is gone; what was committed stays"
                     ) from None
                 except Exception as error:
-                    if id(batch) not in finished:
-                        batches.extend(self._halves(batch, error))
-                        finished.add(id(batch))
+                    if not task.is_done:
+                        batches.extend(self._halves(task.batch, error))
+                        task.is_done = True
                     continue
-                seconds.append(time.monotonic() - began)
-                if id(batch) not in finished:
-                    finished.add(id(batch))
-                    yield batch, result
+                seconds.append(time.monotonic() - task.began)
+                if not task.is_done:
+                    task.is_done = True
+                    yield task.batch, result
             deadline = _DEADLINE_FACTOR * statistics.median(seconds or [0.0])
-            for batch, began in list(pending.values()):
-                is_late = time.monotonic() - began > max(deadline, _MIN_DEADLINE_SECONDS)
-                if is_late and id(batch) not in given_again | finished:
+            for task in list(pending.values()):
+                is_late = time.monotonic() - task.began > max(deadline, _MIN_DEADLINE_SECONDS)
+                if is_late and not task.is_done and not task.is_given_again:
                     logger.warning("a batch takes long, and is given out again")
-                    given_again.add(id(batch))
-                    pending[self._submit(batch)] = batch, time.monotonic()
+                    task.is_given_again = True
+                    pending[self._submit(task.batch)] = task
 
     def _submit(self, batch: Batch) -> Future[Done]:
         return self._executor.submit(work, batch, self._place.path)
@@ -296,6 +305,3 @@ def _in_batches(
             batch, num_files, num_bytes = [], 0, 0
     if batch:
         yield batch
-
-
-__all__ = ["Coordinator", "IndexConflictError", "IndexedRun"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise, starmap
@@ -18,6 +17,7 @@ from tbcore.index import StoredRun
 from tbcore.kinds import Kind
 from tbcore.store.state import quoted
 from tbcore.store.view import Schema, TagInfo
+from tbcore.store.work_queue import sort_key
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
 from tbcore_index.view import StoredView, damaged
@@ -84,6 +84,8 @@ class IndexReader:
         """Segments of which the runs are not known, since their files are damaged: each with a line
         that says why."""
         self._only = only
+        self._version: int | None = None
+        """The version of the table of runs at the last refresh."""
         self._by_segment: dict[str, list[IndexedRun]] = {}
         self._places: dict[str, IndexedRun] = {}
         self._schemas: dict[str, Schema] = {}
@@ -99,18 +101,20 @@ class IndexReader:
         Raises TbcoreError or OSError if the index cannot be read; then all stays as it was.
         """
         with self._lock:
-            if self._by_segment:
-                version = self._table.version()
+            if self._version is not None:
                 self._table.update_incremental()
-                if self._table.version() == version:
-                    return
+            version = self._table.version()
+            if version == self._version:
+                return
             segments = segments_of(self._table) if self._only is None else self._only
             by_segment = {n: self._by_segment.get(n) or self._runs_of(n) for n in segments}
             runs = [run for each in by_segment.values() for run in each]
-            runs.sort(key=_sort_key)
+            runs.sort(key=lambda run: sort_key(run.first_event_time, run.name))
             known = self.runs
             self._by_segment, self._places = by_segment, {run.name: run for run in runs}
+            self.damaged = {n: line for n, line in self.damaged.items() if n in by_segment}
             self.runs = {run.name: self._stored(run, known.get(run.name)) for run in runs}
+            self._version = version
 
     def _stored(self, run: IndexedRun, known: StoredRun | None) -> StoredRun:
         if known is not None and known.revision == run.revision:
@@ -221,9 +225,3 @@ def _shared(column: list[Any]) -> list[Any]:
         return column
     known: dict[Any, Any] = {}
     return [known.setdefault(tuple(x) if isinstance(x, list) else x, x) for x in column]
-
-
-def _sort_key(run: IndexedRun) -> tuple[float, str]:
-    """Like `TrackedRun.sort_key`."""
-    time = run.first_event_time
-    return math.inf if time is None or math.isnan(time) else time, run.name

@@ -65,6 +65,13 @@ def find_remote_event_times(runs: Iterable[TrackedRun]) -> None:
                 run.find_first_event_time()
 
 
+def sort_key(first_event_time: float | None, name: str) -> tuple[float, str]:
+    """Sorts by first event, then by name. Runs without a first event, or with NaN, are last."""
+    if first_event_time is None or math.isnan(first_event_time):
+        first_event_time = math.inf
+    return first_event_time, name
+
+
 class WorkQueue:
     """The runs with unread data. A run waits for a time slice, or is assigned to the helper."""
 
@@ -250,11 +257,8 @@ class TrackedRun:
         return self.reader.data.commit()
 
     def sort_key(self) -> tuple[float, str]:
-        """Sorts by first event, then by name. Runs without a first event, or with NaN, are last."""
-        first_event_time = self.reader.data.first_event_time
-        if first_event_time is None or math.isnan(first_event_time):
-            first_event_time = math.inf
-        return first_event_time, self.name
+        """Where a new run is listed; see the function of this name."""
+        return sort_key(self.reader.data.first_event_time, self.name)
 
     def is_below(self, directories: Iterable[str]) -> bool:
         """Whether the run is in one of these directories, or below one."""

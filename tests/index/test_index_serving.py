@@ -69,6 +69,36 @@ def test_files_of_the_index_are_not_opened(
     assert multiplexer.status.num_files == 2
 
 
+def test_an_index_that_was_empty_at_first_is_shown_when_it_has_runs(tmp_path: Path) -> None:
+    logdir, index = tmp_path / "logs", tmp_path / "index"
+    logdir.mkdir()
+    update(logdir, index)
+    multiplexer, loader = loader_of(None, index)
+    assert multiplexer.runs() == []
+    log(logdir, "a", 1.0)
+    update(logdir, index)
+
+    loader.load_once()
+
+    assert multiplexer.runs() == ["a"]
+
+
+def test_a_damaged_segment_is_no_problem_any_more_when_it_was_made_again(
+    indexed: tuple[Path, Path],
+) -> None:
+    logdir, index = indexed
+    (path,) = (index / "runs").glob("*.parquet")
+    path.write_bytes(path.read_bytes()[:-100])
+    reader = IndexReader(str(index))
+    assert len(reader.problems) == 1
+
+    update(logdir, index)
+    reader.refresh()
+
+    assert [*reader.problems] == []
+    assert [*reader.runs] == ["a", "b"]
+
+
 def test_what_somebody_views_is_read_on(indexed: tuple[Path, Path]) -> None:
     logdir, index = indexed
     multiplexer, loader = loader_of(None, index)
