@@ -64,9 +64,7 @@ class SegmentCache:
         self._max_bytes = max_bytes
         self._num_bytes = 0
         self._files: OrderedDict[tuple[str, str], SegmentFile] = OrderedDict()
-        self._groups: OrderedDict[tuple[str, str, int], tuple[list[NDArray[Any]], int]] = (
-            OrderedDict()
-        )
+        self._groups: OrderedDict[tuple[str, str, int], _Group] = OrderedDict()
         self._lock = threading.RLock()
 
     def file(self, table: str, segment: str) -> SegmentFile:

@@ -74,7 +74,7 @@ def index_command(
     from tbcore_index.tables import FORMAT, Place
 
     specs = [s if is_remote(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
-    place = Place(os.path.expanduser(path))
+    place = Place(path)
     for spec in specs:
         if f"{place.path}/".startswith(f"{spec.path}/"):
             raise OptionError(f"the index {place} must not be below the log directory {spec.path}")

@@ -101,7 +101,8 @@ class Place:
     """Where an index is: a directory, or a URI that fsspec knows. Can be pickled."""
 
     def __init__(self, path: str) -> None:
-        self.path = path.rstrip("/") if is_remote(path) else os.path.abspath(path)
+        is_uri = is_remote(path)
+        self.path = path.rstrip("/") if is_uri else os.path.abspath(os.path.expanduser(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Place, (self.path,)
@@ -329,9 +330,8 @@ class Tables:
 
     def _known(self, table: str, segment: str) -> tuple[str, int, int]:
         """A segment's file that was written before: its name, size and number of rows."""
-        system, root = self._place._files
-        size = system.get_file_info(f"{root}/{table}/{segment}.parquet").size
-        return segment, int(size), self._place.open(table, segment).num_rows
+        file = self._place.open(table, segment)
+        return segment, file.num_bytes, file.num_rows
 
     def _commit(
         self, name: str, added: Sequence[tuple[str, int, int]], removed: Collection[str]
