@@ -62,6 +62,11 @@ def work(batch: Batch, path: str) -> Done:
         except UnicodeError:
             problems.append(one_line(f"run {run.name}: left out, since a name is no Unicode"))
 
+    def add_as_stored(name: str) -> None:
+        known = stored[name]
+        bookmark = bookmark_json(index.bookmark(name, known.revision))
+        add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+
     def write_if(is_due: bool) -> None:
         nonlocal writer
         if is_due:
@@ -70,14 +75,13 @@ def work(batch: Batch, path: str) -> Done:
 
     names = {name for name, _ in batch.runs}
     again: list[tuple[str, Sequence[EventFile]]] = []
-    for name, known in sorted(stored.items()):
+    for name in sorted(stored):
         if name not in names and name not in batch.gone:
             try:
-                bookmark = bookmark_json(index.bookmark(name, known.revision))
-                add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+                add_as_stored(name)
             except (DataLossError, NotFoundError) as error:
                 problems.append(f"{error}; run {one_line(name)} is read from its files again")
-                again.append((name, known.files))
+                again.append((name, stored[name].files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     # What has just changed is kept apart from much that has not: it may change again soon.
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
@@ -97,6 +101,9 @@ def work(batch: Batch, path: str) -> Done:
     for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found
+        if run.is_read_again and run.reader.is_incomplete:
+            add_as_stored(run.name)  # Its new files cannot be read yet.
+            continue
         end = run.reader.bookmark
         if end is None:
             problems.append(one_line(f"run {run.name}: left out, since it cannot be read whole"))

@@ -17,6 +17,7 @@ import pytest
 from same_answers import check_same, loaded, update
 
 from tbcore.errors import TbcoreError
+from tbcore.eventfiles import local_file
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.testing import EventFileWriter, write_run
 from tbcore_index.coordinator import Coordinator, Inline
@@ -230,6 +231,30 @@ def test_a_run_that_cannot_be_read_is_left_out_with_a_line(
     assert len(loaded(None, tmp_path / "index").runs()) == NUM_RUNS - 1
     assert update(logdir, tmp_path / "index") == 0
     check_whole(logdir, tmp_path / "index")
+
+
+def test_a_run_stays_while_its_replaced_file_cannot_be_read(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "index"
+    update(logdir, index)
+    (path,) = (logdir / "run2").iterdir()
+    path.unlink()
+    write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
+    opened = local_file.LocalFile.__init__
+
+    def refused(self: local_file.LocalFile, path: str) -> None:
+        if "run2" in path:
+            raise PermissionError(13, "Permission denied")
+        opened(self, path)
+
+    monkeypatch.setattr(local_file.LocalFile, "__init__", refused)
+    assert update(logdir, index) == 1
+    monkeypatch.undo()
+
+    assert len(loaded(None, index).scalars("run2", "loss")) == 40
+    assert update(logdir, index) == 0
+    check_whole(logdir, index)
 
 
 def test_a_batch_that_dies_is_halved_until_one_run_is_left(logdir: Path, tmp_path: Path) -> None:
