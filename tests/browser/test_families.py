@@ -51,6 +51,14 @@ def colors_of(page: Any) -> dict[str, str]:
     return colors
 
 
+def colors_of_all(page: Any) -> dict[str, str]:
+    """The colours of all runs, once the list of runs has them all."""
+    page.wait_for_function(
+        "(count) => Object.keys(tb.colors()).length === count", arg=4 * NUM_SEEDS + 1
+    )
+    return colors_of(page)
+
+
 def wait_for_rows(page: Any, *names: str) -> None:
     """Waits until the list of runs has exactly these rows at the top level, by their names."""
     page.wait_for_function(
@@ -80,18 +88,18 @@ def open_form(page: Any, name: str = "Group…") -> Any:
 def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> None:
     """All runs differ; the runs of a folder have one hue. A colour chosen by hand wins."""
     page = open_page("#scalars", color_scheme=scheme, viewport={"width": 1400, "height": 1400})
+    before = colors_of_all(page)
     form = open_form(page)
-    before = page.evaluate("JSON.stringify(tb.colors())")
 
     form.get_by_label("Colour by").select_option("family")
 
     page.wait_for_function("() => location.hash.includes('color=family')")
-    page.wait_for_function("before => JSON.stringify(tb.colors()) !== before", arg=before)
     page.wait_for_function(
-        "() => new Set(Object.values(tb.colors())).size === Object.values(tb.colors()).length"
+        "(before) => Object.entries(tb.colors()).every(([run, color]) => color !== before[run])",
+        arg={run: color for run, color in before.items() if run != "notes"},
     )
-    colors = colors_of(page)
-    assert len(colors) == 4 * NUM_SEEDS + 1
+    colors = colors_of_all(page)
+    assert len(set(colors.values())) == len(colors)
     for model in MODELS:
         first, *others = (hue(colors[f"{model}/seed{seed}"]) for seed in range(NUM_SEEDS))
         assert all(is_near(first, other) for other in others), model
@@ -102,8 +110,10 @@ def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> N
     page.keyboard.press("Escape")
     form.get_by_label("Colour by").select_option("")
     page.wait_for_function("() => !location.hash.includes('color=')")
-    assert colors_of(page)["cnn/seed1"] == "#123456"
-    assert colors_of(page)["cnn/seed0"] != colors["cnn/seed0"]
+    page.wait_for_function(
+        "(before) => JSON.stringify(tb.colors()) === JSON.stringify(before)",
+        arg={**before, "cnn/seed1": "#123456"},
+    )
 
 
 def test_runs_are_coloured_by_a_hyperparameter(open_page: Any) -> None:
@@ -321,7 +331,7 @@ def test_averaging_is_undone_in_one_click(open_page: Any) -> None:
     """A line in place of the offer takes back groups and colours, and is gone in the next visit."""
     page = open_page("#scalars")
     page.get_by_text("These look like").wait_for()
-    colors = colors_of(page)
+    colors = colors_of_all(page)
     accept_offer(page)
     line = page.get_by_text("Averaged over seeds, coloured by family")
     line.wait_for()
