@@ -17,7 +17,6 @@ MODELS = {"cnn": "sgd", "mlp": "sgd", "resnet18": "adam", "vit": "adam"}
 NUM_SEEDS = 5
 MISSING = "#888888"
 """Colour of runs without a value."""
-COLORS = "() => tb.colors()"
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +45,12 @@ def server(serve_for_module: Any, logdir: Path) -> Any:
 
 
 def colors_of(page: Any) -> dict[str, str]:
-    """The colours in the list of runs, by run."""
-    colors: dict[str, str] = page.evaluate(COLORS)
-    return colors
-
-
-def colors_of_all(page: Any) -> dict[str, str]:
-    """The colours of all runs, once the list of runs has them all."""
+    """The colours in the list of runs, by run, once it has all runs."""
     page.wait_for_function(
         "(count) => Object.keys(tb.colors()).length === count", arg=4 * NUM_SEEDS + 1
     )
-    return colors_of(page)
+    colors: dict[str, str] = page.evaluate("() => tb.colors()")
+    return colors
 
 
 def wait_for_rows(page: Any, *names: str) -> None:
@@ -88,7 +82,7 @@ def open_form(page: Any, name: str = "Group…") -> Any:
 def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> None:
     """All runs differ; the runs of a folder have one hue. A colour chosen by hand wins."""
     page = open_page("#scalars", color_scheme=scheme, viewport={"width": 1400, "height": 1400})
-    before = colors_of_all(page)
+    before = colors_of(page)
     form = open_form(page)
 
     form.get_by_label("Colour by").select_option("family")
@@ -98,7 +92,7 @@ def test_families_have_hues_and_members_shades(open_page: Any, scheme: str) -> N
         "(before) => Object.entries(tb.colors()).every(([run, color]) => color !== before[run])",
         arg={run: color for run, color in before.items() if run != "notes"},
     )
-    colors = colors_of_all(page)
+    colors = colors_of(page)
     assert len(set(colors.values())) == len(colors)
     for model in MODELS:
         first, *others = (hue(colors[f"{model}/seed{seed}"]) for seed in range(NUM_SEEDS))
@@ -201,10 +195,8 @@ def test_a_link_groups_and_colours_by_attributes(open_page: Any) -> None:
 def test_a_link_with_an_unknown_colour_rule_says_so(open_page: Any, rule: str, reason: str) -> None:
     """In the list of runs, whose runs keep the colours that they have without a rule."""
     colors = open_page("#scalars")
-    colors.locator(".tb-run").first.wait_for()
     page = open_page(f"#scalars&color={rule}")
     page.get_by_text(f"Cannot colour by “{rule}”: {reason}.").wait_for()
-    page.locator(".tb-run").first.wait_for()
     assert colors_of(page) == colors_of(colors)
 
 
@@ -331,7 +323,7 @@ def test_averaging_is_undone_in_one_click(open_page: Any) -> None:
     """A line in place of the offer takes back groups and colours, and is gone in the next visit."""
     page = open_page("#scalars")
     page.get_by_text("These look like").wait_for()
-    colors = colors_of_all(page)
+    colors = colors_of(page)
     accept_offer(page)
     line = page.get_by_text("Averaged over seeds, coloured by family")
     line.wait_for()
