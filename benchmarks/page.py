@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +22,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser"), str(ROOT / "tests" / "shared")]
+sys.path.append(str(ROOT / "benchmarks"))
 
 import common_fixtures
 from conftest import Server
 from playwright.sync_api import sync_playwright
+from ready import get
+from responses import free_port
+from workloads import generate
 
 from tbcore.testing import write_run
 from tbcore.testing.chromium import find_chromium, launch
@@ -354,12 +359,45 @@ REQUESTS_UNTIL = """async (selector) => {
 }"""
 
 
+def while_loading(bench: Bench) -> dict[str, float]:
+    """50,000 runs of 10 tags: seconds from the start of the server until the first chart, in a
+    page that is opened at once, and until all is read, with that page and without one."""
+    logs = bench.logs / "many_runs"
+    if not logs.exists():
+        generate(logs, "S3", 25)
+    figures: dict[str, float] = {}
+    for what in ("without a page", "with a page"):
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "tbcore", "serve", "--logdir", str(logs / "S3")]
+        started = time.monotonic()
+        process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.DEVNULL)
+        try:
+            while get(f"{url}/data/status") is None:
+                time.sleep(0.02)
+            if what == "with a page":
+                page = bench.browser.new_context(viewport=VIEWPORT).new_page()
+                page.goto(f"{url}/#scalars")
+                page.evaluate(REQUESTS_UNTIL, FIRST_CHARTS["scalars"])
+                figures["first chart"] = time.monotonic() - started
+            while not get(f"{url}/data/status")["passes"]:
+                time.sleep(0.25)
+            figures[f"all is read, {what}"] = time.monotonic() - started
+            if what == "with a page":
+                page.context.close()
+        finally:
+            process.terminate()
+            process.wait()
+    return figures
+
+
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "first_charts": first_charts,
     "run_list": run_list,
     "run_queries": run_queries,
     "graph": graph,
     "tag_groups": tag_groups,
+    "while_loading": while_loading,
 }
 
 

@@ -40,6 +40,10 @@ logger = logging.getLogger(__name__)
 STOP_TIMEOUT_SECONDS = 0.5
 """How long `stop` waits for the threads, which are daemons and may be left running."""
 
+_WORK_FACTOR = 10
+"""Within a pass, the time from one scan to the next is at least this many times as long as the
+scan took, and so for publications, which are at most this many intervals apart. With many runs each
+of both may take a second."""
 _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
@@ -123,24 +127,26 @@ class Loader:
         try:
             if self._stored is not None:
                 self._show_stored(self._stored)
-            self._scan_logdir()
-            scanned_at = published_at = time.monotonic()
+            scan_at = self._scan_logdir()
             if self._queue.bytes_left < self._tuning.min_bytes_for_helper:
                 self._queue.stop_helper()
             self._queue.exchange_with_helper(publish_interval)
             self._started.set()
+            publish_at = time.monotonic() + publish_interval
             while self._queue.has_work and not self._stopping.is_set():
                 if self._queue.waiting:
                     self._preload_small_files()
                     self._read_slice(self._queue.waiting.popleft())
                 now = time.monotonic()
-                if self._publisher.publish_early and now - published_at >= publish_interval:
+                if self._publisher.publish_early and now >= publish_at:
                     # Reading may take minutes, and new runs may be created during that time.
-                    if 0 < self._reload_interval <= now - scanned_at:
-                        self._scan_logdir(is_within_pass=True)
-                        scanned_at = time.monotonic()
+                    if self._reload_interval > 0 and now >= scan_at:
+                        scan_at = self._scan_logdir(is_within_pass=True)
+                    began_at = time.monotonic()
                     self._publisher.publish(self._runs.values(), loading=self._queue.has_work)
-                    published_at = time.monotonic()
+                    publish_at = time.monotonic()
+                    pause = (publish_at - began_at) * _WORK_FACTOR
+                    publish_at += max(publish_interval, min(pause, publish_interval * _WORK_FACTOR))
                 self._queue.exchange_with_helper(publish_interval)
         finally:
             self._queue.stop_helper()
@@ -236,11 +242,13 @@ class Loader:
             # Changes made before the watcher is ready are not reported: scan once more for them.
             self._wake.set()
 
-    def _scan_logdir(self, *, is_within_pass: bool = False) -> None:
+    def _scan_logdir(self, *, is_within_pass: bool = False) -> float:
         """Scans the directories, and puts the runs with unread data into the queue.
 
         Within a pass, files that could not be read are not tried again, unless they have changed.
+        Returns the time of the next scan, if the pass takes as long.
         """
+        began_at = time.monotonic()
         stored = self._stored
         is_partial = stored is not None and not self._specs
         scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
@@ -267,6 +275,8 @@ class Loader:
             stored.restrict(scan.runs if is_whole else None, self._runs)
             self._publisher.stored = stored.shown
         self._queue.refill(self._runs.values())
+        now = time.monotonic()
+        return now + max(self._reload_interval, (now - began_at) * _WORK_FACTOR)
 
     def _show_stored(self, stored: StoredRuns) -> None:
         """Shows what the index has now."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import WAIT_SECONDS
+from common_fixtures import WAIT_SECONDS, until
 
 from tbcore.testing import EventFileWriter, write_run
 
@@ -945,3 +946,40 @@ def test_a_narrow_page_has_a_run_list_that_slides_in(open_page: Any) -> None:
     page.keyboard.press("Escape")
     page.get_by_label("Filter runs").wait_for(state="hidden")
     page.wait_for_function("() => document.activeElement.ariaLabel === 'Runs'")
+
+
+def test_a_tab_is_loaded_while_runs_are_found(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """In a large directory that takes seconds, in which the browser has nothing else to do."""
+    gate = tmp_path / "gate"
+    gate.touch()
+    write_run(tmp_path / "logs", "train", scalars={"loss": VALUES})
+    program = f"""
+import os, time
+from tbcore.eventfiles import logdir
+scan = logdir.Logdir.scan
+def scan_later(self):
+    while not os.path.exists({str(gate)!r}):
+        time.sleep(0.01)
+    return scan(self)
+logdir.Logdir.scan = scan_later
+from tbcore.cli import main
+main()
+"""
+    server = serve(tmp_path / "logs", program=program)
+    server.stop()
+    gate.unlink()
+    with ThreadPoolExecutor() as pool:
+        started = pool.submit(server.start)
+        try:
+            until(lambda: server.log.read_text().count("tbcore ") == 2)
+            page = profile.open(server.url)
+            page.get_by_role("heading", name="Reading event files").wait_for()
+            page.wait_for_function(
+                """() => performance.getEntriesByType('resource').some(
+                  ({ name }) => name.endsWith('/scalars/index.js'))"""
+            )
+            assert page.evaluate("() => document.querySelector('.plugin')") is None
+        finally:
+            gate.touch()
+        started.result()
+    page.wait_for_function("() => tb.label('loss').includes('from 0 to')")

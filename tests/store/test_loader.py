@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from common_fixtures import WAIT_SECONDS
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +30,7 @@ from tbcore.store import watch as watch_module
 from tbcore.store import work_queue
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.publisher import Publisher
 from tbcore.store.run import RunData
 from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore.tuning import Tuning
@@ -1112,6 +1114,32 @@ def test_runs_created_during_a_long_pass_are_published_in_it(
     logs.load()
     assert next(count for steps, count in seen if steps == [1]) < 1000
     assert len(logs.steps("old")) == 2000
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "factor"), [(logdir.Logdir, "scan", 10), (Publisher, "publish", 2)]
+)
+def test_scans_and_publications_take_little_of_a_long_pass(
+    logs: Logs, small_slices: None, monkeypatch: pytest.MonkeyPatch,
+    owner: type, name: str, factor: int,
+) -> None:  # fmt: skip
+    """With many runs they take seconds. Publications are at most ten intervals apart."""
+    logs.tune(publish_interval_seconds=0.002)
+    logs.loader = logs.new_loader(reload_interval=1e-9)
+    logs.write("run/a.tfevents", *range(2000))
+    real, seconds, calls = getattr(owner, name), 0.01, []
+
+    def slow(*args: Any, **options: Any) -> Any:
+        calls.append(time.monotonic())
+        time.sleep(seconds)
+        return real(*args, **options)
+
+    monkeypatch.setattr(owner, name, slow)
+    logs.load()
+    assert len(logs.steps("run")) == 2000
+    # The last publication ends the pass, and so may follow at once.
+    pauses = np.diff(calls[:-1] if owner is Publisher else calls)
+    assert min(pauses, default=1) >= seconds * (1 + factor)
 
 
 def test_a_run_deleted_during_a_long_pass_is_not_published_again(

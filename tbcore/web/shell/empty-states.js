@@ -1,9 +1,10 @@
 /** The notices that replace a tab if there is nothing to draw. Loaded when one is first needed. */
 
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { formatTime, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
+import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
 
 /** @import { Plugin, Unshown } from "../host.js" */
@@ -23,12 +24,7 @@ export function EmptyState({ kind, state, plugin }) {
       <p class="message">${serverError}</p>
     </div>`;
   }
-  if (kind === "loading") {
-    return html`<div class="notice" role="status">
-      <h1>Reading event files</h1>
-      <p>${loadingText(status)}. Data appears here as soon as it has been read.</p>
-    </div>`;
-  }
+  if (kind === "loading") return html`<${Loading} status=${status} module=${(plugin ?? state.tabs.value[0])?.module} />`;
   if (kind === "noPlugin") {
     return html`<div class="notice">
       <h1>No plugins are installed</h1>
@@ -58,6 +54,18 @@ export function EmptyState({ kind, state, plugin }) {
     <${ScanSummary} status=${status} />
     <${UnshownList} unshown=${frontends.unshown} />
     ${frontends.plugins.map((each) => each.activity_error !== null && html`<${ActivityError} plugin=${each} />`)}
+  </div>`;
+}
+
+/** The notice until a run can be shown. In that time the browser loads the tab's module. @param {{ status: Status, module?: string | null }} props */
+function Loading({ status, module }) {
+  useEffect(() => {
+    // The tab itself reports an error, when it is opened.
+    if (module) import(address(module)).catch(() => {});
+  }, [module]);
+  return html`<div class="notice" role="status">
+    <h1>Reading event files</h1>
+    <p>${loadingText(status)}. Data appears here as soon as it has been read.</p>
   </div>`;
 }
 

@@ -10,6 +10,8 @@ import { ServerError, address, getJSON, watchUpdates, withoutPrototype } from ".
 
 /** Minimum time between two refreshes of a visible page. */
 const REFRESH_INTERVAL_MS = 1000;
+/** The same time per run: with many runs, the minimum is this time multiplied by their number. */
+const REFRESH_INTERVAL_MS_PER_RUN = 0.1;
 /** Minimum time between two refreshes of a hidden page. */
 const HIDDEN_REFRESH_INTERVAL_MS = 10000;
 /** Time from a failed refresh to the next attempt. */
@@ -99,7 +101,7 @@ export function keepInSync(state) {
   function schedule() {
     if (isRefreshing) return; // the refresh checks for newer data when it ends
     const isVisible = document.visibilityState === "visible";
-    const interval = isVisible ? REFRESH_INTERVAL_MS : HIDDEN_REFRESH_INTERVAL_MS;
+    const interval = isVisible ? Math.max(REFRESH_INTERVAL_MS, state.runs.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
     clearTimeout(timer);
     timer = setTimeout(refresh, Math.max(0, lastRefresh + interval - performance.now()));
   }
