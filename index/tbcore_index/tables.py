@@ -75,6 +75,8 @@ _MAX_ATTEMPTS = 10
 """Maximum number of attempts to take over a table to which another process commits."""
 _GROUP_ROWS = {"points": 1 << 16, "items": 1 << 16, "series": 1 << 13, "runs": 1 << 16}
 """Maximum number of rows in a row group, which is what is read at once."""
+_ENCODINGS = {_INT: "DELTA_BINARY_PACKED", _NUMBER: "BYTE_STREAM_SPLIT"}
+"""How columns are written by their type. Compression then finds the bytes that values share."""
 _MAX_GROUP_BYTES = 1 << 28
 """Maximum size of a row group that is read: a damaged footer may claim any size."""
 
@@ -179,7 +181,6 @@ class Place:
         system, root = self._files
         path = f"{root}/{table}/{segment}.parquet"
         texts = [field.name for field in rows.schema if pa.types.is_dictionary(field.type)]
-        even = [name for name in ("ordinal", "step") if name in rows.column_names]
         try:
             pq.write_table(
                 rows,
@@ -187,11 +188,15 @@ class Place:
                 filesystem=system,
                 store_schema=False,
                 compression="zstd",
-                compression_level=1,
+                compression_level=3,
                 write_page_checksum=True,
                 row_group_size=_GROUP_ROWS[table],
                 use_dictionary=texts or ["run", "tag", "field", "segment", "shape", "plugin"],
-                column_encoding=dict.fromkeys(even, "DELTA_BINARY_PACKED"),
+                column_encoding={
+                    field.name: _ENCODINGS[field.type]
+                    for field in COLUMNS[table]
+                    if field.type in _ENCODINGS
+                },
             )
             return int(system.get_file_info(path).size)
         except OSError as error:
