@@ -7,39 +7,15 @@ through the entry point group `tbcore.index`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tbcore.errors import OptionError
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, is_remote
 
 if TYPE_CHECKING:  # `tbcore --help` asks for the extension, and must not import numpy.
-    from tbcore.store.view import RunView
+    from tbcore.eventfiles.logdir import LogdirSpec
+    from tbcore.store.view import StoredRun
 
 ENTRY_POINT_GROUP = "tbcore.index"
-
-
-class StoredRun(NamedTuple):
-    """A run of an index."""
-
-    view: RunView
-    files: Sequence[EventFile]
-    """The files as they were when they were read. One that had changed just before, and so may have
-    changed since without a trace, has a negative `ctime_ns`."""
-    revision: str
-    """Changes whenever the run does."""
-    problems: Sequence[str]
-    """One line for each damaged record."""
-
-    @property
-    def modified(self) -> float:
-        """When the newest file was written to, in seconds since the epoch."""
-        return max((file.mtime_ns for file in self.files), default=0) / 1e9
-
-    def is_as_of(self, files: Sequence[EventFile]) -> bool:
-        """Whether the files have not changed since they were read."""
-        return all(file.ctime_ns >= 0 for file in self.files) and (
-            sorted(map(_status, self.files)) == sorted(map(_status, files))
-        )
 
 
 class RunIndex(Protocol):
@@ -69,12 +45,6 @@ class RunIndex(Protocol):
 
         Raises TbcoreError or OSError if the index cannot be read. May be called by any thread.
         """
-
-
-def _status(file: EventFile) -> tuple[str, int, int, str]:
-    """What tells whether a file has changed, also on another machine with the same directory."""
-    version = file.version if is_remote(file.path) else ""
-    return file.path, file.size, file.mtime_ns, version
 
 
 class Extension(Protocol):

@@ -29,9 +29,10 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
     for segment, runs in sorted(index.segments.items()):
         counts = {
             "runs": len(runs),
-            "series": sum(run.num_series for run in runs),
-            "points": sum(run.num_points for run in runs),
-            "items": sum(run.num_items for run in runs),
+            **{
+                t: sum(run.number(f"num_{t}") for run in runs)
+                for t in ("series", "points", "items")
+            },
         }
         for table in COLUMNS if segment not in index.damaged else ():
             name = f"{index.place.path}/{table}/{segment}.parquet"
@@ -62,7 +63,7 @@ def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Findi
             yield Finding("outdated", files[0].path, line, name, is_damage=False)
     for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         try:
-            difference = _difference(run.commit(), index.runs[run.name].view)
+            difference = _difference(run.commit(), index.runs[run.name])
         except TbcoreError:
             continue  # The damage was found above.
         if difference:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
-from tbcore.index import StoredRun
+from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Segment, Tables
 from tbcore_index.work import Batch, Done, work
@@ -172,7 +172,7 @@ class Coordinator:
         gone = {
             name
             for name in stored.keys() - scan.runs.keys()
-            if not _is_below(stored[name].files, unknown)
+            if not _is_below(stored[name].known_files, unknown)
         }
         batches = deque(self._batch(runs) for runs in _in_batches(new))  # 2
         incomplete = self._tables.incomplete()
@@ -180,7 +180,7 @@ class Coordinator:
         num_rows = 0
         for name, runs in sorted(self._reader.segments.items()):  # 3
             names = {run.name for run in runs}
-            rows = sum(run.num_points + run.num_items for run in runs)
+            rows = sum(run.number("num_points") + run.number("num_items") for run in runs)
             of_segment = [(n, scan.runs[n]) for n in sorted(changed & names)]
             if rows < _SMALL_ROWS and name not in incomplete:
                 small.append(name)
@@ -281,7 +281,7 @@ def _is_due(stored: StoredRun, files: Sequence[EventFile]) -> bool:
     """Whether a run that has changed has grown by much, or not at all for a while."""
     if stored.is_as_of(files):
         return False
-    size, known = (sum(file.size for file in each) for each in (files, stored.files))
+    size, known = sum(file.size for file in files), sum(stored.sizes)
     quiet_since = time.time() - max(file.mtime_ns for file in files) / 1e9
     return size >= _GROWTH * known or size < known or quiet_since >= _QUIET_SECONDS
 

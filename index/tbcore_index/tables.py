@@ -237,7 +237,9 @@ class SegmentFile:
             metadata = self._file.metadata.row_group(number)
             if metadata.num_rows > self._group_rows or metadata.total_byte_size > _MAX_GROUP_BYTES:
                 raise self._damaged(f"row group {number} claims {metadata.num_rows} rows")
-            rows = self._file.read_row_group(number, columns or self._columns.names)
+            # Threads would each keep memory of their own.
+            names = columns or self._columns.names
+            rows = self._file.read_row_group(number, names, use_threads=False)
             return rows.cast(pa.schema([self._columns.field(name) for name in rows.column_names]))
         except _DAMAGE as error:
             raise self._damaged(error) from None

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError
-from tbcore.eventfiles.logdir import is_remote
+from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.table import (
     GRAPH_FIELDS,
     Columns,
@@ -22,52 +23,124 @@ from tbcore.eventfiles.table import (
 from tbcore.kinds import Kind, matches
 from tbcore.store.series import LastPoints, Series
 from tbcore.store.state import quoted
-from tbcore.store.view import FileRef, RunView, Schema
+from tbcore.store.view import EMPTY_SCHEMA, FileRef, Schema, StoredRun
 from tbcore_index.cache import SegmentGoneError, SeriesRow
 
 if TYPE_CHECKING:
-    from tbcore_index.reader import IndexedRun, IndexReader
+    from tbcore_index.reader import IndexReader
 
 T = TypeVar("T")
 
 
-class StoredView(RunView):
+class SegmentRuns:
+    """What the runs of a segment show, in columns: there may be a million runs."""
+
+    def __init__(self, index: IndexReader, segment: str, rows: pa.Table) -> None:
+        """Takes the rows of a segment in `runs`. Raises ValueError or TypeError for nulls."""
+        columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+        files = columns["files"].flatten()
+        fields = {name: files.field(name) for name in EventFile._fields}
+        texts = columns["run"], columns["revision"], fields["path"], fields["version"]
+        if any(text.null_count for text in texts):
+            raise ValueError("a text is missing")
+        self.index = index
+        self.segment = segment
+        self.revision = columns["revision"]
+        self.numbers = {n: np.from_dlpack(columns[n]) for n in _NUMBERS}
+        self.lists = {n: list(map(tuple, columns[n].to_pylist())) for n in _LISTS}
+        self.bounds = np.from_dlpack(columns["files"].offsets)
+        """The files of a run are those from its bound to the next one."""
+        self.path, self.version = fields["path"], fields["version"]
+        self.size, self.mtime_ns, self.ctime_ns = (
+            np.from_dlpack(fields[name]) for name in ("size", "mtime_ns", "ctime_ns")
+        )
+
+
+_NUMBERS = "first_series", "num_series", "num_points", "num_items"
+_LISTS = "nonfinite_tags", "problems"
+
+
+class StoredView(StoredRun):
     """A run of an index. Its rows are read when they are asked for."""
 
-    __slots__ = ("_index", "_run")
-    _index: IndexReader
-    _run: IndexedRun
+    __slots__ = ("_row", "_runs", "name")
+    name: str
+    _row: int
+    _runs: SegmentRuns
 
-    def __init__(self, index: IndexReader, run: IndexedRun, schema: Schema) -> None:
+    def __init__(
+        self,
+        runs: SegmentRuns,
+        row: int,
+        name: str,
+        schema: Schema = EMPTY_SCHEMA,
+        first_event_time: float | None = None,
+        last_event_time: float | None = None,
+    ) -> None:
         # The base class is frozen.
-        for name, value in (
-            ("schema", schema), ("_index", index), ("_run", run),
-            ("first_event_time", run.first_event_time), ("last_event_time", run.last_event_time),
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        assign = object.__setattr__
+        assign(self, "_runs", runs)
+        assign(self, "_row", row)
+        assign(self, "name", name)
+        assign(self, "schema", schema)
+        assign(self, "first_event_time", first_event_time)
+        assign(self, "last_event_time", last_event_time)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
+    __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     @property
+    def segment(self) -> str:
+        return self._runs.segment
+
+    def number(self, name: str) -> int:
+        """A column of `runs`: first_series, num_series, num_points or num_items."""
+        return int(self._runs.numbers[name][self._row])
+
+    @property
+    def revision(self) -> str:
+        return str(self._runs.revision[self._row])
+
+    @property
     def nonfinite_tags(self) -> tuple[str, ...]:
-        return tuple(self._run.nonfinite_tags)
+        return self._runs.lists["nonfinite_tags"][self._row]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return self._runs.lists["problems"][self._row]
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        sizes: list[int] = self._runs.size[self._files].tolist()
+        return sizes
+
+    @property
+    def modified(self) -> float:
+        return max(self._runs.mtime_ns[self._files].tolist(), default=0) / 1e9
+
+    @property
+    def known_files(self) -> tuple[EventFile, ...]:
+        of, files = self._runs, self._files
+        texts = (each[files].to_pylist() for each in (of.path, of.version))
+        numbers = (each[files].tolist() for each in (of.size, of.mtime_ns, of.ctime_ns))
+        return tuple(map(EventFile, *texts, *numbers))
 
     @property
     def files(self) -> tuple[FileRef, ...]:
-        return tuple(
-            FileRef(file.path, "" if is_remote(file.path) else file.version)
-            for file in self._run.files
-        )
+        return tuple(map(FileRef.of, self.known_files))
+
+    @property
+    def _files(self) -> slice:
+        """Where its files are."""
+        bounds = self._runs.bounds
+        return slice(bounds.item(self._row), bounds.item(self._row + 1))
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """All rows of the run."""
 
-        def read(run: IndexedRun) -> tuple[Table, ...]:
-            rows = [row for row in self._index.series_rows(run) if row.num_rows]
+        def read(run: StoredView) -> tuple[Table, ...]:
+            rows = [row for row in self._runs.index.series_rows(run) if row.num_rows]
             return (self._table(run, rows),) if rows else ()
 
         return self._read_at(read)
@@ -75,8 +148,8 @@ class StoredView(RunView):
     def series(self, tag: str) -> list[Series]:
         kinds = self.schema.tags[tag].kinds
 
-        def read(run: IndexedRun) -> list[Series]:
-            rows = [row for row in self._index.series_rows(run) if row.tag == tag]
+        def read(run: StoredView) -> list[Series]:
+            rows = [row for row in self._runs.index.series_rows(run) if row.tag == tag]
             if len(rows) != len(kinds):
                 raise damaged(run, f"{len(rows)} series of {quoted(tag)}")
             return [
@@ -114,17 +187,17 @@ class StoredView(RunView):
         return max((r.highest_step for r in rows if r.field not in GRAPH_FIELDS), default=None)
 
     def _rows(self) -> list[SeriesRow]:
-        return self._read_at(self._index.series_rows)
+        return self._read_at(self._runs.index.series_rows)
 
-    def _read_at(self, read: Callable[[IndexedRun], T]) -> T:
+    def _read_at(self, read: Callable[[StoredView], T]) -> T:
         """Calls a function with where the run is by now: its segment may have been replaced."""
         try:
-            return read(self._index.located(self._run))
+            return read(self._runs.index.located(self))
         except SegmentGoneError:
-            self._index.refresh()
-            return read(self._index.located(self._run))
+            self._runs.index.refresh()
+            return read(self._runs.index.located(self))
 
-    def _table(self, run: IndexedRun, rows: Sequence[SeriesRow]) -> Table:
+    def _table(self, run: StoredView, rows: Sequence[SeriesRow]) -> Table:
         """A table with the rows of these series, which have some."""
         in_order = sorted(rows, key=lambda row: (not row.is_scalar, row.first_row))
         numbers = {(row.tag, row.field, row.is_scalar): i for i, row in enumerate(in_order)}
@@ -156,17 +229,17 @@ class StoredView(RunView):
         )  # fmt: skip
 
     def _read(
-        self, run: IndexedRun, table: str, rows: Sequence[SeriesRow]
+        self, run: StoredView, table: str, rows: Sequence[SeriesRow]
     ) -> dict[str, NDArray[Any]]:
         """The rows of these series, of which one follows the other in the file."""
         if not rows:
             return {}
         end = rows[-1].first_row + rows[-1].num_rows
-        found = self._index.rows(run, table, rows[0].first_row, end)
+        found = self._runs.index.rows(run, table, rows[0].first_row, end)
         if len(found["step"]) != sum(row.num_rows for row in rows):
             raise damaged(run, f"{len(found['step'])} rows")
         return found
 
 
-def damaged(run: IndexedRun, what: str) -> DataLossError:
+def damaged(run: StoredView, what: str) -> DataLossError:
     return DataLossError(f"a segment of the index is damaged: {run.segment}: it has {what}")

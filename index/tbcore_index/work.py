@@ -65,7 +65,7 @@ def work(batch: Batch, path: str) -> Done:
     def add_as_stored(name: str) -> None:
         known = stored[name]
         bookmark = bookmark_json(index.bookmark(name, known.revision))
-        add(ReadRun(name, known.view, known.files, bookmark, known.problems))
+        add(ReadRun(name, known, known.known_files, bookmark, known.problems))
 
     def write_if(is_due: bool) -> None:
         nonlocal writer
@@ -81,7 +81,7 @@ def work(batch: Batch, path: str) -> Done:
                 add_as_stored(name)
             except (DataLossError, NotFoundError) as error:
                 problems.append(f"{error}; run {one_line(name)} is read from its files again")
-                again.append((name, stored[name].files))
+                again.append((name, stored[name].known_files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     # What has just changed is kept apart from much that has not: it may change again soon.
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
@@ -92,7 +92,7 @@ def work(batch: Batch, path: str) -> Done:
         if name in stored:
             known = stored[name]
             try:
-                run.go_on_at(index.bookmark(name, known.revision), known.view)
+                run.go_on_at(index.bookmark(name, known.revision), known)
                 before[name] = known.problems
             except (TbcoreError, OSError) as error:
                 problems.append(one_line(f"run {name} is read again: {error}"))

@@ -266,7 +266,7 @@ class StoredReader:
         for name in names:
             if name not in runs:
                 raise NotFoundError(f"run {name!r} is gone")
-            found[name] = RunSnapshot(runs[name].view, runs[name].modified)
+            found[name] = RunSnapshot(runs[name], runs[name].modified)
         return found
 
     def refresh(self) -> set[str]:
@@ -280,7 +280,7 @@ class StoredReader:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        return {n: sum(file.size for file in run.files) for n, run in self._index.runs.items()}
+        return {n: sum(run.sizes) for n, run in self._index.runs.items()}
 
     @property
     def modified(self) -> Mapping[str, float]:

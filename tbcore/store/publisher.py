@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote, one_line
-from tbcore.index import StoredRun
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
 from tbcore.store.status import LoadStatus
-from tbcore.store.view import RunView
+from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 
 if TYPE_CHECKING:
@@ -80,15 +79,14 @@ class Publisher:
             kept = {run.name for run in runs}
             removed += [n for n in self._shown if n not in self.stored and n not in kept]
             self._shown = self.stored
-            sizes = [file.size for run in self._shown.values() for file in run.files]
+            sizes = [size for run in self._shown.values() for size in run.sizes]
             self._num_stored_files, self._num_stored_bytes = len(sizes), sum(sizes)
         for stored in new.values():
             self._problems.extend(stored.problems)
         # This is the order of new runs only: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
         self._multiplexer.commit(
-            {name: run.view for name, run in new.items()}
-            | {run.name: views[run] for run in in_order},
+            new | {run.name: views[run] for run in in_order},
             removed,
             {name: run.modified for name, run in new.items()}
             | {run.name: run.modified for run in changed},

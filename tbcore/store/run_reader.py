@@ -14,7 +14,7 @@ from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote, one_l
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
 from tbcore.store.run import RunData
-from tbcore.store.view import RunView
+from tbcore.store.view import FileRef, RunView
 
 logger = logging.getLogger(__name__)
 
@@ -230,10 +230,8 @@ class RunReader:
     def _read(self, file: _RunFile, max_bytes: int, is_time_up: Callable[[], bool]) -> None:
         """Reads one file into the run's data."""
         reader, data = file.reader, self.data
-        # The version of a remote file changes whenever it grows.
-        is_lasting = not is_remote(reader.path)
         for item in reader.read(max_bytes, is_time_up):
-            data.set_file_identity(reader.file_index, reader.opened.version if is_lasting else "")
+            data.set_file_identity(reader.file_index, FileRef.of(reader.opened).version)
             data.add_item(item, reader.file_index)
         if data.first_event_time is None:
             data.first_event_time = reader.first_event_time

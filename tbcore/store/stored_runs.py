@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MARK, EventFile, Scan, is_remote
-from tbcore.index import RunIndex, StoredRun
+from tbcore.index import RunIndex
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun
 
 _VIEWED_SECONDS = 60.0
@@ -77,9 +78,9 @@ class StoredRuns:
         """Makes a new run go on where the index ends, if it is there."""
         if stored := self.index.runs.get(run.name):
             self._begun_at[run.name] = stored
-            run.view = stored.view
+            run.view = stored
             try:
-                run.go_on_at(self.index.bookmark(run.name, stored.revision), stored.view)
+                run.go_on_at(self.index.bookmark(run.name, stored.revision), stored)
             except (TbcoreError, OSError):
                 run.read_from_start()
 
@@ -89,7 +90,7 @@ class StoredRuns:
         viewed = self._viewed()
         for name in viewed | runs.keys():
             if stored := self.index.runs.get(name):
-                files = list(runs[name].files if name in runs else stored.files)
+                files = list(runs[name].files if name in runs else stored.known_files)
                 found.runs[name] = files
                 if files and name in viewed:
                     try:

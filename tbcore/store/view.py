@@ -6,7 +6,7 @@ tag are made when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
+from tbcore.eventfiles.logdir import EventFile, is_remote
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.table import Columns, Table
 from tbcore.kinds import Claim, Kind, matches
@@ -30,7 +31,12 @@ class FileRef(NamedTuple):
 
     path: str
     version: str = ""
-    """See EventFile. Empty before the file was opened for the first time."""
+    """See EventFile. Empty before the file was opened for the first time, and for a remote file, of
+    which the version changes whenever the file grows."""
+
+    @classmethod
+    def of(cls, file: EventFile) -> FileRef:
+        return cls(file.path, "" if is_remote(file.path) else file.version)
 
 
 class TagInfo(NamedTuple):
@@ -184,6 +190,50 @@ class RunView:
         """The highest step of all rows that are not graphs; None if there are none."""
         highest = [table.highest_step for table in self.tables]
         return max((step for step in highest if step >= -(1 << 63)), default=None)
+
+
+class StoredRun(RunView):
+    """A run of an index, whose rows are read when they are asked for. See `RunIndex`."""
+
+    __slots__ = ()
+
+    @property
+    def revision(self) -> str:
+        """Changes whenever the run does."""
+        raise NotImplementedError
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """One line for each damaged record."""
+        raise NotImplementedError
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The sizes of the files in bytes."""
+        raise NotImplementedError
+
+    @property
+    def modified(self) -> float:
+        """When the newest file was written to, in seconds since the epoch."""
+        raise NotImplementedError
+
+    @property
+    def known_files(self) -> Sequence[EventFile]:
+        """The files as they were when they were read. One that had changed just before, and so may
+        have changed since without a trace, has a negative `ctime_ns`."""
+        raise NotImplementedError
+
+    def is_as_of(self, files: Sequence[EventFile]) -> bool:
+        """Whether the files have not changed since they were read."""
+        known = self.known_files
+        return all(file.ctime_ns >= 0 for file in known) and (
+            sorted(map(_status, known)) == sorted(map(_status, files))
+        )
+
+
+def _status(file: EventFile) -> tuple[str, int, int, str]:
+    """What tells whether a file has changed, also on another machine with the same directory."""
+    return file.path, file.size, file.mtime_ns, file.version if is_remote(file.path) else ""
 
 
 _kind = lru_cache(maxsize=1 << 12)(Kind)

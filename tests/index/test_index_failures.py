@@ -289,7 +289,7 @@ def test_a_vacuum_keeps_what_a_server_may_still_read(logdir: Path, tmp_path: Pat
     update(logdir, index)
 
     assert Tables(Place(str(index))).vacuum(24) == 0
-    assert len(reader.runs["run0"].view.tables[0].value) == 41
+    assert len(reader.runs["run0"].tables[0].value) == 41
 
 
 IndexProperties = {
