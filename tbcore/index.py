@@ -53,8 +53,9 @@ class Extension(Protocol):
     def command(self) -> Any:
         """The command `tbcore index`, for click."""
 
-    def open(self, path: str) -> RunIndex:
-        """Opens an index. Raises TbcoreError if there is none."""
+    def open(self, path: str, *, is_server: bool = False) -> RunIndex:
+        """Opens an index, for a server or for anybody's process. Raises TbcoreError if there is
+        none."""
 
     def check(self, path: str, specs: Sequence[LogdirSpec]) -> Any:
         """Reads all of an index, and compares it with the logs below `specs`: a CheckReport."""

@@ -6,6 +6,7 @@ tbcore serve --index INDEX                     serves it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,12 @@ def command() -> click.Command:
     return index_command
 
 
-def open(path: str) -> RunIndex:
+def open(path: str, *, is_server: bool = False) -> RunIndex:
     """Opens an index. Raises TbcoreError if there is none."""
     _check_version()
+    if is_server:
+        # Arrow's own allocator keeps some megabytes for each thread that has read from the index.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from tbcore_index.reader import IndexReader
 
     return IndexReader(path)

@@ -24,6 +24,8 @@ _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 def to_json(data: Any) -> bytes:
     """The body of `json_response`, in UTF-8."""
     try:
+        if isinstance(data, TagsByRun):
+            return data.as_json()
         encoded = orjson.dumps(
             data, default=_plain_if_repeatable, option=orjson.OPT_PASSTHROUGH_DATACLASS
         )

@@ -87,7 +87,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
-    index = None if options.index is None else extension().open(options.index)
+    index = None if options.index is None else extension().open(options.index, is_server=True)
     loader = Loader(
         multiplexer,
         [

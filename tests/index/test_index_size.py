@@ -44,6 +44,21 @@ def test_a_point_of_random_values_takes_5_bytes(tmp_path: Path) -> None:
     assert num_bytes < 5.2 * 40_000
 
 
+def test_a_server_does_not_keep_memory_for_each_thread(tmp_path: Path) -> None:
+    write_run(tmp_path / "logs", "run", scalars={"loss": [1.0]})
+    assert update(tmp_path / "logs", tmp_path / "index") == 0
+    script = """
+import sys
+import tbcore_index
+tbcore_index.open(sys.argv[1], is_server=True)
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "index")]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert output.strip() == "system"
+
+
 def test_an_open_index_takes_a_kilobyte_a_run(tmp_path: Path) -> None:
     """What a run shows is kept in columns."""
     indexes, num_runs = [tmp_path / "one", tmp_path / "many"], 30_000

@@ -80,6 +80,7 @@ def test_changing_a_result_of_tags_affects_no_other_caller(tmp_path: Path) -> No
         del tags["run"]
     assert multiplexer.tags(SCALARS) == {"run": ["loss"]}
     assert json_response(tags).body == b'{"run":["loss"]}'
+    assert json_response(tags).body is json_response(tags).body  # encoded once, and not copied
     assert json_response({"tags": [tags]}).body == b'{"tags":[{"run":["loss"]}]}'
 
 
