@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -100,26 +101,38 @@ class Listings:
 
     def _tags(self, claims: ClaimsKey) -> TagsByRun:
         """The tags of each run that one of the claims matches."""
-        return TagsByRun({n: schema.tags_matching(claims) for n, schema in self._schemas.items()})
+        found = {each: each.tags_matching(claims) for each in set(self._schemas.values())}
+        return TagsByRun({name: found[schema] for name, schema in self._schemas.items()})
 
     @cached_property
     def kinds(self) -> frozenset[Kind]:
         """The kinds of all runs."""
-        return frozenset(kind for schema in self._schemas.values() for kind in schema.kinds)
+        return frozenset(kind for schema in set(self._schemas.values()) for kind in schema.kinds)
 
     @cached_property
     def summaries(self) -> list[KindSummary]:
         """All kinds that occur, in order of first appearance."""
-        # The keys of the inner dictionaries are runs and tags, in order of first appearance.
-        found: dict[Kind, tuple[dict[str, None], dict[str, None]]] = {}
+        # Many runs share a schema, so the runs are counted by schema. All keys are in the order of
+        # first appearance.
+        num_runs = Counter(self._schemas.values())
+        first_run: dict[Schema, str] = {}
         for name, schema in self._schemas.items():
+            first_run.setdefault(schema, name)
+        found: dict[Kind, tuple[dict[Schema, None], dict[str, None]]] = {}
+        for schema in num_runs:
             for tag, info in schema.tags.items():
                 for kind in info.kinds:
-                    runs, tags = found.setdefault(kind, ({}, {}))
-                    runs[name] = tags[tag] = None
+                    schemas, tags = found.setdefault(kind, ({}, {}))
+                    schemas[schema] = tags[tag] = None
         return [
-            KindSummary(kind, len(runs), len(tags), next(iter(runs)), next(iter(tags)))
-            for kind, (runs, tags) in found.items()
+            KindSummary(
+                kind,
+                sum(map(num_runs.__getitem__, schemas)),
+                len(tags),
+                first_run[next(iter(schemas))],
+                next(iter(tags)),
+            )
+            for kind, (schemas, tags) in found.items()
         ]
 
 

@@ -379,6 +379,33 @@ def test_kinds_count_runs_and_tags(tmp_path: Path) -> None:
     assert found["histo"] == (Kind("histo"), 1, 1, "a", "h")
 
 
+def test_tags_that_many_runs_share_are_looked_at_once() -> None:
+    """There may be a million runs, and the first page waits for what they have."""
+
+    class Counted(dict[str, TagInfo]):
+        num_uses = 0
+
+        def items(self) -> Any:
+            self.num_uses += 1
+            return super().items()
+
+    kinds = Kind("simple_value", "", True), Kind("histo")
+    tags = Counted(x=TagInfo(kinds[:1], None), y=TagInfo(kinds, None))
+    shared, other = Schema(tags), Schema({"y": TagInfo(kinds[1:], None)})
+    tags.num_uses = 0
+    multiplexer = Multiplexer()
+    views = {"first": RunView(other), **{f"run{n}": RunView(shared) for n in range(100)}}
+    multiplexer.commit(views)
+    found = multiplexer.kinds()
+    assert tags.num_uses == 1
+    assert [tuple(each) for each in found] == [
+        (kinds[1], 101, 1, "first", "y"),
+        (kinds[0], 100, 2, "run0", "x"),
+    ]
+    assert multiplexer.tags(SCALARS) == {"first": [], **{f"run{n}": ["x", "y"] for n in range(100)}}
+    assert tags.num_uses <= 3
+
+
 def details(multiplexer: Multiplexer, run: str = "run") -> RunDetails:
     (found,) = [found for found in multiplexer.run_details() if found.name == run]
     return found
