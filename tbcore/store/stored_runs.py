@@ -62,12 +62,21 @@ class StoredRuns:
             # Without a scan of all files, a run that nobody views is not looked at any more.
             if stored.is_as_of(run.files) or (begun and name not in viewed):
                 del runs[name]
-        return self._show(self.index.runs.keys() - runs.keys())
+        return self.restrict(None, runs)
 
-    def restrict(self, names: Collection[str] | None, runs: Mapping[str, TrackedRun]) -> None:
-        """Shows the runs that are not in `runs`, and of which a scan found the names, if given."""
-        known = self.index.runs.keys()
-        self._show((known if names is None else known & names) - runs.keys())
+    def restrict(self, names: Collection[str] | None, runs: Mapping[str, TrackedRun]) -> bool:
+        """Shows the runs that are not in `runs`, and of which a scan found the names, if given.
+
+        Returns whether `shown` is another mapping.
+        """
+        shown = self.index.runs
+        if runs or names is not None:
+            names = shown.keys() if names is None else names
+            shown = {n: run for n, run in shown.items() if n in names and n not in runs}
+        if shown == self.shown:
+            return False
+        self.shown = shown
+        return True
 
     def is_up_to_date(self, name: str, files: list[EventFile]) -> bool:
         """Whether the index has all that is in the files of a run."""
@@ -105,13 +114,6 @@ class StoredRuns:
         requested_at = self._multiplexer.requested_at.copy()  # other threads add to it
         last = sorted(requested_at.items(), key=lambda item: item[1])
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}
-
-    def _show(self, names: Collection[str]) -> bool:
-        shown = {name: run for name, run in self.index.runs.items() if name in names}
-        if shown == self.shown:
-            return False
-        self.shown = shown
-        return True
 
 
 def _event_files(directory: str) -> list[EventFile]:
