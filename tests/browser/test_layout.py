@@ -108,3 +108,15 @@ def test_placeholders_are_as_high_as_cards(open_page: Any, size: tuple[int, int]
     assert num_far > 10
     for tag, box in before.items():
         assert after[tag] == pytest.approx(box, abs=1), tag
+
+
+def test_an_open_table_makes_its_card_alone_higher(open_page: Any) -> None:
+    """The cards beside it keep their height."""
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.card('many/01')?.querySelector('canvas')")
+    before = page.evaluate(BOXES)["many/01"]
+    page.get_by_role("button", name="Table of many/00").click()
+    page.wait_for_function("() => tb.card('many/00').querySelector('.tb-legend tbody tr')")
+    boxes = page.evaluate(BOXES)
+    assert boxes["many/01"] == before
+    assert boxes["many/00"]["height"] > before["height"] + 20
