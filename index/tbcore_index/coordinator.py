@@ -21,7 +21,7 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
 from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
-from tbcore_index.tables import IndexWriteError, Place, Segment, Tables
+from tbcore_index.tables import IndexWriteError, Place, Tables
 from tbcore_index.work import Batch, Done, work
 
 logger = logging.getLogger(__name__)
@@ -140,11 +140,8 @@ class Coordinator:
         return self._tables.vacuum(24 * keep_days)
 
     def _commit(self, results: Sequence[tuple[Batch, Done]]) -> None:
-        segments: list[Segment] = []
-        removed: list[str] = []
-        for batch, done in results:
-            segments += done.segments
-            removed += batch.replaced
+        segments = [each for _, done in results for each in done.segments]
+        removed = [name for batch, _ in results for name in batch.replaced]
         if segments or removed:
             self._tables.commit(segments, removed)
             self.num_written += sum(each.num_rows["runs"] for each in segments)

@@ -17,7 +17,7 @@ from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Kind
 from tbcore.store.state import quoted
-from tbcore.store.view import Schema, StoredRun, TagInfo
+from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
@@ -70,7 +70,8 @@ class IndexReader:
         self._only = only
         self._version: int | None = None
         """The version of the table of runs at the last refresh."""
-        self._by_segment: dict[str, list[StoredView]] = {}
+        self.segments: Mapping[str, Sequence[StoredView]] = {}
+        """The runs of each segment."""
         self._places: dict[str, StoredView] = {}
         self._schemas: dict[str, Schema] = {}
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
@@ -91,11 +92,11 @@ class IndexReader:
             if version == self._version:
                 return
             segments = segments_of(self._table) if self._only is None else self._only
-            by_segment = {n: self._by_segment.get(n) or self._runs_of(n) for n in segments}
+            by_segment = {n: self.segments.get(n) or self._runs_of(n) for n in segments}
             pa.default_memory_pool().release_unused()
             runs = [run for each in by_segment.values() for run in each]
             runs.sort(key=lambda run: sort_key(run.first_event_time, run.name))
-            self._by_segment, self._places = by_segment, {run.name: run for run in runs}
+            self.segments, self._places = by_segment, {run.name: run for run in runs}
             self.damaged = {n: line for n, line in self.damaged.items() if n in by_segment}
             known = self.runs
             self.runs = {
@@ -112,7 +113,9 @@ class IndexReader:
             names, shapes, *times = (rows.column(name).to_pylist() for name in _BY_VIEW)
             for row, shape in enumerate(shapes):
                 if shape not in self._schemas:
-                    self._schemas[shape] = self._schema(StoredView(runs, row, names[row]))
+                    self._schemas[shape] = self._schema(
+                        StoredView(runs, row, names[row], EMPTY_SCHEMA)
+                    )
             schemas = map(self._schemas.__getitem__, shapes)
             return list(map(partial(StoredView, runs), count(), names, schemas, *times))
         except (DataLossError, NotFoundError, FileNotFoundError) as error:
@@ -137,11 +140,6 @@ class IndexReader:
     def problems(self) -> Collection[str]:
         """One line for each damaged segment of which the runs are not known."""
         return self.damaged.values()
-
-    @property
-    def segments(self) -> Mapping[str, Sequence[StoredView]]:
-        """The runs of each segment."""
-        return self._by_segment
 
     def _schema(self, run: StoredView) -> Schema:
         """The schema of a run, which is that of all runs of its shape."""
@@ -177,7 +175,7 @@ class IndexReader:
 
     def located(self, run: StoredView) -> StoredView:
         """Where a run is by now: its segment may have been replaced. Raises NotFoundError."""
-        if run.segment in self._by_segment:
+        if run.segment in self.segments:
             return run
         found = self._places.get(run.name)
         if found is None or found.revision != run.revision:

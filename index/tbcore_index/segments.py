@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.logdir import EventFile, is_remote
-from tbcore.eventfiles.table import Columns, Steps, Table, step_array
+from tbcore.eventfiles.table import Columns, Table, step_array
 from tbcore.store.view import RunView, Schema
 from tbcore_index.tables import COLUMNS, Place, Segment
 
@@ -48,13 +48,9 @@ class SegmentWriter:
     """Collects runs, and writes them as one segment."""
 
     def __init__(self) -> None:
-        self._runs: list[dict[str, Any]] = []
+        self.runs: list[dict[str, Any]] = []
         self._parts: list[_Part] = []
         self._num_series = self._num_points = self._num_items = 0
-
-    @property
-    def num_runs(self) -> int:
-        return len(self._runs)
 
     @property
     def num_rows(self) -> int:
@@ -71,7 +67,7 @@ class SegmentWriter:
         part = _Part(run.name, table, layout, self._num_points, self._num_items)
         num_points = len(table.value)
         num_items = table.num_rows - num_points
-        self._runs.append(
+        self.runs.append(
             {
                 "run": run.name,
                 "revision": hashlib.blake2b(run.bookmark.encode(), digest_size=16).hexdigest(),
@@ -96,7 +92,7 @@ class SegmentWriter:
     def write(self, place: Place) -> Segment:
         """Writes all runs as a segment with a new name. Raises IndexWriteError if that fails."""
         name = uuid.uuid4().hex
-        runs = [{**run, "segment": name} for run in self._runs]
+        runs = [{**run, "segment": name} for run in self.runs]
         parts = self._parts
         rows = {
             "points": _rows(parts, _points, "points"),
@@ -159,19 +155,6 @@ def _layout(schema: Schema, columns: Columns) -> _Layout:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=256)
-def _shared_steps(steps: tuple[range, ...]) -> NDArray[np.int64]:
-    """The steps of several columns, one after the other: those of a sweep are the same."""
-    return np.concatenate([step_array(each) for each in steps])
-
-
-def _joined(steps: Sequence[Steps]) -> NDArray[np.int64]:
-    ranges = tuple(each for each in steps if isinstance(each, range))
-    if ranges and len(ranges) == len(steps) and sum(map(len, ranges)) < 1 << 16:
-        return _shared_steps(ranges)
-    return np.concatenate([step_array(each) for each in steps])
-
-
 def _ordinals(table: Table, index: int) -> NDArray[np.int64]:
     known = table.ordinals.get(index)
     return np.arange(table.num_rows_of(index)) if known is None else known
@@ -202,7 +185,7 @@ def _items(table: Table, layout: _Layout) -> dict[str, NDArray[Any]]:
 def _times(table: Table, order: Sequence[int]) -> dict[str, NDArray[Any]]:
     return {
         "ordinal": np.concatenate([_ordinals(table, i) for i in order]),
-        "step": _joined([table.step[i] for i in order]),
+        "step": np.concatenate([step_array(table.step[i]) for i in order]),
         "wall_time": np.concatenate([table.wall_time[table.rows(i)] for i in order]),
     }
 

@@ -323,17 +323,8 @@ class Tables:
 
     def vacuum(self, keep_hours: float) -> int:
         """Deletes files that no version of the last hours names; returns their number."""
-        num_deleted = 0
-        for table in self._tables.values():
-            num_deleted += len(
-                table.vacuum(
-                    max(int(keep_hours), 0),
-                    dry_run=False,
-                    full=True,
-                    enforce_retention_duration=False,
-                )
-            )
-        return num_deleted
+        options: Any = {"dry_run": False, "full": True, "enforce_retention_duration": False}
+        return sum(len(t.vacuum(int(keep_hours), **options)) for t in self._tables.values())
 
     def _known(self, table: str, segment: str) -> tuple[str, int, int]:
         """A segment's file that was written before: its name, size and number of rows."""

@@ -23,7 +23,7 @@ from tbcore.eventfiles.table import (
 from tbcore.kinds import Kind, matches
 from tbcore.store.series import LastPoints, Series
 from tbcore.store.state import quoted
-from tbcore.store.view import EMPTY_SCHEMA, FileRef, Schema, StoredRun
+from tbcore.store.view import FileRef, Schema, StoredRun
 from tbcore_index.cache import SegmentGoneError, SeriesRow
 
 if TYPE_CHECKING:
@@ -46,18 +46,16 @@ class SegmentRuns:
         self.index = index
         self.segment = segment
         self.revision = columns["revision"]
-        self.numbers = {n: np.from_dlpack(columns[n]) for n in _NUMBERS}
-        self.lists = {n: list(map(tuple, columns[n].to_pylist())) for n in _LISTS}
+        self.numbers = {
+            n: np.from_dlpack(each)
+            for n, each in (columns | fields).items()
+            if pa.types.is_int64(each.type)
+        }
+        self.nonfinite_tags = list(map(tuple, columns["nonfinite_tags"].to_pylist()))
+        self.problems = list(map(tuple, columns["problems"].to_pylist()))
+        self.path, self.version = fields["path"], fields["version"]
         self.bounds = np.from_dlpack(columns["files"].offsets)
         """The files of a run are those from its bound to the next one."""
-        self.path, self.version = fields["path"], fields["version"]
-        self.size, self.mtime_ns, self.ctime_ns = (
-            np.from_dlpack(fields[name]) for name in ("size", "mtime_ns", "ctime_ns")
-        )
-
-
-_NUMBERS = "first_series", "num_series", "num_points", "num_items"
-_LISTS = "nonfinite_tags", "problems"
 
 
 class StoredView(StoredRun):
@@ -69,22 +67,16 @@ class StoredView(StoredRun):
     _runs: SegmentRuns
 
     def __init__(
-        self,
-        runs: SegmentRuns,
-        row: int,
-        name: str,
-        schema: Schema = EMPTY_SCHEMA,
-        first_event_time: float | None = None,
-        last_event_time: float | None = None,
+        self, runs: SegmentRuns, row: int, name: str, schema: Schema, *times: float | None
     ) -> None:
-        # The base class is frozen.
-        assign = object.__setattr__
+        """`times` are those of the first and the last event."""
+        assign = object.__setattr__  # The base class is frozen.
         assign(self, "_runs", runs)
         assign(self, "_row", row)
         assign(self, "name", name)
         assign(self, "schema", schema)
-        assign(self, "first_event_time", first_event_time)
-        assign(self, "last_event_time", last_event_time)
+        for field, time in zip(("first_event_time", "last_event_time"), times, strict=False):
+            assign(self, field, time)
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -103,26 +95,26 @@ class StoredView(StoredRun):
 
     @property
     def nonfinite_tags(self) -> tuple[str, ...]:
-        return self._runs.lists["nonfinite_tags"][self._row]
+        return self._runs.nonfinite_tags[self._row]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return self._runs.lists["problems"][self._row]
+        return self._runs.problems[self._row]
 
     @property
     def sizes(self) -> Sequence[int]:
-        sizes: list[int] = self._runs.size[self._files].tolist()
+        sizes: list[int] = self._runs.numbers["size"][self._files].tolist()
         return sizes
 
     @property
     def modified(self) -> float:
-        return max(self._runs.mtime_ns[self._files].tolist(), default=0) / 1e9
+        return max(self._runs.numbers["mtime_ns"][self._files].tolist(), default=0) / 1e9
 
     @property
     def known_files(self) -> tuple[EventFile, ...]:
         of, files = self._runs, self._files
         texts = (each[files].to_pylist() for each in (of.path, of.version))
-        numbers = (each[files].tolist() for each in (of.size, of.mtime_ns, of.ctime_ns))
+        numbers = (of.numbers[n][files].tolist() for n in ("size", "mtime_ns", "ctime_ns"))
         return tuple(map(EventFile, *texts, *numbers))
 
     @property

@@ -110,7 +110,7 @@ def work(batch: Batch, path: str) -> Done:
             continue
         add(_as_read(run, end, [*before.get(run.name, ()), *found]))
         write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
-    write_if(writer.num_runs > 0)
+    write_if(bool(writer.runs))
     return Done(segments, problems, sum(run.reader.bytes_read for run in runs))
 
 
