@@ -77,7 +77,7 @@ def test_drawings_stand_beside_a_file(logdir: Path, tmp_path: Path) -> None:
     """For light and dark pages, without scripts, with the names of the runs."""
     result = report(logdir, "-o", tmp_path / "report.md", "--tags", "*")
 
-    assert (result.return_value, result.output) == (0, "")
+    assert (result.exit_code, result.output) == (0, "")
     text = (tmp_path / "report.md").read_text()
     names = re.findall(r'srcs?e?t?="([^"]*)"', text)
     assert len(names) == 4

@@ -283,10 +283,10 @@ def open(paths: Paths, *, purge_orphaned_data: bool = True) -> Logs:
     return Logs(paths, purge_orphaned_data=purge_orphaned_data)
 
 
-def matching(names: Names, known: Iterable[str], what: str) -> list[str]:
+def matching(names: Names, known: Iterable[str], what: str | None) -> list[str]:
     """The known names that are wanted. Raises UnknownNameError for names that are not known.
 
-    `what` says in the message what the names are names of.
+    `what` says in the message what the names are names of. With None, unknown names are ignored.
     """
     known = list(known)
     if names is None:
@@ -299,7 +299,7 @@ def matching(names: Names, known: Iterable[str], what: str) -> list[str]:
             pattern = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
             matches = re.compile(pattern, re.DOTALL).fullmatch
             found.update(filter(matches, known))
-        else:
+        elif what is not None:
             raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
     return [name for name in known if name in found]
 

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,15 +17,69 @@ import tbcore
 from tbcore.cli.parsing import warn
 from tbcore.errors import BadRequestError
 from tbcore.eventfiles.logdir import one_line
-from tbcore.logs import Logs, Run
+from tbcore.logs import LoggedItems, Logs, Run
 from tbcore.logs.logs import matching
 from tbcore.queries.notes import unknown_names
-from tbcore.queries.syntax import Node, parse
+from tbcore.queries.syntax import parse
+from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 
 _BATCH_BYTES = 1 << 26
 """Maximum size of the files of runs that are read together; a larger run is read by itself."""
 _BATCH_RUNS = 2000
 _PROGRESS_AFTER_SECONDS = 1.0
+
+ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
+    IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
+    GRAPH: lambda run, tag: run.graph(),
+}  # fmt: skip
+"""The method of a run that returns the values of a tag of each kind but scalars."""
+
+
+class Selection(NamedTuple):
+    """What the argument LOGDIR and the options --runs, --where and --tags select."""
+
+    logdir: str | None
+    runs: list[str] | None = None
+    """Names and patterns; None for all runs."""
+    where: str | None = None
+    tags: list[str] | None = None
+    """Names and patterns; None for all tags."""
+
+    def opened(self) -> tuple[Logs, list[str]]:
+        """The logs, and the names of the runs. Raises ClickException if there are none."""
+        logs = opened(self.logdir)
+        names = self.names(logs)
+        if not names:
+            raise click.ClickException(
+                f"none of {len(logs):,} runs matches"
+                if len(logs)
+                else f"no event files below {self.logdir or default_logdir()!r}"
+            )
+        return logs, names
+
+    def names(self, logs: Logs, *, is_first: bool = True) -> list[str]:
+        """The names of the runs, with those that are there now.
+
+        With a query, reads all runs, and `is_first` warns of hyperparameters and tags that no run
+        has. Raises UnknownNameError for a name that no run has, UsageError for a wrong query.
+        """
+        try:
+            query = None if self.where is None else parse(self.where)
+            found = matching(self.runs, logs, "run")
+            if query is None:
+                return found
+            read(logs, logs)
+            columns = logs.attributes()
+            of_query = set(columns.runs_found(query))
+        except BadRequestError as error:
+            raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
+        for line in dict.fromkeys(unknown_names(query, columns)) if is_first else ():
+            warn(one_line(line))
+        return [name for name in found if name in of_query]
+
+    def tags_of(self, known: Iterable[str]) -> list[str]:
+        """Those of a run's tags that are wanted; the run need not have all."""
+        return matching(self.tags, known, None)
 
 
 @contextlib.contextmanager
@@ -52,6 +107,16 @@ def manners() -> Iterator[None]:
             signal.signal(signal.SIGPIPE, before)
 
 
+@contextlib.contextmanager
+def written(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Makes an error while something is written to a path one line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise click.ClickException(f"cannot write {os.fspath(path)!r}: {reason}") from None
+
+
 def opened(logdir: str | None) -> Logs:
     """The logs of a directory or event file, else of $TBCORE_LOGDIR, else of this directory."""
     path = logdir or default_logdir()
@@ -65,50 +130,6 @@ def opened(logdir: str | None) -> Logs:
 
 def default_logdir() -> str:
     return os.environ.get("TBCORE_LOGDIR") or "."
-
-
-def parsed(where: str | None) -> Node | None:
-    """The query of `--where`. Raises UsageError for a mistake."""
-    try:
-        return None if where is None else parse(where)
-    except BadRequestError as error:
-        raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
-
-
-def split(names: Iterable[str]) -> list[str] | None:
-    """The names in the values of an option, which commas separate; None if there is none."""
-    return [name for text in names for name in text.split(",") if name] or None
-
-
-def selected(
-    logs: Logs, runs: Iterable[str], where: str | None, *, is_first: bool = True
-) -> list[str]:
-    """The names of the runs with these names or patterns that a query finds.
-
-    With a query, reads all runs, and `is_first` warns of hyperparameters and tags that no run has.
-    Raises UnknownNameError for a name that no run has.
-    """
-    query = parsed(where)
-    found = matching(split(runs), logs, "run")
-    if query is None:
-        return found
-    read(logs, logs)
-    try:
-        columns = logs.attributes()
-        of_query = set(columns.runs_found(query))
-    except BadRequestError as error:
-        raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
-    for line in dict.fromkeys(unknown_names(query, columns)) if is_first else ():
-        warn(one_line(line))
-    return [name for name in found if name in of_query]
-
-
-def of_run(names: list[str] | None, tags: Iterable[str]) -> list[str]:
-    """Those tags of a run that are wanted, by names or patterns; it need not have all of them."""
-    tags = list(tags)
-    if names is not None:
-        names = [name for name in names if name in tags or "*" in name or "?" in name]
-    return matching(names, tags, "tag")
 
 
 def run_named(logs: Logs, name: str) -> Run:
@@ -126,7 +147,7 @@ def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
     """Reads runs as `read` does, some at a time, and yields those that have been read."""
     sizes = logs.sizes
     batches: list[list[str]] = [[]]
-    num_bytes = 0
+    num_bytes = total = done = 0
     for name in names:
         size = sizes.get(name, 0)
         if batches[-1] and (num_bytes + size > _BATCH_BYTES or len(batches[-1]) == _BATCH_RUNS):
@@ -134,9 +155,8 @@ def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
             num_bytes = 0
         batches[-1].append(name)
         num_bytes += size
-    total = max(sum(sizes.get(name, 0) for batch in batches for name in batch), 1)
-    done = 0
-    with progress(lambda: f"reading logs: {done / total:.0%} of {total / 1e6:,.0f} MB"):
+        total += size
+    with progress(lambda: f"reading logs: {done / (total or 1):.0%} of {total / 1e6:,.0f} MB"):
         for batch in batches:
             # A run whose files were deleted after the scan is left out.
             yield logs.read([name for name in batch if name in logs])

@@ -10,12 +10,10 @@ import click
 from tbcore.cli.logs.access import opened, progress, run_named
 from tbcore.cli.logs.output import (
     PrintedColumn,
-    exact,
-    is_terminal,
+    objects,
     print_json,
     styled,
-    tab_lines,
-    terminal_lines,
+    table_lines,
 )
 from tbcore.cli.logs.show import last_text
 from tbcore.errors import DataError, NotFoundError
@@ -39,42 +37,33 @@ def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
         tags = [(tag, run.tags[tag].kind, run.name)
                 for run, other in ((a, b), (b, a)) for tag in run if tag not in other]  # fmt: skip
         values = _values(a, b)
-    sections: list[tuple[str, str, list[PrintedColumn], Sequence[Sequence[Any]]]] = [
-        ("hparams", "hyperparameters", _columns("name", a, b), hparams),
-        ("tags", "tags of one run only",
-         [PrintedColumn("tag", is_name=True), PrintedColumn("kind"), PrintedColumn("run")], tags),
-        ("values", "last values", [*_columns("tag", a, b), PrintedColumn("difference")], values),
-    ]  # fmt: skip
+    a_and_b = [PrintedColumn(run.name, is_text=True) for run in (a, b)]
+    tables: dict[str, tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = {
+        "hparams": ("hyperparameters", [PrintedColumn("name", is_name=True), *a_and_b], hparams),
+        "tags": ("tags of one run only",
+                 [PrintedColumn("tag", is_name=True), *map(PrintedColumn, ("kind", "run"))], tags),
+        "values": ("last values", [PrintedColumn("tag", is_name=True), *a_and_b,
+                                   PrintedColumn("difference")], values),
+    }  # fmt: skip
     if as_json:
         found: dict[str, Any] = {"runs": [a.name, b.name]}
-        for name, _, columns, rows in sections:
-            keys = [column.name for column in columns]
-            if name != "tags":
-                keys[1:3] = ["a", "b"]
-            found[name] = [dict(zip(keys, map(exact, row), strict=True)) for row in rows]
+        for key, (_, columns, rows) in tables.items():
+            if key != "tags":
+                columns[1:3] = PrintedColumn("a"), PrintedColumn("b")
+            found[key] = objects(columns, rows)
         found["texts"] = [{"tag": tag, "diff": "\n".join(lines)} for tag, lines in texts.items()]
         print_json(found)
-        return 1 if any(map(len, (hparams, texts, tags, values))) else 0
+        return 1 if hparams or texts or tags or values else 0
     lines: list[str] = []
-    for name, title, columns, rows in sections:
+    for key, (title, columns, rows) in tables.items():
         if rows:
-            make_lines = terminal_lines if is_terminal() else tab_lines
-            lines += ["", styled(title, bold=True), *make_lines(columns, rows)]
-        if name == "hparams":
-            for tag, changes in texts.items():
-                lines += ["", styled(one_line(f"text {tag}"), bold=True)]
-                lines += [_colored(one_line(line)) for line in changes]
+            lines += ["", styled(title, bold=True), *table_lines(columns, rows)]
+        for tag, changes in texts.items() if key == "hparams" else ():
+            lines += ["", styled(one_line(f"text {tag}"), bold=True)]
+            lines += [_colored(one_line(line)) for line in changes]
     if lines:
         click.echo("\n".join(lines[1:]))
     return 1 if lines else 0
-
-
-def _columns(name: str, a: Run, b: Run) -> list[PrintedColumn]:
-    return [
-        PrintedColumn(name, is_name=True),
-        PrintedColumn(a.name, is_text=True),
-        PrintedColumn(b.name, is_text=True),
-    ]
 
 
 def _hparams(a: Run, b: Run) -> list[tuple[str, Any, Any]]:

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote
@@ -22,14 +23,12 @@ from urllib.parse import quote
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import of_run, opened, read_in_batches, selected, split
-from tbcore.cli.logs.ls import nothing_found
-from tbcore.cli.logs.output import warn_nothing
+from tbcore.cli.logs.access import ITEMS_OF, Selection, read_in_batches, written
 from tbcore.cli.logs.writers import WRITERS, Writer
 from tbcore.cli.parsing import warn
 from tbcore.errors import DataError, NotFoundError
 from tbcore.eventfiles.logdir import one_line
-from tbcore.logs import LoggedItems, Logs, Run
+from tbcore.logs import Logs, Run
 from tbcore.logs.logs import matching
 from tbcore.logs.tables import free_name
 from tbcore.values.forms import AUDIO, IMAGE
@@ -40,22 +39,10 @@ _MAX_NAME_CHARS = 200
 _IMAGE_SIGNATURES = {
     b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp",
 }  # fmt: skip
-_ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
-    IMAGE: Run.images, AUDIO: Run.audio,
-}  # fmt: skip
-"""The method that returns the values of a tag whose kind is that of files."""
 
 
 def export(
-    logdir: str | None,
-    *,
-    output: str | None,
-    media: str | None,
-    tags: Iterable[str],
-    runs: Iterable[str],
-    where: str | None,
-    is_wide: bool,
-    as_json: bool,
+    selection: Selection, *, output: str | None, media: str | None, is_wide: bool, as_json: bool
 ) -> int:
     """Writes files; returns the exit status."""
     ending = "jsonl" if as_json else "csv"
@@ -66,41 +53,30 @@ def export(
             f"-o {output!r} ends with none of {', '.join(f'.{known}' for known in WRITERS)}",
             click.get_current_context(),
         )
-    logs = opened(logdir)
-    names = selected(logs, runs, where)
-    if not names:
-        return nothing_found(logs, logdir)
-    selection = _Selection(logs, names, split(tags), {})
-    num_written = 0
+    source = _Source(selection, *selection.opened(), {})
+    num_files = 0
     if output is not None:
         with _opened_for_writing(output) as file:
             writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
-            num_written = (_write_wide if is_wide else _write_long)(writer, selection)
-            selection.check()  # before the file gets its name
-            if not num_written:
-                raise _NothingWrittenError
+            num_rows = (_write_wide if is_wide else _write_long)(writer, source)
+            source.check()  # before the file gets its name
+            if not num_rows:
+                raise click.ClickException("no scalars match; nothing is written")
     if media is not None:
-        num_files = _write_media(Path(media), selection)
-        selection.check()
+        num_files = _write_media(Path(media), source)
+        source.check()
         click.echo(f"{num_files:,} files in {media}", err=True)
-        num_written += num_files
-    return 0 if num_written else warn_nothing("no values match")
+    if output is None and not num_files:
+        raise click.ClickException("no values match")
+    return 0
 
 
-class _NothingWrittenError(click.ClickException):
-    """There are no points to write, so there is no file."""
-
-    def __init__(self) -> None:
-        super().__init__("no scalars match; nothing is written")
-
-
-class _Selection(NamedTuple):
+class _Source(NamedTuple):
     """The runs and tags to write."""
 
+    selection: Selection
     logs: Logs
     names: Sequence[str]
-    tags: list[str] | None
-    """Names and patterns; None for all tags."""
     known_tags: dict[str, None]
     """All tags of the runs that were read, as keys."""
 
@@ -112,25 +88,29 @@ class _Selection(NamedTuple):
                 yield run
             self.logs.forget(run.name for run in batch)
 
+    def scalars(self) -> Iterator[tuple[Run, list[str]]]:
+        """Each run with its tags of scalars."""
+        for run in self.runs():
+            yield run, self.selection.tags_of(run.scalar_tags)
+
     def check(self) -> None:
         """Raises UnknownNameError for a tag that no run has, once all runs were read."""
-        matching(self.tags, self.known_tags, "tag")
+        matching(self.selection.tags, self.known_tags, "tag")
 
 
 # -- rows --------------------------------------------------------------------------------------
 
 
-def _write_long(writer: Writer, selection: _Selection) -> int:
+def _write_long(writer: Writer, source: _Source) -> int:
     """Writes a row for each point; returns the number of rows."""
     titles = {"step": np.int64, "wall_time": np.float64, "value": np.float64}
     num_rows = 0
-    for run in selection.runs():
-        for tag in of_run(selection.tags, run.scalar_tags):
+    for run, tags in source.scalars():
+        for tag in tags:
             series = run[tag]
             if len(series) and not num_rows:
                 writer.begin(["run", "tag"], titles)
-            for start in range(0, len(series), _CHUNK_ROWS):
-                rows = slice(start, start + _CHUNK_ROWS)
+            for rows in _chunks(len(series)):
                 columns = series.steps(rows), series.wall_time[rows], series.value[rows]
                 writer.write([run.name, tag], columns)
             num_rows += len(series)
@@ -139,14 +119,12 @@ def _write_long(writer: Writer, selection: _Selection) -> int:
     return num_rows
 
 
-def _write_wide(writer: Writer, selection: _Selection) -> int:
+def _write_wide(writer: Writer, source: _Source) -> int:
     """Writes a row for each step of a run, with a column for each tag; returns their number.
 
     Reads all runs twice, since the columns must be known before the first row.
     """
-    tags: dict[str, None] = {}
-    for run in selection.runs():
-        tags |= dict.fromkeys(of_run(selection.tags, run.scalar_tags))
+    tags = dict.fromkeys(tag for _, own in source.scalars() for tag in own)
     if not tags:
         return 0
     titles: dict[str, type] = {"step": np.int64}
@@ -154,24 +132,25 @@ def _write_wide(writer: Writer, selection: _Selection) -> int:
         titles[free_name(tag, {"run": None, **titles})] = np.float64
     writer.begin(["run"], titles, is_sparse=True)
     num_rows, num_left_out = 0, 0
-    for run in selection.runs():
-        own = of_run(selection.tags, run.scalar_tags)
+    for run, own in source.scalars():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the points that are counted here for all runs
-            step, *values = list(selection.logs.scalars(own, [run.name]).wide().columns.values())[
-                1:
-            ]
+            wide = source.logs.scalars(own, [run.name]).wide()
+        _, step, *values = wide.columns.values()
         num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
         by_tag = dict(zip(own, values, strict=True))
         missing = np.full(len(step), np.nan, np.float32)
-        for start in range(0, len(step), _CHUNK_ROWS):
-            rows = slice(start, start + _CHUNK_ROWS)
+        for rows in _chunks(len(step)):
             writer.write([run.name], [step[rows], *(by_tag.get(t, missing)[rows] for t in tags)])
         num_rows += len(step)
     writer.end()
     if num_left_out:
         warn(f"{num_left_out:,} points are left out: a later one of the tag has the same step")
     return num_rows
+
+
+def _chunks(num_rows: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK_ROWS) for start in range(0, num_rows, _CHUNK_ROWS))
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -196,53 +175,42 @@ def _opened_for_writing(path: str) -> Iterator[IO[bytes]]:
     temporary = os.path.join(
         os.path.dirname(target), f".{os.path.basename(target)[:_MAX_NAME_CHARS]}.{os.getpid()}.tmp"
     )
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path!r}: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+    with written(path):
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
 
-def _write_media(folder: Path, selection: _Selection) -> int:
+def _write_media(folder: Path, source: _Source) -> int:
     """Writes images and clips as FOLDER/RUN/TAG/STEP.png; returns the number of files."""
     num_files = 0
-    for run in selection.runs():
-        for tag in of_run(
-            selection.tags, [t.name for t in run.tags.values() if t.kind in _ITEMS_OF]
-        ):
+    for run in source.runs():
+        media = [tag.name for tag in run.tags.values() if tag.kind in (IMAGE, AUDIO)]
+        for tag in source.selection.tags_of(media):
             directory = folder.joinpath(*map(_safe, run.name.split("/")), _safe(tag))
-            used: set[str] = set()
-            for item in _ITEMS_OF[run.tags[tag].kind](run, tag):
+            num_of_step: Counter[int] = Counter()
+            for item in ITEMS_OF[run.tags[tag].kind](run, tag):
                 try:
                     samples = _samples(item.value)
                 except (DataError, NotFoundError) as error:
                     warn(one_line(f"run {run.name!r}, tag {tag!r}: {error}"))
                     continue
                 for content, ending in samples:
-                    name, number = f"{item.step}", 1
-                    while name in used:
-                        number += 1
-                        name = f"{item.step}_{number}"
-                    used.add(name)
-                    _make_directory(directory)
+                    num_of_step[item.step] += 1
+                    number = num_of_step[item.step]
+                    name = f"{item.step}_{number}" if number > 1 else f"{item.step}"
+                    with written(directory):
+                        directory.mkdir(parents=True, exist_ok=True)
                     with _opened_for_writing(str(directory / f"{name}.{ending}")) as file:
                         file.write(content)
                     num_files += 1
     return num_files
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or error
-        raise click.ClickException(f"cannot create {str(directory)!r}: {reason}") from None
 
 
 def _samples(value: Any) -> list[tuple[bytes, str]]:

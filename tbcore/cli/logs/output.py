@@ -22,7 +22,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -53,12 +53,6 @@ def styled(text: str, **style: Any) -> str:
         not any(style.values()) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
     return text if is_plain or not is_terminal() else click.style(text, **style)
-
-
-def warn_nothing(message: str) -> int:
-    """Prints that nothing matched; returns the exit status."""
-    click.echo(f"tbcore: {one_line(message)}", err=True)
-    return 1
 
 
 # -- values ------------------------------------------------------------------------------------
@@ -160,15 +154,15 @@ def print_table(
     if form == "json":
         print_json(objects(columns, rows))
     elif form == "csv":
-        click.echo(_csv_text(columns, rows), nl=False)
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(_texts(columns, rows))
+        click.echo(buffer.getvalue(), nl=False)
     elif form == "null":
         index = next(i for i, column in enumerate(columns) if column.is_name)
         names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
         click.echo(b"".join(os.fsencode(name) + b"\0" for name in names), nl=False)
-    elif is_terminal():
-        click.echo("\n".join(terminal_lines(columns, rows)))
     else:
-        click.echo("\n".join(tab_lines(columns, rows)))
+        click.echo("\n".join(table_lines(columns, rows)))
 
 
 def objects(
@@ -179,40 +173,35 @@ def objects(
     return [{name: exact(row[index]) for index, name in named} for row in rows]
 
 
-def tab_lines(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """The names of the columns, and the rows, as tab-separated lines."""
-    named = [index for index, column in enumerate(columns) if column.name]
-    header = "\t".join(one_line(columns[index].name) for index in named)
-    return [header, *("\t".join(plain(row[index]) for index in named) for row in rows)]
-
-
-def _csv_text(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> str:
-    """The names of the columns, and the rows, as CSV with LF."""
-    named = [index for index, column in enumerate(columns) if column.name]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([one_line(columns[index].name) for index in named])
-    writer.writerows([plain(row[index]) for index in named] for row in rows)
-    return buffer.getvalue()
-
-
-def terminal_lines(
+def table_lines(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool = True
+) -> list[str]:
+    """The lines of a table: those for a terminal, or else tab-separated ones."""
+    if is_terminal():
+        return _terminal_lines(columns, rows, with_header=with_header)
+    return list(map("\t".join, _texts(columns, rows)))[0 if with_header else 1 :]
+
+
+def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> Iterator[list[str]]:
+    """The names of the columns, and then the cells of each row, for a pipe."""
+    named = [index for index, column in enumerate(columns) if column.name]
+    yield [one_line(columns[index].name) for index in named]
+    for row in rows:
+        yield [plain(row[index]) for index in named]
+
+
+def _terminal_lines(
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool
 ) -> list[str]:
     """The lines of a table that fits on the terminal, with a last line if columns are left out."""
     # 1. Make the texts, and find the width that each column needs.
     # 2. Leave out the last columns, if they do not fit even when names are cut.
     # 3. Cut names, and then the last column, to what is left of the terminal.
     available = width()
-    titles = [one_line(column.title or column.name) for column in columns]
-    texts = [
-        [one_line(column.short(cell)) for column, cell in zip(columns, row, strict=True)]
-        for row in rows
-    ]
-    widths = [
-        max([text_width(titles[i]) * with_header, *(text_width(row[i]) for row in texts)])
-        for i in range(len(columns))
-    ]
+    texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
+    for row in rows:
+        texts.append([one_line(c.short(cell)) for c, cell in zip(columns, row, strict=True)])
+    widths = [max(map(text_width, column)) for column in zip(*texts, strict=True)]
     minima = [
         min(needed, _MIN_CUT_WIDTH) if column.is_name or column.is_text else needed
         for column, needed in zip(columns, widths, strict=True)
@@ -225,28 +214,21 @@ def terminal_lines(
             excess = sum(widths[:num_shown]) + len(_GAP) * (num_shown - 1) - available
             if excess > 0 and (column.is_text if is_text else column.is_name):
                 widths[i] = max(widths[i] - excess, minima[i])
-    is_number = [
-        any(isinstance(row[i], int | float) for row in rows)
-        and all(row[i] is None or isinstance(row[i], int | float) for row in rows)
-        for i in range(num_shown)
-    ]
-
-    def line(cells: Sequence[str]) -> str:
-        parts = [
-            padded(
-                cut(cells[i], widths[i], at_end=columns[i].is_text),
-                widths[i],
-                is_right=is_number[i],
-            )
-            for i in range(num_shown)
+    lines = []
+    known = [[row[i] for row in rows if row[i] is not None] for i in range(num_shown)]
+    is_number = [bool(cells) and all(isinstance(c, int | float) for c in cells) for cells in known]
+    for row in texts:
+        shown = zip(row, widths, columns, is_number, strict=False)  # without what is left out
+        cells = [
+            padded(cut(text, size, at_end=column.is_text), size, is_right=is_right)
+            for text, size, column, is_right in shown
         ]
-        return _GAP.join(parts).rstrip()
-
-    lines = [styled(line(titles), bold=True)] if with_header else []
-    lines += map(line, texts)
-    left_out = ", ".join(title for title in titles[num_shown:] if title.strip())
-    if left_out and with_header:
-        lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
+        lines.append(_GAP.join(cells).rstrip())
+    if with_header:
+        lines[0] = styled(lines[0], bold=True)
+        left_out = ", ".join(title for title in texts[0][num_shown:] if title.strip())
+        if left_out:
+            lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
     return lines
 
 

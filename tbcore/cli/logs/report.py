@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tbcore.cli.logs.access import default_logdir, opened, read, selected, split
+from tbcore.cli.logs.access import Selection, default_logdir, read, written
 from tbcore.cli.logs.drawing import sparkline
-from tbcore.cli.logs.ls import nothing_found
 from tbcore.cli.logs.output import short, short_count, short_time
 from tbcore.drawings import chart_svg
 from tbcore.eventfiles.logdir import one_line
-from tbcore.logs import Logs, Run
+from tbcore.logs import Run
 from tbcore.logs.logs import matching
 
 _NUM_DEFAULT_TAGS = 3
@@ -38,48 +38,26 @@ _SCHEMES = {
 """Colours of the text and of the lines of a drawing, those of the page."""
 
 
-def report(
-    logdir: str | None,
-    *,
-    output: str | None,
-    tags: Iterable[str],
-    at: str,
-    runs: Iterable[str],
-    where: str | None,
-) -> int:
+def report(selection: Selection, *, output: str | None, at: str) -> int:
     """Writes the report, with drawings beside it if it is a file; returns the exit status."""
-    logs = opened(logdir)
-    names = selected(logs, runs, where)
-    if not names:
-        return nothing_found(logs, logdir)
-    found = read(logs, names)
-    shown = _tags(found, split(tags))
-    title = os.path.basename(os.path.abspath(logdir or default_logdir())) or "runs"
-    lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(logs, found, shown, at)]
+    found = read(*selection.opened())
+    num_runs = Counter(tag for run in found for tag in run.scalar_tags)
+    tags = [tag for tag, _ in num_runs.most_common(_NUM_DEFAULT_TAGS)]
+    if selection.tags is not None:
+        tags = matching(selection.tags, num_runs, "tag")
+    title = os.path.basename(os.path.abspath(selection.logdir or default_logdir())) or "runs"
+    lines = [f"# {_escaped(title)}", "", _about(found), "", *_table(found, tags, at)]
     if output is None:
         click.echo("\n".join(lines))
         return 0
     path = Path(output)
     folder = path.with_name(f"{path.stem}_files")
-    try:
+    with written(path):
         folder.mkdir(exist_ok=True)
-        for tag in shown:
+        for tag in tags:
             lines += ["", f"## {_escaped(tag)}", "", *_drawing(found, tag, folder)]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"cannot write {output!r}: {error.strerror}") from None
     return 0
-
-
-def _tags(runs: Sequence[Run], names: list[str] | None) -> list[str]:
-    """The scalar tags with these names or patterns; without any, the most common ones."""
-    counts: dict[str, int] = {}
-    for run in runs:
-        for tag in run.scalar_tags:
-            counts[tag] = counts.get(tag, 0) + 1
-    if names is not None:
-        return matching(names, counts, "tag")
-    return sorted(counts, key=lambda tag: -counts[tag])[:_NUM_DEFAULT_TAGS]
 
 
 def _about(runs: Sequence[Run]) -> str:
@@ -89,26 +67,28 @@ def _about(runs: Sequence[Run]) -> str:
     return f"{len(runs):,} run{'s' if len(runs) > 1 else ''}{when}"
 
 
-def _table(logs: Logs, runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
+def _table(runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
     """The lines of a table with a row for each run."""
-    values = [run.hparams for run in runs]
-    names = dict.fromkeys(name for each in values for name in each)
-    differing = [n for n in names if len({str(each.get(n)) for each in values}) > 1]
-    header = ["run", "step", *differing]
+    hparams = [run.hparams for run in runs]
+    names = dict.fromkeys(name for own in hparams for name in own)
+    differing = [n for n in names if len({str(own.get(n)) for own in hparams}) > 1]
+    header, rule = ["run", "step", *differing], ["---", "---:", *["---"] * len(differing)]
     for tag in tags:
         header += [tag if at == "last" else f"{tag} ({at})", ""]
+        rule += ["---:", "---"]
     rows = []
-    for run, hparams in zip(runs[:_MAX_ROWS], values, strict=False):
-        own = [run[tag] if tag in run.scalar_tags else None for tag in tags]
-        steps = [series.last.step for series in own if series is not None and series.last]
-        row = [run.name, short_count(max(steps, default=None))]
-        row += [short(hparams.get(name)) for name in differing]
-        for series in own:
-            point = getattr(series, at) if series is not None else None
-            row.append(short(point.value) if point is not None else "")
-            row.append(sparkline(series.value, _SPARKLINE_WIDTH) if series is not None else "")
-        rows.append(row)
-    rule = ["---", "---:", *["---"] * len(differing), *["---:", "---"] * len(tags)]
+    for run, own in zip(runs[:_MAX_ROWS], hparams, strict=False):
+        cells, steps = [short(own.get(name)) for name in differing], []
+        for tag in tags:
+            series = run[tag] if tag in run.scalar_tags else None
+            if series is None or series.last is None:
+                cells += ["", ""]
+                continue
+            steps.append(series.last.step)
+            point = getattr(series, at)
+            cells.append("" if point is None else short(point.value))
+            cells.append(sparkline(series.value, _SPARKLINE_WIDTH))
+        rows.append([run.name, short_count(max(steps, default=None)), *cells])
     lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (header, *rows)]
     lines.insert(1, f"| {' | '.join(rule)} |")
     if len(runs) > _MAX_ROWS:

@@ -11,10 +11,9 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import default_logdir, opened, progress, run_named
+from tbcore.cli.logs.access import ITEMS_OF, default_logdir, opened, progress, run_named
 from tbcore.cli.logs.drawing import braille_chart, sparkline
 from tbcore.cli.logs.output import (
-    Form,
     PrintedColumn,
     is_terminal,
     objects,
@@ -26,14 +25,13 @@ from tbcore.cli.logs.output import (
     short_duration,
     short_time,
     styled,
-    tab_lines,
-    terminal_lines,
+    table_lines,
     width,
 )
 from tbcore.errors import DataError, NotFoundError, UnknownNameError
 from tbcore.eventfiles.logdir import MARK, is_remote, one_line
-from tbcore.logs import Logs, Run, ScalarSeries
-from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT
+from tbcore.logs import Logs, Run, ScalarSeries, Tag
+from tbcore.values.forms import SCALAR, TEXT
 
 _SPARKLINE_WIDTH = 16
 _MAX_CHART_HEIGHT = 20
@@ -83,29 +81,13 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
 
 
 def _show_run(run: Run, as_json: bool) -> int:
-    started, last_event = run.started, run.last_event
-    about: dict[str, Any] = {
-        "run": run.name,
-        "state": run.state,
-        "started": started,
-        "last_event": last_event,
-    }
-    texts: dict[str, str] = {}
-    rows: list[list[Any]] = []
+    texts = {}
     for tag in run.tags.values():
-        row: list[Any] = [tag.name, tag.kind, tag.count, tag.last_step, *[None] * 5]
-        row += [tag.display_name, tag.description]
-        if tag.kind == SCALAR:
-            series = run[tag.name]
-            points = [series.last, series.min, series.max, series.first]
-            row[4] = sparkline(series.value, _SPARKLINE_WIDTH) if is_terminal() else ""
-            row[5:9] = [None if point is None else point.value for point in points]
-        elif tag.kind == TEXT:
+        if tag.kind == TEXT:
             try:
                 texts[tag.name] = last_text(run, tag.name)
             except (DataError, NotFoundError) as error:
                 texts[tag.name] = f"({error})"
-        rows.append(row)
     columns = [
         PrintedColumn("tag", is_name=True),
         PrintedColumn("kind"),
@@ -116,50 +98,51 @@ def _show_run(run: Run, as_json: bool) -> int:
         PrintedColumn("display_name", "title", is_text=True),
         PrintedColumn("description", short=_shortened, is_text=True),
     ]
+    rows = [_tag_row(run, tag) for tag in run.tags.values()]
     for index in (-2, -1):  # Most writers give neither.
         if not any(row[index] for row in rows):
             del columns[index]
             for row in rows:
                 del row[index]
+    started, last = run.started, run.last_event
+    about = {"run": run.name, "state": run.state, "started": started, "last_event": last}
     if as_json:
         tags = objects(columns, rows)
         print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
         return 0
+    if is_terminal():
+        about["started"] = short_time(started)
+        about["last_event"] = f"{short_time(last)}  ({short_age(last)} ago)"
+        took = (last - started).total_seconds() if started and last else None
+        about["took"] = short_duration(took)
     pair = [
         PrintedColumn("name", is_name=True),
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
-    if is_terminal():
-        took = (last_event - started).total_seconds() if started and last_event else None
-        about["started"] = short_time(started)
-        about["last_event"] = f"{short_time(last_event)}  ({short_age(last_event)} ago)"
-        about["took"] = short_duration(took)
-    sections: list[tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = [
-        ("", pair, list(about.items())),
-        ("hyperparameters", pair, list(run.hparams.items())),
-        ("texts", pair, list(texts.items())),
-        ("tags", columns, rows),
-    ]
-    lines: list[str] = []
-    for title, section_columns, section_rows in sections:
-        if not section_rows:
-            continue
-        if not is_terminal():
-            if title == "tags":
-                lines += ["", *tab_lines(section_columns, section_rows)]
-            else:
-                group = [title] if title else []
-                lines += [
-                    "\t".join([*group, line])
-                    for line in tab_lines(section_columns, section_rows)[1:]
-                ]
-        elif title == "tags":
-            lines += ["", *terminal_lines(section_columns, section_rows)]
+    lines = table_lines(pair, list(about.items()), with_header=False)
+    for title, values in (("hyperparameters", run.hparams), ("texts", texts)):
+        own = table_lines(pair, list(values.items()), with_header=False) if values else []
+        if own and is_terminal():
+            lines += ["", styled(title, bold=True), *own]
         else:
-            lines += ["", styled(title, bold=True)] if title else []
-            lines += terminal_lines(section_columns, section_rows, with_header=False)
+            lines += [f"{title}\t{line}" for line in own]
+    if rows:
+        lines += ["", *table_lines(columns, rows)]
     click.echo("\n".join(lines))
     return 0
+
+
+def _tag_row(run: Run, tag: Tag) -> list[Any]:
+    """What `_show_run` prints of a tag."""
+    line: str | None = None
+    values: list[float | None] = [None] * 4
+    if tag.kind == SCALAR:
+        series = run[tag.name]
+        line = sparkline(series.value, _SPARKLINE_WIDTH) if is_terminal() else ""
+        points = series.last, series.min, series.max, series.first
+        values = [None if point is None else point.value for point in points]
+    about = [tag.name, tag.kind, tag.count, tag.last_step]
+    return [*about, line, *values, tag.display_name, tag.description]
 
 
 def _shortened(value: Any) -> str:
@@ -169,10 +152,10 @@ def _shortened(value: Any) -> str:
 
 def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> int:
     if as_json or not is_terminal():
-        columns = [PrintedColumn("step"), PrintedColumn("wall_time"), PrintedColumn("value")]
-        steps, times = series.step.tolist(), series.wall_time.tolist()
-        form: Form | None = "json" if as_json else None
-        print_table(columns, list(zip(steps, times, series.value.tolist(), strict=True)), form)
+        values = [series.step, series.wall_time, series.value]
+        rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
+        columns = list(map(PrintedColumn, ("step", "wall_time", "value")))
+        print_table(columns, rows, "json" if as_json else None)
         return 0
     height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
     lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
@@ -195,16 +178,12 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
         click.echo(styled(one_line(title), bold=True))
         click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
         return 0
-    readers: dict[str, Any] = {
-        IMAGE: run.images, AUDIO: run.audio, HISTOGRAM: run.histograms, TEXT: run.texts,
-        GRAPH: lambda tag: run.graph(),
-    }  # fmt: skip
-    if kind not in readers:
+    if kind not in ITEMS_OF:
         known = run.tags[tag]
         raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
     columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", _time)]
     columns.append(PrintedColumn("value", short=_shortened, is_text=True))
-    rows = [(item.step, item.wall_time, _described(item)) for item in readers[kind](tag)]
+    rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
     print_table(columns, rows, "json" if as_json else None)
     return 0
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import of_run, opened, read, selected, split
-from tbcore.cli.logs.ls import nothing_found
+from tbcore.cli.logs.access import Selection, read
 from tbcore.cli.logs.output import (
     cut,
     exact,
@@ -22,9 +22,9 @@ from tbcore.cli.logs.output import (
     short,
     short_duration,
     styled,
-    warn_nothing,
     width,
 )
+from tbcore.cli.parsing import warn
 from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Run
 from tbcore.logs.logs import matching
@@ -38,7 +38,8 @@ _MAX_WIDTH = 24
 """Maximum width of a column on a terminal."""
 
 
-class _Line(NamedTuple):
+@dataclass
+class _Line:
     """What was logged for a step: the first point of each tag that no line has yet."""
 
     step: int
@@ -48,48 +49,34 @@ class _Line(NamedTuple):
 
 
 def tail(
-    logdir: str | None,
-    *,
-    tags: Iterable[str],
-    runs: Iterable[str],
-    where: str | None,
-    limit: int,
-    follow: bool,
-    total: int | None,
-    as_json: bool,
+    selection: Selection, *, limit: int, follow: bool, total: int | None, as_json: bool
 ) -> int:
     """Prints the last lines; returns the exit status, which with `follow` is never reached."""
-    logs = opened(logdir)
-    runs, wanted = list(runs), split(tags)
-    is_chosen = bool(runs) or where is not None
-    names = selected(logs, runs, where)
-    if not names:
-        return nothing_found(logs, logdir)
+    logs, names = selection.opened()
+    is_chosen = selection.runs is not None or selection.where is not None
     if not is_chosen:
         # Of files, since the last event of a run is known only when it has been read.
         names = [max(names, key=lambda name: logs.modified[name])]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
-    columns += matching(wanted, known, "tag")
-    readers = {name: _LineReader(wanted, total) for name in names}
+    columns += matching(selection.tags, known, "tag")
+    readers = {name: _LineReader(selection, total) for name in names}
     printer = _Printer(columns, as_json, shows_run=is_chosen)
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
     lines.sort(key=lambda named: named[1]["wall_time"])
     for name, line in lines[len(lines) - limit if limit < len(lines) else 0 :]:
         printer.print(name, line)
-    if not follow:
-        return 0 if lines else warn_nothing("no scalars were logged")
-    for changed in logs.follow():
+    if not follow and not lines:
+        raise click.ClickException("no scalars were logged")
+    for changed in logs.follow() if follow else ():
         if is_chosen:
-            names = selected(logs, runs, where, is_first=False)
-        for name in names:
-            if name not in changed:
-                continue
+            names = selection.names(logs, is_first=False)
+        for name in filter(changed.__contains__, names):
             if name not in logs:
-                warn_nothing(f"run {name!r} is gone")
+                warn(one_line(f"run {name!r} is gone"))
                 readers.pop(name, None)
                 continue
-            reader = readers.setdefault(name, _LineReader(wanted, total))
+            reader = readers.setdefault(name, _LineReader(selection, total))
             for line in reader.new_lines(logs[name]):
                 printer.print(name, line)
     return 0
@@ -98,9 +85,9 @@ def tail(
 class _LineReader:
     """Makes lines of what is new in one run."""
 
-    def __init__(self, tags: list[str] | None, total: int | None) -> None:
-        """`tags` are names and patterns; `total` is the step at which the training will end."""
-        self._tags = tags
+    def __init__(self, selection: Selection, total: int | None) -> None:
+        """`total` is the step at which the training will end."""
+        self._selection = selection
         self._total = total
         self._next_ordinals: dict[str, int] = {}
         """For each tag the ordinal of the first point that no line has."""
@@ -112,7 +99,7 @@ class _LineReader:
 
     def _lines(self, run: Run) -> list[_Line]:
         lines: dict[tuple[int, int], _Line] = {}
-        for tag in of_run(self._tags, run.scalar_tags):
+        for tag in self._selection.tags_of(run.scalar_tags):
             series = run[tag]
             if not len(series):
                 continue
@@ -128,12 +115,9 @@ class _LineReader:
                 # A tag with several points at a step has several lines.
                 key = step, num_of_step[step]
                 num_of_step[step] += 1
-                line = lines.get(key)
-                if line is None:
-                    lines[key] = _Line(step, wall_time, {tag: value})
-                else:
-                    line.values[tag] = value
-                    lines[key] = line._replace(wall_time=max(line.wall_time, wall_time))
+                line = lines.setdefault(key, _Line(step, wall_time, {}))
+                line.values[tag] = value
+                line.wall_time = max(line.wall_time, wall_time)
         return sorted(lines.values(), key=lambda line: line.wall_time)
 
     def _fields(self, line: _Line) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import click
 import numpy as np
@@ -25,39 +25,41 @@ _ROW_GROUP_ROWS = 1 << 17
 """Number of rows after which a Parquet file gets a row group."""
 
 
-class Writer(Protocol):
+class Writer:
     """Writes a table to a file."""
-
-    def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None: ...
-
-    def begin(
-        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
-    ) -> None:
-        """Writes the names of the columns: first those of texts, then those of numbers.
-
-        `numbers` has the dtypes. With `is_sparse`, NaN means that there is no value.
-        """
-
-    def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-        """Writes the rows of a chunk, in which each column of texts has one value."""
-
-    def end(self) -> None:
-        """Writes what is left."""
-
-
-class CsvWriter:
-    """Writes CSV as RFC 4180 describes it, but with LF. Control characters are escaped on a
-    terminal alone."""
 
     def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
         self._file = file
         self._is_terminal = is_terminal
+        self._texts: Sequence[str] = ()
+        self._numbers: Mapping[str, type] = {}
         self._is_sparse = False
 
     def begin(
         self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
     ) -> None:
-        self._is_sparse = is_sparse
+        """Names the columns: first those of texts, then those of numbers.
+
+        `numbers` has the dtypes. With `is_sparse`, NaN means that there is no value.
+        """
+        self._texts, self._numbers, self._is_sparse = texts, numbers, is_sparse
+
+    def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
+        """Writes the rows of a chunk, in which each column of texts has one value."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Writes what is left."""
+
+
+class CsvWriter(Writer):
+    """Writes CSV as RFC 4180 describes it, but with LF. Control characters are escaped on a
+    terminal alone."""
+
+    def begin(
+        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
+    ) -> None:
+        super().begin(texts, numbers, is_sparse=is_sparse)
         self._file.write(self._joined([*texts, *numbers]) + b"\n")
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
@@ -66,9 +68,6 @@ class CsvWriter:
         lines = [start + b",".join(row) for row in zip(*cells, strict=True)]
         self._file.write(b"\n".join([*lines, b""]))
 
-    def end(self) -> None:
-        pass
-
     def _joined(self, texts: Sequence[str]) -> bytes:
         buffer = io.StringIO()
         escaped = map(one_line, texts) if self._is_terminal else texts
@@ -76,31 +75,18 @@ class CsvWriter:
         return buffer.getvalue().encode("utf-8", "backslashreplace")
 
 
-class JsonLinesWriter:
+class JsonLinesWriter(Writer):
     """Writes an object for each row. Non-finite numbers are `"NaN"`, `"Infinity"`, `"-Infinity"`;
     columns without a value are left out."""
 
-    def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
-        self._file = file
-        self._texts: Sequence[str] = ()
-        self._keys: list[bytes] = []
-        self._is_sparse = False
-
-    def begin(
-        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
-    ) -> None:
-        self._texts, self._is_sparse = texts, is_sparse
-        self._keys = [json_line({name: 0})[1:-2].encode() for name in numbers]
-
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
         start = json_line(dict(zip(self._texts, texts, strict=True))).encode()[:-1]
+        named = list(zip(self._numbers, columns, strict=True))
         if self._is_sparse:
-            present = [index for index, c in enumerate(columns) if not np.isnan(c).all()]
-        else:
-            present = list(range(len(columns)))
+            named = [(name, column) for name, column in named if not np.isnan(column).all()]
+        keys = [json_line({name: 0})[1:-2].encode() for name, _ in named]
         names = {"nan": b'"NaN"', "inf": b'"Infinity"', "-inf": b'"-Infinity"'}
-        cells = [_digits(columns[index], names) for index in present]
-        keys = [self._keys[index] for index in present]
+        cells = [_digits(column, names) for _, column in named]
         lines = []
         for row in zip(*cells, strict=True):
             pairs = zip(keys, row, strict=True)
@@ -108,14 +94,12 @@ class JsonLinesWriter:
             lines.append(b",".join([start, *known]) + b"}\n")
         self._file.write(b"".join(lines))
 
-    def end(self) -> None:
-        pass
 
-
-class ParquetWriter:
+class ParquetWriter(Writer):
     """Writes Parquet with pyarrow, which is imported here."""
 
     def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
+        super().__init__(file)
         try:
             import pyarrow
             import pyarrow.parquet
@@ -123,21 +107,20 @@ class ParquetWriter:
             message = "Parquet needs pyarrow, which is not installed: pip install pyarrow"
             raise click.ClickException(message) from None
         self._pa: Any = pyarrow
-        self._file = file
         self._schema: Any = None
         self._writer: Any = None
         self._chunks: list[Any] = []
         self._num_rows = 0
-        self._is_sparse = False
 
     def begin(
         self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
     ) -> None:
+        super().begin(texts, numbers, is_sparse=is_sparse)
         pa = self._pa
         text = pa.dictionary(pa.int32(), pa.string())
         fields = [*((name, text) for name in texts)]
         fields += [(name, pa.from_numpy_dtype(dtype)) for name, dtype in numbers.items()]
-        self._schema, self._is_sparse = pa.schema(fields), is_sparse
+        self._schema = pa.schema(fields)
         # Dictionaries of numbers take memory and time, and numbers of logs seldom repeat.
         self._writer = pa.parquet.ParquetWriter(
             self._file, self._schema, compression="zstd", use_dictionary=list(texts)
