@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -55,6 +56,24 @@ def test_what_differs_is_printed(logdir: Path) -> None:
         "tag\ta\tb\tdifference",
         "loss\t0.5\t0.25\t-0.25",
     ]
+
+
+def test_a_difference_is_that_of_the_digits_that_are_printed(tmp_path: Path) -> None:
+    """That of the float32 0.3 and 0.2 themselves would be 0.10000001."""
+    for name, losses in (("a", [0.2, math.nan, -math.inf]), ("b", [0.3, 1.0, math.inf])):
+        tags = dict(zip(("loss", "nan", "inf"), ([value] for value in losses), strict=True))
+        write_run(tmp_path, name, scalars=tags, hparams={"lr": losses[0]})
+    assert piped("diff", tmp_path, "a", "b").stdout.splitlines()[2:] == [
+        "lr\t0.2\t0.3",
+        "",
+        "last values",
+        "tag\ta\tb\tdifference",
+        "loss\t0.2\t0.3\t0.1",
+        "nan\tnan\t1.0\tnan",
+        "inf\t-inf\tinf\tinf",
+    ]
+    found = json.loads(piped("diff", tmp_path, "a", "b", "--json").stdout)
+    assert [row["difference"] for row in found["values"]] == [0.1, "NaN", "Infinity"]
 
 
 def test_equal_runs_have_no_differences(logdir: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -10,6 +12,7 @@ import click
 from tbcore.cli.logs.access import opened, progress, run_named
 from tbcore.cli.logs.output import (
     PrintedColumn,
+    exact,
     objects,
     print_json,
     styled,
@@ -90,8 +93,15 @@ def _values(a: Run, b: Run) -> list[tuple[str, float | None, float | None, float
     for tag in _common(a, b, SCALAR):
         x, y = (None if (point := run[tag].last) is None else point.value for run in (a, b))
         if not _are_equal(x, y):
-            rows.append((tag, x, y, None if x is None or y is None else y - x))
+            rows.append((tag, x, y, None if x is None or y is None else _difference(x, y)))
     return rows
+
+
+def _difference(x: float, y: float) -> float:
+    """y - x, of the digits that are printed: that of two float32, 0.3 and 0.2, is 0.1."""
+    if not math.isfinite(y - x):
+        return y - x
+    return float(Decimal(str(exact(y))) - Decimal(str(exact(x))))
 
 
 def _common(a: Run, b: Run, kind: str) -> list[str]:
