@@ -89,8 +89,6 @@ class SegmentCache:
             if key not in self._groups:
                 try:
                     columns = _decoded(table, self.file(table, segment), group)
-                    # Each thread would keep some megabytes of its own.
-                    pa.default_memory_pool().release_unused()
                 except (pa.ArrowException, TypeError, ValueError) as error:
                     # A column has nulls, which none should have.
                     raise DataLossError(
