@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from tbcore.eventfiles.directory import Directory
+from tbcore.eventfiles.other_files import OtherFiles, kind_of, summed
+
 if TYPE_CHECKING:
     from tbcore.eventfiles.remote.directory import RemoteDirectory
 
@@ -114,6 +117,8 @@ class Scan(NamedTuple):
     """One line of text for each directory or file that could not be examined."""
     unlisted: list[str]
     """Directories that exist but could not be listed, so that their files are unknown."""
+    other_files: tuple[OtherFiles, ...] = ()
+    """Files beside event files whose data tbcore does not show, by kind."""
 
 
 def parse_logdir_spec(text: str) -> list[LogdirSpec]:
@@ -178,17 +183,18 @@ class Logdir:
         examined, are reported in the result and skipped; nothing is raised. Of a directory that is
         not listed this time, the result is what was found there before.
         """
-        found = Scan({}, 0, 0, [], [], [])
+        found, other_files = Scan({}, 0, 0, [], [], []), list[tuple[str, str]]()
         scanned: list[_ScannedDirectory] = []
         for index in range(len(self._specs)):
             if remote := self.remotes.get(index):
                 listed = remote.scan()
                 for path, each in listed.runs.items():
-                    scanned.append((index, _Directory(path, remote.name_of(path), None), each))
-                for lines, more in zip(found[3:], listed[3:], strict=True):
+                    scanned.append((index, Directory(path, remote.name_of(path), None), each))
+                other_files += remote.other_files
+                for lines, more in zip(found[3:6], listed[3:6], strict=True):
                     lines += more
             else:
-                scanned += self._walk(index, found)
+                scanned += self._walk(index, found, other_files)
         runs = [(index, directory, files) for index, directory, files in scanned if files]
         run_directories = [(index, directory.name, directory.path) for index, directory, _ in runs]
         if run_directories != self._run_directories:
@@ -197,6 +203,7 @@ class Logdir:
             runs={name: runs[index][2] for name, index in self._names},
             num_directories=len(scanned),
             num_files=sum(len(files) for _, _, files in runs),
+            other_files=summed(other_files),
         )
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
@@ -238,18 +245,20 @@ class Logdir:
             name, suffix = f"{base}_{suffix}", suffix + 1
         return name
 
-    def _walk(self, spec_index: int, found: Scan) -> Iterator[_ScannedDirectory]:
+    def _walk(
+        self, spec_index: int, found: Scan, other_files: list[tuple[str, str]]
+    ) -> Iterator[_ScannedDirectory]:
         """Scans the directories of a spec. Their event files are sorted by path."""
         root = os.path.abspath(self._specs[spec_index].path)
         listings: dict[str, _Listing] = {}
         previous = self._listings[spec_index]
         self._listings[spec_index] = listings
         # The directories above the root are included because a link to one of them is also a loop.
-        top: _Directory | None = None
+        top: Directory | None = None
         for above in reversed(PurePath(os.path.realpath(root)).parents):
-            top = _Directory(str(above), "", top)
+            top = Directory(str(above), "", top)
         num_paths: dict[tuple[int, int], int] = {}
-        stack = [_Directory(root, ".", top)]
+        stack = [Directory(root, ".", top)]
         while stack:
             directory = stack.pop()
             try:
@@ -272,9 +281,10 @@ class Logdir:
                 found.unlisted.append(directory.path)
                 continue
             stack += listing.directories
+            other_files += listing.other_files
             yield spec_index, directory, listing.files
 
-    def _listing_of(self, directory: _Directory, known: _Listing | None, found: Scan) -> _Listing:
+    def _listing_of(self, directory: Directory, known: _Listing | None, found: Scan) -> _Listing:
         """The known listing of a directory if it is certainly still right, else a new listing."""
         if known is None or not _REUSE_LISTINGS:
             return _list(directory, found)
@@ -312,47 +322,20 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in characters)
 
 
-_ScannedDirectory = tuple[int, "_Directory", list[EventFile]]
+_ScannedDirectory = tuple[int, Directory, list[EventFile]]
 """Index of a spec, a directory, and the event files in it. The tuple has no names for speed: a scan
 makes one for each directory."""
-
-
-@dataclass(slots=True, eq=False)
-class _Directory:
-    """A directory that a scan reached, with the path that led there."""
-
-    path: str
-    name: str
-    """Path relative to the root; `.` for the root itself."""
-    parent: _Directory | None
-    is_linked: bool = False
-    """Whether this directory or one above it was reached through a link."""
-    _identity: tuple[int, int] | None = None
-
-    def identity(self) -> tuple[int, int]:
-        """Device and inode. Getting them takes a system call, and is needed only for links."""
-        if self._identity is None:
-            found = os.stat(self.path)
-            self._identity = found.st_dev, found.st_ino
-        return self._identity
-
-    def contains_itself(self) -> bool:
-        """Whether this directory is also one of the directories above it, because of a link."""
-        above = self.parent
-        while above is not None:
-            if above.identity() == self.identity():
-                return True
-            above = above.parent
-        return False
 
 
 @dataclass(slots=True, eq=False)
 class _Listing:
     """The subdirectories and event files of a directory, as of one point in time."""
 
-    directories: list[_Directory] = field(default_factory=list)
+    directories: list[Directory] = field(default_factory=list)
     files: list[EventFile] = field(default_factory=list)
     """Event files in the order of their paths, with their status in the last scan."""
+    other_files: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and path of each file that `other_files.py` knows."""
     has_links: bool = False
     """Whether any entry is a link. The target of a link can change when the stamp does not."""
     stamp: _Stamp | None = None
@@ -402,7 +385,7 @@ def _stamp(path: str) -> _Stamp:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], found: Scan) -> bool:
+def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], found: Scan) -> bool:
     """Whether to scan a directory that was reached through a link.
 
     It is not scanned if the link makes a loop, or if too many other paths lead to the directory.
@@ -421,25 +404,27 @@ def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], fou
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
-def _list(directory: _Directory, found: Scan) -> _Listing:
+def _list(directory: Directory, found: Scan) -> _Listing:
     """A new listing of a directory."""
     listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
     with os.scandir(directory.path) as entries:
         for entry in entries:
             try:
-                # Files without MARK in their names are skipped. The type of an entry is known
-                # without a system call; only the type of a link's target is not.
+                # Files without MARK in their names are not examined. The type of an entry is
+                # known without a system call; only the type of a link's target is not.
                 is_link = entry.is_symlink()
                 listing.has_links |= is_link
                 if entry.is_dir():
                     name, is_linked = prefix + entry.name, directory.is_linked or is_link
-                    listing.directories.append(_Directory(entry.path, name, directory, is_linked))
+                    listing.directories.append(Directory(entry.path, name, directory, is_linked))
                 elif MARK in entry.name:
                     status = entry.stat()
                     # FIFOs and devices are skipped: opening one may block or have side effects.
                     if stat.S_ISREG(status.st_mode):
                         listing.files.append(EventFile.of(entry.path, status))
+                elif kind := kind_of(prefix + entry.name):
+                    listing.other_files.append((kind, readable(entry.path)))
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ELOOP):
                     continue  # The file is gone, or the link is broken.

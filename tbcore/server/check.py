@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
+from tbcore.eventfiles.other_files import OtherFiles
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.plugin_types import LoadedPlugin
 from tbcore.server.report import plural, size
-from tbcore.server.unclaimed import OtherFiles, Unclaimed, find_other_files, find_unclaimed
+from tbcore.server.unclaimed import Unclaimed, find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 
@@ -50,7 +51,7 @@ class CheckReport(NamedTuple):
     read, and by offset within a file."""
     unclaimed: list[Unclaimed]
     """Kinds of data that no loaded plugin shows."""
-    other_files: list[OtherFiles]
+    other_files: Sequence[OtherFiles]
     """Files that are not event files, and whose data nothing shows."""
 
     @property
@@ -96,7 +97,7 @@ class CheckReport(NamedTuple):
         for files in self.other_files:
             yield (
                 f"tbcore does not show {files.kind}: {plural(files.num_files, 'file')}"
-                f" beside event files, for example {one_line(files.example)}"
+                f" beside event files, for example {one_line(files.example)}; {files.shown_by} can"
             )
 
 
@@ -124,7 +125,7 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
         num_bytes,
         findings,
         find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins}),
-        find_other_files(spec.path for spec in specs),
+        found.other_files,
     )
 
 

@@ -1,16 +1,12 @@
 """Unclaimed data: kinds of data that no loaded plugin reads, and which distribution to install.
 
-Some tools write files beside the event files; `find_other_files` finds those that are known.
-
 Writers log most content in one of two forms: in a field of the summary value, or as a tensor whose
 metadata has the name of a TensorBoard plugin. This module uses that plugin's name for both forms.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tbcore.kinds import Claims, matches
@@ -30,25 +26,6 @@ have in their metadata."""
 
 KNOWN_NAMES = frozenset({*NAME_OF_FIELD.values(), "hparams", "text"})
 """Plugin names for which the distribution `tbcore-<name>` shows the data."""
-
-
-OTHER_FILES = {
-    "profile": re.compile(r"(^|/)plugins/profile/.*[^/]$|\.pt\.trace\.json(\.gz)?$"),
-    "projector": re.compile(r"(^|/)projector_config\.pbtxt$"),
-    "debugger": re.compile(r"(^|/)tfdbg_events\.[^/]*$"),
-}
-"""Maps a kind of data to the paths of its files, which are not event files: traces of a profiler,
-the configuration of embeddings, and dumps of TensorFlow's debugger."""
-
-
-class OtherFiles(NamedTuple):
-    """Files of one kind in the logdir that tbcore does not read."""
-
-    kind: str
-    """A key of OTHER_FILES."""
-    num_files: int
-    example: str
-    """The path of the first file."""
 
 
 class Unclaimed(NamedTuple):
@@ -92,26 +69,3 @@ def find_unclaimed(
             )
         )  # fmt: skip
     return unclaimed
-
-
-def find_other_files(directories: Iterable[str]) -> list[OtherFiles]:
-    """The files of OTHER_FILES below the directories, one element for each kind, sorted by kind.
-
-    Links to directories are followed, each directory once. Those that cannot be listed are skipped.
-    """
-    found: dict[str, list[str]] = {}
-    seen: set[str] = set()
-    for top in directories:
-        for directory, subdirectories, names in os.walk(top, followlinks=True):
-            real = os.path.realpath(directory)
-            if real in seen:
-                subdirectories.clear()
-                continue
-            seen.add(real)
-            for name in names:
-                path = os.path.join(directory, name)
-                below = path[len(top) :]
-                for kind, pattern in OTHER_FILES.items():
-                    if pattern.search(below):
-                        found.setdefault(kind, []).append(path)
-    return [OtherFiles(kind, len(paths), min(paths)) for kind, paths in sorted(found.items())]

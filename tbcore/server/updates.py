@@ -45,7 +45,8 @@ class Updates:
             "generation": self._multiplexer.generation,
             "runs_generation": self._multiplexer.runs_generation,
             "num_reloads": self._num_reloads,
-            **vars(self._multiplexer.status),
+            **vars(status := self._multiplexer.status),
+            "other_files": [files._asdict() for files in status.other_files],
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:

@@ -111,6 +111,7 @@ class Publisher:
                 logdirs=self._logdirs,
                 missing=tuple(self._scan.missing),
                 problems=tuple(self._problems),
+                other_files=self._scan.other_files,
                 num_requests=sum(each.num_requests for each in {r.storage for r in self.remotes}),
                 num_requests_per_scan=sum(remote.num_requests for remote in self.remotes),
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tbcore.eventfiles.other_files import OtherFiles
+
 
 @dataclass(frozen=True)
 class LoadStatus:
@@ -28,6 +30,8 @@ class LoadStatus:
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
     """The latest 100 problems, one line each, oldest first."""
+    other_files: tuple[OtherFiles, ...] = ()
+    """Files beside event files whose data tbcore does not show, by kind."""
     num_requests: int = 0
     """Number of requests for remote files and listings since the start."""
     num_requests_per_scan: int = 0

@@ -546,7 +546,6 @@ def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     server = serve(logdir)
     page = profile.open(server.url)
     wait_for_text(page, "No event files yet")
-    wait_for_text(page, "Profiles, embeddings and dumps of a debugger are not in event files")
     text = page.locator("main").inner_text()
     assert "*tfevents*" in text
     assert str(logdir) in text
@@ -555,6 +554,34 @@ def test_the_page_of_an_empty_logdir_gives_advice_and_updates_by_itself(
     write_run(logdir, "sub/first", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", "sub/first")  # the first tab opens
     page.wait_for_function("() => location.hash.startsWith('#scalars')")
+
+
+def test_files_of_other_tools_are_named_without_runs_and_beside_them(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """A folder that has only profiles says so, and which tool shows them; the lists do, too."""
+    logdir = tmp_path / "runs"
+    files = logdir / "plugins" / "profile" / "2026_01_02"
+    files.mkdir(parents=True)
+    for name in ("host.xplane.pb", "host.trace.json.gz"):
+        (files / name).write_bytes(b"x")
+    page = profile.open(serve(logdir).url)
+    wait_for_text(page, "No event files yet")
+    row = page.get_by_role("listitem").filter(has_text="profile").first
+    row.get_by_text("2 files beside event files").wait_for()
+    row.get_by_text("shown by XProf").wait_for()
+    row.get_by_text(str(files / "host.trace.json.gz")).wait_for()
+    (logdir / "projector_config.pbtxt").write_bytes(b"x")  # the page shows it without a reload
+    page.get_by_text("shown by TensorBoard's Projector").wait_for()
+
+    write_run(logdir, "train", scalars={"loss": VALUES})
+    wait_for_curve(page, "loss", "train")
+    page.get_by_role("button", name=str(logdir)).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("shown by XProf").wait_for()
+    dialog.get_by_role("button", name="Plugin timings, errors and options").click()
+    unshown = page.get_by_role("region", name="Data that no installed plugin shows")
+    unshown.get_by_text("2 files beside event files").wait_for()
 
 
 def test_the_page_of_a_missing_logdir_waits_for_it(

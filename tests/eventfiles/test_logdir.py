@@ -422,6 +422,30 @@ def test_only_directories_that_changed_are_listed_again(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
+def test_known_files_beside_event_files_are_counted_by_each_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their directories are listed only when they change, and nested log directories count once."""
+    profile = tmp_path / "a" / "plugins" / "profile"
+    example = touch(profile / "1" / "host.trace.json.gz")
+    for name in ("1/host.xplane.pb", "2/host.xplane.pb"):
+        touch(profile / name)
+    touch(tmp_path / "a" / "model.pt")
+    touch(tmp_path / "a" / "events.out.tfevents.1.profile-empty")
+    recorder = ScandirRecorder(monkeypatch)
+    logdir = Logdir([LogdirSpec(None, str(tmp_path)), LogdirSpec("b", str(tmp_path / "a"))])
+    recorder.scan_until_stable(logdir)
+    assert recorder.listed_by(logdir) == []
+    [found] = logdir.scan().other_files
+    assert found[:3] == ("profile", 3, str(example))
+    dump = touch(tmp_path / "tfdbg_events.1.host.metadata")
+    debugger, found = logdir.scan().other_files
+    assert debugger[:3] == ("debugger", 1, str(dump))
+    shutil.rmtree(profile)
+    assert [files.kind for files in logdir.scan().other_files] == ["debugger"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, every directory is listed each time")
 def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

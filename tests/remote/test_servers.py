@@ -24,7 +24,8 @@ from tbcore.testing import EventFileWriter, summaries, write_run
 TAGS = ("loss", "a/b", "h", "i", "a", "t", "p", "r", "none")
 RUNS = ("train", "eval", "media", "none")
 OWN = ("instance", "generation", "runs_generation", "bytes_read", "passes", "num_requests",
-       "num_requests_per_scan", "num_directories", "logdirs", "now", "modified_times")  # fmt: skip
+       "num_requests_per_scan", "num_directories", "logdirs", "other_files", "now",
+       "modified_times")  # fmt: skip
 """Members of responses that tell about one server, or about one copy of the files."""
 
 IDENTITY = re.compile(rb"(?<![0-9a-f])([0-9a-f]+-[0-9a-f]+)?-(?=[0-9a-f]+-[0-9a-f]{8}-[0-9])")
@@ -45,6 +46,7 @@ def written(folder: Path) -> Path:
         graph=b"\x0a\x06\x0a\x01x\x12\x01X", run_metadata={"r": b"\x0a\x00"},
         wall_time=1.7e9,
     )  # fmt: skip
+    (folder / "media" / "projector_config.pbtxt").write_bytes(b"x")
     with EventFileWriter(folder / "media" / "more.tfevents", wall_time=1.7e9) as writer:
         for step in range(3):
             writer.add_summary(step, summaries.pr_curve("p", [True, False], [0.9, 0.1 * step]))
@@ -186,6 +188,11 @@ def test_every_answer_is_the_same_as_from_a_disk(
         served.wait_for_points("train", "loss", 120)
         served.wait(lambda served=served: "later" in served.get("/data/runs"))
     compare(disk, other)
+    if place != "index in s3":  # an index has runs only
+        for served in (disk, other):
+            [files] = served.get("/data/status")["other_files"]
+            path = f"{served.place}/media/projector_config.pbtxt"
+            assert (files["num_files"], files["example"]) == (1, path)
 
 
 @pytest.mark.services

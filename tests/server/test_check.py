@@ -225,11 +225,21 @@ def test_data_that_is_not_in_event_files_is_reported(
         "profile": 3,
         "projector": 1,
     }
-    assert report["other_files"][2]["example"] == str(tmp_path / "run" / "projector_config.pbtxt")
+    example = str(tmp_path / "run" / "projector_config.pbtxt")
+    assert report["other_files"][2] == {
+        "kind": "projector",
+        "num_files": 1,
+        "example": example,
+        "shown_by": "TensorBoard's Projector",
+    }
     assert main(["check", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "0 runs, 0 files (0 B): no event files"
     assert lines[2].startswith("tbcore does not show profile: 3 files beside event files, for ")
+    assert lines[3] == (
+        f"tbcore does not show projector: 1 file beside event files, for example {example}; "
+        "TensorBoard's Projector can"
+    )
     assert len(lines) == 4
 
 

@@ -101,6 +101,7 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "logdirs": [],
         "missing": [],
         "problems": [],
+        "other_files": [],
         "num_reloads": 0,
         "num_requests": 0,
         "num_requests_per_scan": 0,

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tbcore.eventfiles.logdir import EACH_SCAN, MARK, EventFile, Pacing, Scan, one_line
+from tbcore.eventfiles.other_files import kind_of
 from tbcore.eventfiles.remote.storage import storage_of
 
 MIN_PAUSE_SECONDS = 30.0
@@ -35,6 +36,8 @@ class RemoteDirectory:
         self.storage = storage_of(self.root)
         self.num_requests = 0
         """Number of requests that the last listing took."""
+        self.other_files: list[tuple[str, str]] = []
+        """Kind and path of each file of the last listing that `other_files.py` knows."""
         self._pacing = pacing
         self._listed = Scan({}, 0, 0, [], [], [self.root])
         """The last listing. Its `runs` maps the path of each directory to its event files."""
@@ -92,21 +95,23 @@ class RemoteDirectory:
         began_at = time.monotonic()
         num_requests_before = self.storage.num_listing_requests
         listed = Scan({}, 0, 0, [], [], [])
+        other_files: list[tuple[str, str]] = []
         files: dict[str, EventFile] = {}
         shrunk: set[str] = set()
         try:
-            for info in self._entries(listed):
+            for info in self._entries(listed, other_files):
                 file = self._event_file(info, shrunk)
                 files[file.path] = file
         except FileNotFoundError:
             listed.missing.append(self.root)
         except OSError as error:
             _add_problem(listed, self.root, error)
-            files, shrunk = self._files, self._shrunk
+            files, shrunk, other_files = self._files, self._shrunk, self.other_files
         for path in sorted(files):
             listed.runs.setdefault(dirname(path), []).append(files[path])
         is_quiet = files == self._files and not is_viewed
         self._listed, self._files, self._shrunk = listed, files, shrunk
+        self.other_files = other_files
         self.num_requests = self.storage.num_listing_requests - num_requests_before
         self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS) if is_quiet else MIN_PAUSE_SECONDS
         self._listed_at = time.monotonic()
@@ -114,13 +119,19 @@ class RemoteDirectory:
         if self._pacing.on_listed is not None:
             self._pacing.on_listed()
 
-    def _entries(self, listed: Scan) -> Iterator[dict[str, Any]]:
+    def _entries(
+        self, listed: Scan, other_files: list[tuple[str, str]]
+    ) -> Iterator[dict[str, Any]]:
         """All event files below the root, as fsspec describes them; adds problems to `listed`."""
         if self.storage.has_flat_listings:
             infos = self.storage.find(self.root)
             if not infos and self.root != self.storage.root:
                 raise FileNotFoundError  # An object store has no empty directories.
-            yield from (info for info in infos if _is_event_file(info))
+            for info in infos:
+                if _is_event_file(info):
+                    yield info
+                else:
+                    self._add_other_file(info, other_files)
             return
         level = [self.root]
         while level:
@@ -144,12 +155,20 @@ class RemoteDirectory:
                             paths.append(name)
                         else:
                             yield info
+                    else:
+                        self._add_other_file(info, other_files)
                 for path, info in zip(paths, self._each(self.storage.info, paths), strict=True):
                     if isinstance(info, OSError):
                         listed.problems.append(one_line(f"cannot read {path}: {_reason(info)}"))
                     elif info["type"] == "file" and info.get("size") is not None:
                         yield info
             level = below
+
+    def _add_other_file(self, info: dict[str, Any], other_files: list[tuple[str, str]]) -> None:
+        """Adds kind and path of a file that is not an event file, if its kind is known."""
+        path = info["name"]
+        if info["type"] != "directory" and (kind := kind_of(self.name_of(path))):
+            other_files.append((kind, path))
 
     def _each(self, function: Callable[[str], Any], paths: list[str]) -> list[Any]:
         """The result of a function for each path, or an OSError. Requests are made in parallel."""

@@ -32,12 +32,12 @@ export function EmptyState({ kind, state, plugin }) {
       <${ScanSummary} status=${status} />
       ${frontends.unshown.length > 0
         ? html`<p>To show this data, install plugins for it and restart the server:</p>
-            <${UnshownList} unshown=${frontends.unshown} />`
+            <${UnshownList} state=${state} />`
         : html`<p>To install all plugins that come with tbcore, run this command and restart the server:</p>
             <pre>pip install "tbcore-server[all]"</pre>`}
     </div>`;
   }
-  if (kind === "noRuns") return html`<${NoRuns} status=${status} />`;
+  if (kind === "noRuns") return html`<${NoRuns} state=${state} status=${status} />`;
   if (kind === "inactive" && plugin && plugin.activity_error !== null) {
     return html`<div class="notice failure" role="alert"><${ActivityError} plugin=${plugin} /></div>`;
   }
@@ -52,7 +52,7 @@ export function EmptyState({ kind, state, plugin }) {
   return html`<div class="notice">
     <h1>No installed plugin shows the data in these runs</h1>
     <${ScanSummary} status=${status} />
-    <${UnshownList} unshown=${frontends.unshown} />
+    <${UnshownList} state=${state} />
     ${frontends.plugins.map((each) => each.activity_error !== null && html`<${ActivityError} plugin=${each} />`)}
   </div>`;
 }
@@ -69,8 +69,8 @@ function Loading({ status, module }) {
   </div>`;
 }
 
-/** The notice for a log directory without runs. @param {{ status: Status }} props */
-function NoRuns({ status }) {
+/** The notice for a log directory without runs. @param {{ state: State, status: Status }} props */
+function NoRuns({ state, status }) {
   const isMissing = status.missing.length > 0;
   return html`<div class="notice">
     <h1>${isMissing ? "The log directory does not exist yet" : "No event files yet"}</h1>
@@ -79,16 +79,16 @@ function NoRuns({ status }) {
     ${isMissing
       ? html`<p>Not found: ${status.missing.map((path) => html`<code>${path}</code>${" "}`)}</p>`
       : html`<${ScanSummary} status=${status} />`}
+    ${status.other_files.length > 0 &&
+    html`<h2>Found, but not shown here</h2>
+      <p>These files are not event files. tbcore does not read them; other tools show them:</p>
+      <${UnshownList} state=${state} />`}
     <h2>What to do</h2>
     <ul>
       <li>Check the path above: <code>--logdir</code> must be the directory that contains the runs, or a parent of it.</li>
       <li>
         Write event files to it, for example with PyTorch, after <code>pip install torch tensorboard</code>:${" "}
         <code>torch.utils.tensorboard.SummaryWriter(${JSON.stringify(`${status.logdirs[0]}/run1`)})</code>
-      </li>
-      <li>
-        Profiles, embeddings and dumps of a debugger are not in event files, and are not shown here. This command lists such files:
-        ${" "}<code>tbcore check ${JSON.stringify(status.logdirs[0])}</code>
       </li>
     </ul>
     <p class="tb-dim">This page updates by itself when event files appear.</p>
@@ -133,10 +133,18 @@ function ScanSummary({ status }) {
   </p>`;
 }
 
-/** Data that no installed plugin shows, one row per kind, and the command that installs the plugins for it. @param {{ unshown: readonly Unshown[] }} props */
-export function UnshownList({ unshown }) {
-  const kinds = mergeKinds(unshown);
-  if (kinds.length === 0) return null;
+/** Whether the log directory has data that no installed plugin shows. @param {State} state */
+export const hasUnshown = ({ frontends, status }) =>
+  Boolean(frontends.value?.unshown.length || status.value?.other_files.length);
+
+/**
+ * Data that no installed plugin shows, one row per kind, and the command that installs the plugins
+ * for it. Files that are not event files come last.
+ * @param {{ state: State }} props
+ */
+export function UnshownList({ state }) {
+  if (!hasUnshown(state)) return null;
+  const kinds = mergeKinds(state.frontends.value?.unshown ?? []);
   const packages = new Set(kinds.flatMap(({ install }) => install ?? []));
   return html`<div class="unshown-list">
     ${packages.size > 0 && html`<pre>pip install ${[...packages].join(" ")}</pre>`}
@@ -150,6 +158,15 @@ export function UnshownList({ unshown }) {
           <span class="tb-name" title=${example}><span class="tb-name-tail">${example_tag === "" ? example_run : example}</span></span>
         </li>`;
       })}
+      ${state.status.value?.other_files.map(
+        ({ kind, num_files, example, shown_by }) =>
+          html`<li>
+            <b>${kind}</b>
+            <span>${plural(num_files, "file")} beside event files</span>
+            <span class="tb-dim">shown by ${shown_by}</span>
+            <span class="tb-name" title=${example}><span class="tb-name-tail">${example}</span></span>
+          </li>`,
+      )}
     </ul>
   </div>`;
 }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { formatDuration, formatTime, formatValue, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
 import { deprecationsOf } from "./deprecated.js";
-import { UnshownList } from "./empty-states.js";
+import { UnshownList, hasUnshown } from "./empty-states.js";
 import { address, getJSON } from "./state/server.js";
 
 /** The states of a plugin, in the order in which the page lists them. */
@@ -41,7 +41,6 @@ const SLOW_CALL_SECONDS = 1;
 
 /** The plugins page. @param {{ state: import("./state/reader-state.js").State }} props */
 export function PluginsPage({ state }) {
-  const unshown = state.frontends.value?.unshown ?? [];
   const [plugins, setPlugins] = useState(/** @type {Plugins | null} */ (null));
   const [error, setError] = useState(/** @type {string | null} */ (null));
   useEffect(() => {
@@ -83,10 +82,10 @@ export function PluginsPage({ state }) {
     [...plugins.plugins]
       .sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state))
       .map((plugin) => html`<${PluginCard} key=${`${plugin.name} ${plugin.state} ${plugin.distribution}`} plugin=${plugin} />`)}
-    ${unshown.length > 0 &&
+    ${hasUnshown(state) &&
     html`<section class="unshown-data" aria-label="Data that no installed plugin shows">
       <h2>Data that no installed plugin shows</h2>
-      <${UnshownList} unshown=${unshown} />
+      <${UnshownList} state=${state} />
     </section>`}
   </div>`;
 }

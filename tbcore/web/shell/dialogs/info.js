@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { formatBytes, plural } from "../../format.js";
-import { UnshownList } from "../empty-states.js";
+import { UnshownList, hasUnshown } from "../empty-states.js";
 import { PLUGINS_PAGE } from "../state/reader-state.js";
 import { Dialog } from "./dialog.js";
 
@@ -32,9 +32,9 @@ export function InfoDialog({ state, onClose }) {
       </p>`}
       <${Problems} status=${status} />`}
     ${frontends &&
-    html`${frontends.unshown.length > 0 &&
+    html`${hasUnshown(state) &&
       html`<h2>Data that no installed plugin shows</h2>
-        <${UnshownList} unshown=${frontends.unshown} />`}
+        <${UnshownList} state=${state} />`}
       <h2>Plugins</h2>
       <table>
         <tbody>

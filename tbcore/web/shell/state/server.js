@@ -92,6 +92,13 @@ export async function getJSON(url, init) {
  * @property {string[]} logdirs  absolute paths, or URIs
  * @property {string[]} missing  the members of `logdirs` that do not exist
  * @property {string[]} problems
+ * @property {OtherFiles[]} other_files  of each kind that is there
+ *
+ * @typedef {object} OtherFiles  files beside event files that tbcore does not show
+ * @property {string} kind
+ * @property {number} num_files
+ * @property {string} example  a path
+ * @property {string} shown_by  tools that show them
  *
  * @typedef {"connecting" | "live" | "retrying"} Connection
  *

@@ -1,0 +1,53 @@
+"""Other files: those that known tools write beside event files. tbcore does not read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_KINDS = re.compile(
+    r"(?P<profile>(?:^|/)plugins/profile/.|\.pt\.trace\.json(?:\.gz)?$)"
+    r"|(?P<projector>(?:^|/)projector_config\.pbtxt$)"
+    r"|(?P<debugger>(?:^|/)tfdbg_events\.[^/]*$)"
+)
+"""Finds the kind of a file by its path below the log directory: traces of a profiler, the
+configuration of embeddings, and dumps of TensorFlow's debugger."""
+
+_SHOWN_BY = {
+    "profile": "XProf, and ui.perfetto.dev for traces in JSON",
+    "projector": "TensorBoard's Projector",
+    "debugger": "TensorBoard's Debugger V2",
+}
+
+
+class OtherFiles(NamedTuple):
+    """Files of one kind in the log directory that tbcore does not read."""
+
+    kind: str
+    """`profile`, `projector` or `debugger`."""
+    num_files: int
+    example: str
+    """The first of their paths."""
+    shown_by: str
+    """The tools that show such files, for people."""
+
+
+def kind_of(path: str) -> str | None:
+    """The kind of the file at this path below the log directory; None for any other file."""
+    found = _KINDS.search(path)
+    return found and found.lastgroup
+
+
+def summed(files: Iterable[tuple[str, str]]) -> tuple[OtherFiles, ...]:
+    """One element for each kind, sorted by kind. A file is a pair of kind and path.
+
+    A path that is given twice counts once, since log directories may contain each other.
+    """
+    paths: dict[str, set[str]] = {}
+    for kind, path in files:
+        paths.setdefault(kind, set()).add(path)
+    return tuple(
+        OtherFiles(kind, len(each), min(each), _SHOWN_BY[kind])
+        for kind, each in sorted(paths.items())
+    )
