@@ -12,10 +12,9 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.server.check import CheckReport, Finding
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun
+from tbcore.store.work_queue import TrackedRun, read_runs
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
-from tbcore_index.work import read_runs
 
 
 def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:

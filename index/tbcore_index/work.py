@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -11,9 +10,8 @@ from tbcore.errors import DataLossError, NotFoundError, TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.tail import FileReplacedError
-from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.work_queue import TrackedRun
+from tbcore.store.run_reader import RunReader
+from tbcore.store.work_queue import TrackedRun, read_runs
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment
@@ -112,20 +110,6 @@ def work(batch: Batch, path: str) -> Done:
         write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     write_if(bool(writer.runs))
     return Done(segments, problems, sum(run.reader.bytes_read for run in runs))
-
-
-def read_runs(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterator[TrackedRun]:
-    """Reads runs to their ends; yields each when it has been read."""
-    waiting = deque(runs)
-    while waiting:
-        run = waiting[0]
-        while run.reader.has_work:
-            preload_small_files(small_files, (each.reader for each in waiting))
-            try:
-                run.reader.read_slice(run.reader.tuning.time_slice_bytes)
-            except FileReplacedError:
-                run.read_from_start()
-        yield waiting.popleft()
 
 
 def _as_read(run: TrackedRun, bookmark: object, problems: Sequence[str]) -> ReadRun:

@@ -23,12 +23,11 @@ from tbcore.errors import NotFoundError, OptionError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.index import extension
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.run_reader import MAX_PROBLEMS, RunReader, preload_small_files
+from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
 from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun, find_remote_event_times
+from tbcore.store.work_queue import TrackedRun, find_remote_event_times, read_runs
 
 logger = logging.getLogger(__name__)
 
@@ -194,19 +193,12 @@ class LazyReader:
     def _read(self, runs: Iterable[TrackedRun]) -> set[str]:
         """Reads runs to their ends; returns the names of those with a new view."""
         runs = list(runs)
-        waiting = deque(run for run in runs if run.reader.has_work)
+        waiting = dict.fromkeys(run for run in runs if run.reader.has_work)
         num_waiting = len(waiting)
         try:
-            while waiting:
-                run = waiting[0]
-                preload_small_files(self._small_files, (run.reader for run in waiting))
-                try:
-                    run.reader.read_slice(self._decoder.tuning.time_slice_bytes)
-                except FileReplacedError:
-                    run.read_from_start()
+            for run in read_runs(tuple(waiting), self._small_files):
                 self._report(run.reader)
-                if not run.reader.has_work:
-                    waiting.popleft()
+                del waiting[run]
         except BaseException:
             # After Ctrl-C in a notebook, for example, a reader may have read half of something.
             for run in waiting:

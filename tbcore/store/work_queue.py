@@ -12,15 +12,16 @@ import logging
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
 from tbcore.eventfiles.logdir import is_remote
-from tbcore.eventfiles.tail import read_first_event_time
+from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.tail import FileReplacedError, read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
-from tbcore.store.run_reader import RunReader
+from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.view import RunView
 
 logger = logging.getLogger(__name__)
@@ -278,3 +279,17 @@ class TrackedRun:
             # An error is logged when a time slice of the run reaches the file.
             with suppress(OSError):
                 data.first_event_time = read_first_event_time(file, tuning=self.reader.tuning)
+
+
+def read_runs(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterator[TrackedRun]:
+    """Reads runs to their ends, in this thread; yields each when it has been read."""
+    waiting = deque(runs)
+    while waiting:
+        run = waiting[0]
+        while run.reader.has_work:
+            preload_small_files(small_files, (each.reader for each in waiting))
+            try:
+                run.reader.read_slice(run.reader.tuning.time_slice_bytes)
+            except FileReplacedError:
+                run.read_from_start()
+        yield waiting.popleft()
