@@ -35,7 +35,7 @@ ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
 """The method of a run that returns the values of a tag of each kind but scalars."""
 
 
-class Selection(NamedTuple):
+class LogSelection(NamedTuple):
     """What the argument LOGDIR and the options --runs, --where and --tags select."""
 
     logdir: str | None

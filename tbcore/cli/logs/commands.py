@@ -10,19 +10,21 @@ import click
 from tbcore.cli.parsing import Command
 
 if TYPE_CHECKING:
-    from tbcore.cli.logs.access import Selection
+    from tbcore.cli.logs.access import LogSelection
 
 
 class LogCommand(Command):
     """A command that prints logs. What LOGDIR and its options select is passed as `selection`."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from tbcore.cli.logs.access import Selection, manners
+        from tbcore.cli.logs.access import LogSelection, manners
 
         with manners():
-            given = {name: ctx.params.pop(name) for name in Selection._fields if name in ctx.params}
+            given = {
+                name: ctx.params.pop(name) for name in LogSelection._fields if name in ctx.params
+            }
             if given:
-                ctx.params["selection"] = Selection(**given)
+                ctx.params["selection"] = LogSelection(**given)
             return super().invoke(ctx)
 
 
@@ -81,7 +83,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
     help="Print names only, each ended by NUL, for xargs -0.",
 )  # fmt: skip
 @click.pass_context
-def ls(context: click.Context, /, *, selection: Selection, lists_tags: bool, **options: Any) -> int:
+def ls(
+    context: click.Context, /, *, selection: LogSelection, lists_tags: bool, **options: Any
+) -> int:
     """List the runs below LOGDIR: whether they are written to, how far they got, last values.
 
     LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
@@ -124,7 +128,7 @@ def show(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> in
 @tags_option
 @_selects_runs
 @json_option
-def tail(*, selection: Selection, **options: Any) -> int:
+def tail(*, selection: LogSelection, **options: Any) -> int:
     """Print the last steps of a run, a line for each, with a column for each tag.
 
     The run is the one that was written last, unless --runs or --where select others. LOGDIR is a
@@ -165,7 +169,7 @@ def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> in
 @_selects_runs
 @json_option
 @click.pass_context
-def export(context: click.Context, /, *, selection: Selection, **options: Any) -> int:
+def export(context: click.Context, /, *, selection: LogSelection, **options: Any) -> int:
     """Write all points of the scalars below LOGDIR, a row for each: run, tag, step, time, value.
 
     LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
@@ -191,7 +195,7 @@ def export(context: click.Context, /, *, selection: Selection, **options: Any) -
 )  # fmt: skip
 @tags_option
 @_selects_runs
-def report(*, selection: Selection, **options: Any) -> int:
+def report(*, selection: LogSelection, **options: Any) -> int:
     """Write a table of the runs below LOGDIR as Markdown, for READMEs and pull requests.
 
     It has the hyperparameters that differ, a value of each tag, and its course in characters. With

@@ -23,7 +23,7 @@ from urllib.parse import quote
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import ITEMS_OF, Selection, read_in_batches, written
+from tbcore.cli.logs.access import ITEMS_OF, LogSelection, read_in_batches, written
 from tbcore.cli.logs.writers import WRITERS, Writer
 from tbcore.cli.parsing import warn
 from tbcore.errors import DataError, NotFoundError
@@ -42,7 +42,7 @@ _IMAGE_SIGNATURES = {
 
 
 def export(
-    selection: Selection, *, output: str | None, media: str | None, is_wide: bool, as_json: bool
+    selection: LogSelection, *, output: str | None, media: str | None, is_wide: bool, as_json: bool
 ) -> int:
     """Writes files; returns the exit status."""
     ending = "jsonl" if as_json else "csv"
@@ -74,7 +74,7 @@ def export(
 class _Source(NamedTuple):
     """The runs and tags to write."""
 
-    selection: Selection
+    selection: LogSelection
     logs: Logs
     names: Sequence[str]
     known_tags: dict[str, None]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tbcore.cli.logs.access import Selection, read
+from tbcore.cli.logs.access import LogSelection, read
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import (
     Form,
@@ -48,7 +48,7 @@ class _Value(NamedTuple):
 
 
 def list_runs(
-    selection: Selection,
+    selection: LogSelection,
     *,
     columns: Iterable[str] | None,
     sort: str | None,
@@ -87,7 +87,7 @@ def list_runs(
     return 0
 
 
-def list_tags(selection: Selection, *, limit: int | None, form: Form | None) -> int:
+def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) -> int:
     """Prints a line for each tag; returns the exit status."""
     rows: dict[tuple[str, str], list[Any]] = {}
     for run in read(*selection.opened()):

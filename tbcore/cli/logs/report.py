@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from tbcore.cli.logs.access import Selection, default_logdir, read, written
+from tbcore.cli.logs.access import LogSelection, default_logdir, read, written
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import short, short_count, short_time
 from tbcore.drawings import chart_svg
@@ -38,7 +38,7 @@ _SCHEMES = {
 """Colours of the text and of the lines of a drawing, those of the page."""
 
 
-def report(selection: Selection, *, output: str | None, at: str) -> int:
+def report(selection: LogSelection, *, output: str | None, at: str) -> int:
     """Writes the report, with drawings beside it if it is a file; returns the exit status."""
     found = read(*selection.opened())
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import Selection, read
+from tbcore.cli.logs.access import LogSelection, read
 from tbcore.cli.logs.output import (
     cut,
     exact,
@@ -49,7 +49,7 @@ class _Line:
 
 
 def tail(
-    selection: Selection, *, limit: int, follow: bool, total: int | None, as_json: bool
+    selection: LogSelection, *, limit: int, follow: bool, total: int | None, as_json: bool
 ) -> int:
     """Prints the last lines; returns the exit status, which with `follow` is never reached."""
     logs, names = selection.opened()
@@ -85,7 +85,7 @@ def tail(
 class _LineReader:
     """Makes lines of what is new in one run."""
 
-    def __init__(self, selection: Selection, total: int | None) -> None:
+    def __init__(self, selection: LogSelection, total: int | None) -> None:
         """`total` is the step at which the training will end."""
         self._selection = selection
         self._total = total
