@@ -88,7 +88,8 @@ class SegmentCache:
         with self._lock:
             if key not in self._groups:
                 try:
-                    columns = _decoded(table, self.file(table, segment), group)
+                    rows = self.file(table, segment).group(group, CACHED[table])
+                    columns = [_array(rows.column(name).combine_chunks()) for name in CACHED[table]]
                 except (pa.ArrowException, TypeError, ValueError) as error:
                     # A column has nulls, which none should have.
                     raise DataLossError(
@@ -103,13 +104,8 @@ class SegmentCache:
             return self._groups[key][0]
 
 
-def _decoded(table: str, file: SegmentFile, group: int) -> list[NDArray[Any]]:
-    """The columns of a row group that are cached; equal texts are the same object."""
-    rows = file.group(group, CACHED[table])
-    return [_array(rows.column(name).combine_chunks()) for name in CACHED[table]]
-
-
 def _array(column: pa.Array) -> NDArray[Any]:
+    """A column as an array, in which equal texts are the same object."""
     # Not by `to_numpy`, which imports pandas.
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         encoded = column.dictionary_encode("encode")  # with null as one of the texts

@@ -18,7 +18,6 @@ from tbcore.errors import OptionError
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
-    from tbcore_index.coordinator import Progress
     from tbcore_index.tables import Place
 
 
@@ -138,15 +137,15 @@ class _Reporter:
         self._printed_at = time.monotonic()
         self._known: set[str] = set()
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, num_runs: int, num_done: int, num_bytes: int, seconds: float) -> None:
         """Prints how far an update is, at most once a second."""
         if time.monotonic() - self._printed_at < 1:
             return
         self._printed_at = time.monotonic()
-        rate = progress.num_bytes / max(progress.seconds, 1e-9) / 1e6
+        rate = num_bytes / max(seconds, 1e-9) / 1e6
         self._print(
-            f"indexed {progress.num_done:,} of {progress.num_runs:,} runs, "
-            f"{progress.num_bytes / 1e6:,.0f} MB at {rate:,.0f} MB/s"
+            f"indexed {num_done:,} of {num_runs:,} runs, "
+            f"{num_bytes / 1e6:,.0f} MB at {rate:,.0f} MB/s"
         )
 
     def end(self, num_written: int, problems: list[str], seconds: float) -> None:

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
@@ -44,15 +43,6 @@ _MAX_ROWS_MERGED = 1 << 21
 
 class ClusterLostError(TbcoreError):
     """The engine that ran the batches is gone."""
-
-
-class Progress(NamedTuple):
-    """How far an update is."""
-
-    num_runs: int
-    num_done: int
-    num_bytes: int
-    seconds: float
 
 
 @dataclass
@@ -88,9 +78,13 @@ class Coordinator:
         *,
         num_workers: int = 1,
         purge_orphaned_data: bool = True,
-        on_progress: Callable[[Progress], None] = lambda progress: None,
+        on_progress: Callable[[int, int, int, float], None] = lambda *progress: None,
     ) -> None:
-        """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened."""
+        """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened.
+
+        `on_progress` is called with the number of runs of an update, how many of them are done, the
+        number of bytes read, and the seconds.
+        """
         self._place = Place(index)
         self._logdir = Logdir(specs)
         self._executor = executor
@@ -128,7 +122,7 @@ class Coordinator:
                 num_done += len(batch.runs)
                 num_bytes += done.num_bytes
                 self.problems += done.problems
-                self._on_progress(Progress(runs, num_done, num_bytes, time.monotonic() - began))
+                self._on_progress(runs, num_done, num_bytes, time.monotonic() - began)
                 if time.monotonic() - committed_at >= _COMMIT_SECONDS:
                     self._commit(results)
                     results, committed_at = [], time.monotonic()
@@ -155,7 +149,6 @@ class Coordinator:
         self.problems += [f"{path} does not exist" for path in scan.missing]
         self.problems += scan.problems
         stored = self._reader.runs
-        is_due = _is_changed if all_changes else _is_due
         new, changed = [], set()
         for name, files in sorted(scan.runs.items()):
             if self._left_out.get(name) == files:
@@ -163,7 +156,7 @@ class Coordinator:
             known = stored.get(name)
             if known is None:
                 new.append((name, files))
-            elif is_due(known, files):
+            elif not known.is_as_of(files) and (all_changes or _is_due(known, files)):
                 changed.add(name)
         unknown = [*scan.unlisted, *scan.missing]
         gone = {
@@ -270,14 +263,8 @@ class Coordinator:
         return [self._batch(batch.runs[:middle]), self._batch(batch.runs[middle:])]
 
 
-def _is_changed(stored: StoredRun, files: Sequence[EventFile]) -> bool:
-    return not stored.is_as_of(files)
-
-
 def _is_due(stored: StoredRun, files: Sequence[EventFile]) -> bool:
     """Whether a run that has changed has grown by much, or not at all for a while."""
-    if stored.is_as_of(files):
-        return False
     size, known = sum(file.size for file in files), sum(stored.sizes)
     quiet_since = time.time() - max(file.mtime_ns for file in files) / 1e9
     return size >= _GROWTH * known or size < known or quiet_since >= _QUIET_SECONDS

@@ -23,7 +23,7 @@ from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
-DEFAULT_CACHE_BYTES = 1_000_000_000
+_CACHE_BYTES = 1_000_000_000
 _BY_VIEW = "run", "shape", "first_event_time", "last_event_time"
 _SHOWN = (
     *_BY_VIEW, "revision", "first_series", "num_series", "num_points", "num_items",
@@ -35,13 +35,7 @@ _SHOWN = (
 class IndexReader:
     """The runs of an index, as of the last refresh. May be used from several threads."""
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        only: Collection[str] | None = None,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-    ) -> None:
+    def __init__(self, path: str, *, only: Collection[str] | None = None) -> None:
         """Opens the index: all of it, or only these segments.
 
         Raises TbcoreError if there is none, or if it is of another format.
@@ -76,7 +70,7 @@ class IndexReader:
         self._schemas: dict[str, Schema] = {}
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
         """The bookmarks of the segment of which one was asked for last."""
-        self._cache = SegmentCache(self.place, cache_bytes)
+        self._cache = SegmentCache(self.place, _CACHE_BYTES)
         self._lock = threading.Lock()
         self.refresh()
 

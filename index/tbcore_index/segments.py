@@ -95,8 +95,8 @@ class SegmentWriter:
         runs = [{**run, "segment": name} for run in self.runs]
         parts = self._parts
         rows = {
-            "points": _rows(parts, _points, "points"),
-            "items": _rows(parts, _items, "items"),
+            "points": _rows(parts, "points"),
+            "items": _rows(parts, "items"),
             "series": _series(parts),
             "runs": pa.Table.from_pylist(runs, COLUMNS["runs"]),
         }
@@ -160,37 +160,24 @@ def _ordinals(table: Table, index: int) -> NDArray[np.int64]:
     return np.arange(table.num_rows_of(index)) if known is None else known
 
 
-def _points(table: Table, layout: _Layout) -> dict[str, NDArray[Any]]:
-    """The points of a run."""
-    order = layout.points
-    return {
-        **_times(table, order),
-        "value": np.concatenate([table.value[table.rows(i)] for i in order]).astype(np.float64),
-    }
-
-
-def _items(table: Table, layout: _Layout) -> dict[str, NDArray[Any]]:
-    """The items of a run."""
-    order = layout.items
-    references = [table.references_of(i) for i in order]
-    return {
-        **_times(table, order),
-        **{
-            name: np.concatenate([getattr(each, name) for each in references]).astype(np.int64)
-            for name in _REFERENCES
-        },
-    }
-
-
-def _times(table: Table, order: Sequence[int]) -> dict[str, NDArray[Any]]:
-    return {
+def _numbers(table: Table, order: Sequence[int], of: str) -> dict[str, NDArray[Any]]:
+    """The numbers of a run in `points` or `items`, from these columns of its table."""
+    found = {
         "ordinal": np.concatenate([_ordinals(table, i) for i in order]),
         "step": np.concatenate([step_array(table.step[i]) for i in order]),
         "wall_time": np.concatenate([table.wall_time[table.rows(i)] for i in order]),
     }
+    if of == "points":
+        found["value"] = np.concatenate([table.value[table.rows(i)] for i in order], dtype=float)
+    else:
+        references = [table.references_of(i) for i in order]
+        for name in _REFERENCES:
+            parts = [getattr(each, name) for each in references]
+            found[name] = np.concatenate(parts, dtype=np.int64)
+    return found
 
 
-def _rows(parts: Sequence[_Part], rows_of: Any, table: str) -> pa.Table:
+def _rows(parts: Sequence[_Part], table: str) -> pa.Table:
     """The rows of all runs in `points` or `items`."""
     arrays: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS[table].names}
     names: dict[str, dict[str, int]] = {name: {} for name in ("run", "tag", "field")}
@@ -198,7 +185,7 @@ def _rows(parts: Sequence[_Part], rows_of: Any, table: str) -> pa.Table:
         order: Sequence[int] = getattr(part.layout, table)
         if not order:
             continue
-        for name, array in rows_of(part.table, part.layout).items():
+        for name, array in _numbers(part.table, order, table).items():
             arrays[name].append(array)
         counts = np.array([part.table.num_rows_of(i) for i in order])
         entries = [part.table.columns.entries[i] for i in order]

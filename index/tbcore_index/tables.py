@@ -100,14 +100,11 @@ class IndexWriteError(TbcoreError):
 
 
 class Place:
-    """Where an index is: a directory, or a URI that fsspec knows. Can be pickled."""
+    """Where an index is: a directory, or a URI that fsspec knows."""
 
     def __init__(self, path: str) -> None:
         is_uri = is_remote(path)
         self.path = path.rstrip("/") if is_uri else os.path.abspath(os.path.expanduser(path))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Place, (self.path,)
 
     def __str__(self) -> str:
         return one_line(self.path)
@@ -244,12 +241,10 @@ class SegmentFile:
         except _DAMAGE as error:
             raise self._damaged(error) from None
 
-    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def whole(self, columns: Sequence[str]) -> pa.Table:
         """All rows. Raises DataLossError if the file is damaged."""
         groups = list(self.groups(columns))
-        if not groups:
-            return self._columns.empty_table().select(columns or self._columns.names)
-        return pa.concat_tables(groups)
+        return pa.concat_tables(groups) if groups else self._columns.empty_table().select(columns)
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yields the row groups. Raises DataLossError if the file is damaged."""
