@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -119,10 +120,8 @@ class EventMultiplexer:
         """The result of `PluginTagToContent` for each run that has tags of this plugin."""
         found = {}
         for name, accumulator in self._accumulators.items():
-            try:
+            with suppress(KeyError):
                 found[name] = accumulator.PluginTagToContent(plugin_name)
-            except KeyError:
-                continue
         return found
 
     Scalars = _of_run(EventAccumulator.Scalars)

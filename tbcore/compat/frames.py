@@ -92,11 +92,3 @@ def _merged(column: pandas.Series, group: NDArray[np.int64]) -> pandas.Series:
         lists = [part.tolist() for part in np.split(several.to_numpy(), starts[1:])]
         column = pd.concat([column[is_one].astype(object), pd.Series(lists, groups)])
     return column.reindex(range(group[-1] + 1))
-
-
-def objects(elements: Sequence[Any]) -> NDArray[np.object_]:
-    """An array of shape (n,), also of elements that are arrays."""
-    array = np.empty(len(elements), object)
-    for index, element in enumerate(elements):
-        array[index] = element
-    return array

@@ -22,7 +22,7 @@ from tbcore.compat.event_accumulator import (
     TENSORS,
     EventAccumulator,
 )
-from tbcore.compat.frames import EXTRA_COLUMNS, Block, frame_of, objects
+from tbcore.compat.frames import EXTRA_COLUMNS, Block, frame_of
 from tbcore.compat.histograms import (
     histogram_to_bins,
     histogram_to_cdf,
@@ -250,7 +250,7 @@ def _columns(accumulator: EventAccumulator, event_type: str) -> Iterator[tuple[s
     """The columns of each tag in one file, or several of the same tag."""
     if event_type == HPARAMS:
         for name, value in _hparams(accumulator).items():
-            yield name, {"value": objects([value])}
+            yield name, {"value": np.fromiter([value], object, 1)}
         return
     for tag in _tags(accumulator, event_type):
         if event_type in (SCALARS, TENSORS):
@@ -266,7 +266,8 @@ def _columns(accumulator: EventAccumulator, event_type: str) -> Iterator[tuple[s
                 "step": np.array([item.step for item, _ in items], np.int64),
                 "wall_time": np.array([item.wall_time for item, _ in items], np.float64),
             }
-            columns |= {name: objects([own[name] for _, own in items]) for name in items[0][1]}
+            for name in items[0][1]:  # An array of objects, also if each is an array itself.
+                columns[name] = np.fromiter((own[name] for _, own in items), object, len(items))
             # PyTorch and tensorboardX append it to the tags of texts.
             yield tag.removesuffix("/text_summary") if event_type == TEXT else tag, columns
 
