@@ -20,9 +20,8 @@ class LogCommand(Command):
         from tbcore.cli.logs.access import LogSelection, manners
 
         with manners():
-            given = {
-                name: ctx.params.pop(name) for name in LogSelection._fields if name in ctx.params
-            }
+            options = ctx.params.keys() & set(LogSelection._fields)
+            given = {name: ctx.params.pop(name) for name in options}
             if given:
                 ctx.params["selection"] = LogSelection(**given)
             return super().invoke(ctx)
