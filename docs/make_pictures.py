@@ -43,17 +43,19 @@ class Picture(NamedTuple):
     fragment: str  # of the page's address
     height: int  # of the window, in CSS pixels
     drawn: str  # a selector of an element that only the finished tab has
+    is_list_fitted: bool = False  # whether the list of runs is as wide as its columns need
 
 
 PICTURES = (
     Picture(
         "scalars",
-        f"#scalars&query=-has:nan -sweep&{RULES}&columns=accuracy:max"
+        f"#scalars&query=-has:nan -sweep -resumed&{RULES}&columns=accuracy:max"
         f"&scalars.smooth=0.6&scalars.pinned={TAGS}",
         height=606,
         drawn=".tb-chart-canvas",
+        is_list_fitted=True,
     ),
-    Picture("hparams", "#hparams&query=-has:nan&color=family", height=565, drawn="table"),
+    Picture("hparams", "#hparams&query=-has:nan&color=family", height=534, drawn="table"),
 )
 
 
@@ -104,6 +106,11 @@ def take(browser: Any, picture: Picture, address: str, theme: str, path: Path) -
     page = context.new_page()
     page.goto(f"{address}{picture.fragment}")
     page.wait_for_selector(picture.drawn)
+    if picture.is_list_fitted:
+        handle = page.get_by_role("separator", name="Width of the run list")
+        page.get_by_text("@900").first.wait_for()
+        handle.press("Enter")
+        handle.blur()
     before, now = b"", page.screenshot()
     while now != before:
         page.wait_for_timeout(PAUSE_MS)
