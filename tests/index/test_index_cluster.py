@@ -168,6 +168,27 @@ def test_what_a_lost_worker_had_is_done_by_the_other_one(
     check_same(loaded(logdir), loaded(None, tmp_path / "index"))
 
 
+def test_when_all_workers_are_lost_the_next_one_that_comes_goes_on(
+    logdir: Path, tmp_path: Path, cluster: Cluster, connect: Callable[..., Coordinator]
+) -> None:
+    made = connect(slow_on(tmp_path / "begun"))
+
+    def harm() -> None:
+        until(lambda: all(begun(tmp_path / "begun", each) for each in cluster.workers))
+        for each in cluster.workers:
+            each.kill()
+            each.wait()
+        cluster.add_worker()
+
+    thread = threading.Thread(target=harm)
+    thread.start()
+    made.update()
+    thread.join()
+
+    assert made.problems == []
+    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+
+
 def test_a_run_that_kills_its_workers_is_left_out(
     logdir: Path, tmp_path: Path, cluster: Cluster, connect: Callable[..., Coordinator]
 ) -> None:
