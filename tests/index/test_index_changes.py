@@ -27,7 +27,7 @@ def log(path: Path, *losses: float) -> None:
 def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, what: str
 ) -> None:
-    """What is committed meanwhile is what the file had at some time; the other runs are whole."""
+    """What is committed first is what the file had at some time; the other runs are whole."""
     from tbcore.eventfiles import local_file
 
     logdir, index = tmp_path / "logs", tmp_path / "index"
