@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from common_fixtures import descriptors
 from tables import rows_of
 
 from tbcore.eventfiles.crc32c import masked_crc
@@ -309,12 +310,12 @@ def test_a_small_file_is_read_with_few_system_calls(
 def test_no_descriptor_is_kept(path: Path) -> None:
     """There may be more files than a process may open at once."""
     path.write_bytes(b"".join(record(i) for i in range(100)))
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     files = [new_reader(path) for _ in range(50)]
     for file in files:
         steps_of(file)
     next(iter(files[0].read()), None)
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert descriptors() <= before
 
 
 def test_first_event_time(path: Path) -> None:

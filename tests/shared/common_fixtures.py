@@ -6,6 +6,7 @@ of the repository, it would also apply to the conformance suite when that is run
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -58,6 +59,19 @@ def until(is_so: Callable[[], Any]) -> None:
             return
         time.sleep(0.01)
     raise AssertionError(f"the condition was not true within {WAIT_SECONDS:.0f} s")
+
+
+def descriptors() -> set[tuple[str, str]]:
+    """This process's file descriptors and their targets.
+
+    Between two calls, descriptors that earlier tests opened may be closed.
+    """
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        # The descriptor with which the directory was listed is closed by now.
+        with contextlib.suppress(FileNotFoundError):
+            found.add((name, os.readlink(f"/proc/self/fd/{name}")))
+    return found
 
 
 def port_of(process: subprocess.Popen[Any], log: Path) -> int:

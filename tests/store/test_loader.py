@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 import os
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from common_fixtures import WAIT_SECONDS
+from common_fixtures import WAIT_SECONDS, descriptors
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -98,19 +97,6 @@ class Logs:
         for thread in self.loader._threads:
             thread.join(WAIT_SECONDS)
             assert not thread.is_alive()
-
-
-def descriptors() -> set[tuple[str, str]]:
-    """This process's file descriptors and their targets.
-
-    Between two calls, descriptors that earlier tests opened may be closed.
-    """
-    found = set()
-    for name in os.listdir("/proc/self/fd"):
-        # The descriptor with which the directory was listed is closed by now.
-        with contextlib.suppress(FileNotFoundError):
-            found.add((name, os.readlink(f"/proc/self/fd/{name}")))
-    return found
 
 
 @pytest.fixture
