@@ -77,6 +77,8 @@ def index_command(
     for spec in specs:
         if f"{place.path}/".startswith(f"{spec.path}/"):
             raise OptionError(f"the index {place} must not be below the log directory {spec.path}")
+    if not (reload_interval or any(is_remote(s.path) or os.path.isdir(s.path) for s in specs)):
+        raise OptionError(f"{' and '.join(spec.path for spec in specs)}: no such directory")
     properties = {
         "tbcore.format": FORMAT,
         "tbcore.logdirs": json.dumps(specs),
@@ -85,13 +87,14 @@ def index_command(
     place.create(properties)
     found = place.delta("runs").metadata().configuration
     for name, value in properties.items():
-        if found.get(name) != value:
-            what = name.removeprefix("tbcore.")
+        if (was := found.get(name, "")) != value:
+            if name == "tbcore.logdirs":
+                was, value = (", ".join(path for _, path in json.loads(v)) for v in (was, value))
             raise OptionError(
-                f"the index {place} was made with {what} {found.get(name)}, not {value}; "
-                f"use another directory"
+                f"the index {place} was made with {name.removeprefix('tbcore.')} {was}, "
+                f"not {value}; use another directory"
             )
-    report = _Reporter()
+    report = _Reporter(is_only=reload_interval == 0)
     with _executor(workers, cluster, specs, place) as (executor, num_workers):
         coordinator = Coordinator(
             place.path, specs, executor, num_workers=num_workers,
@@ -133,7 +136,9 @@ def _executor(
 class _Reporter:
     """Prints what happens to stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_only: bool) -> None:
+        """`is_only` says that there is one update only, of which something is printed anyhow."""
+        self._is_only = is_only
         self._printed_at = time.monotonic()
         self._known: set[str] = set()
 
@@ -156,6 +161,8 @@ class _Reporter:
         self._known = set(problems)
         if num_written:
             self._print(f"{num_written:,} run{'s'[: num_written > 1]} written in {seconds:.1f} s")
+        elif self._is_only and not problems:
+            self._print("nothing new")
 
     def _print(self, line: str) -> None:
         print(f"tbcore: {line}", file=sys.stderr, flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +135,20 @@ def test_check_reads_all_of_an_index(index: Path, with_logs: bool) -> None:
     assert damaged.stdout.endswith(": 1 damaged\n")
 
 
+def test_the_command_says_what_it_did(tmp_path: Path) -> None:
+    write_run(tmp_path / "logs", "a", scalars={"loss": [1.0]})
+    os.utime(next((tmp_path / "logs" / "a").iterdir()), (1e9, 1e9))
+    command = [sys.executable, "-m", "tbcore", "index", "--logdir", str(tmp_path / "logs")]
+    lines = [
+        subprocess.run(
+            [*command, "--index", str(tmp_path / "index")], stderr=subprocess.PIPE, check=True
+        ).stderr.decode()
+        for _ in range(2)
+    ]
+    assert re.fullmatch(r"tbcore: 1 run written in \d+\.\d s\n", lines[0])
+    assert lines[1] == "tbcore: nothing new\n"
+
+
 def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
     def error(*arguments: str) -> str:
         command = [sys.executable, "-m", "tbcore", *arguments]
@@ -149,7 +165,10 @@ def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
     )
     (tmp_path / "other").mkdir()
     other = error("index", "--logdir", str(tmp_path / "other"), "--index", str(index))
-    assert f"the index {index} was made with logdirs " in other
+    assert f"the index {index} was made with logdirs {logs}, not {tmp_path / 'other'}; " in other
+    absent = error("index", "--logdir", str(tmp_path / "absent"), "--index", str(tmp_path / "new"))
+    assert absent == f"tbcore: {tmp_path / 'absent'}: no such directory\n"
+    assert not (tmp_path / "new").exists()
     assert "expected --logdir or --logdir_spec" in error("index", "--index", str(index))
     with pytest.raises(TbcoreError, match="cannot make the index /dev/null/x: "):
         update(logs, "/dev/null/x")
