@@ -156,7 +156,7 @@ class Logdir:
     """The directories that the user gave, for repeated scans."""
 
     def __init__(self, specs: Sequence[LogdirSpec], pacing: Pacing = EACH_SCAN) -> None:
-        self._specs = list(specs)
+        self.specs = list(specs)
         self.remotes: dict[int, RemoteDirectory] = {}
         """Those of the directories that are URIs, by the indexes of their specs."""
         for index, spec in enumerate(specs):
@@ -185,7 +185,7 @@ class Logdir:
         """
         found, other_files = Scan({}, 0, 0, [], [], []), list[tuple[str, str]]()
         scanned: list[_ScannedDirectory] = []
-        for index in range(len(self._specs)):
+        for index in range(len(self.specs)):
             if remote := self.remotes.get(index):
                 listed = remote.scan()
                 for path, each in listed.runs.items():
@@ -232,7 +232,7 @@ class Logdir:
         `owners` maps each name that is in use to a directory: index of its spec, and path. Returns
         None if the path already has this name, because two specs contain the directory.
         """
-        spec = self._specs[spec_index]
+        spec = self.specs[spec_index]
         # The root of a named spec becomes `name/.`, as in TensorBoard.
         name = readable(posixpath.join(spec.name, relative) if spec.name else relative)
         owner = owners.get(name)
@@ -249,7 +249,7 @@ class Logdir:
         self, spec_index: int, found: Scan, other_files: list[tuple[str, str]]
     ) -> Iterator[_ScannedDirectory]:
         """Scans the directories of a spec. Their event files are sorted by path."""
-        root = os.path.abspath(self._specs[spec_index].path)
+        root = os.path.abspath(self.specs[spec_index].path)
         listings: dict[str, _Listing] = {}
         previous = self._listings[spec_index]
         self._listings[spec_index] = listings

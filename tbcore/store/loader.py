@@ -19,7 +19,7 @@ from functools import partial
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote, one_line
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.index import RunIndex
@@ -76,7 +76,6 @@ class Loader:
         as they are there; of those that have changed since, only what is new is read. Without
         directories, these are the runs of which a page has requested data in the last minute.
         """
-        self._specs = specs
         self._wake = wake or threading.Event()
         # A listing of the only directory delays nothing else.
         on_listed = self._wake.set if reload_interval != 0 and len(specs) > 1 else None
@@ -113,7 +112,7 @@ class Loader:
         Must be called before any other thread is started: see `HelperProcess.__init__`. There is no
         helper if a directory is remote, since what reads it has threads of its own.
         """
-        if self._stored is not None or any(is_remote(spec.path) for spec in self._specs):
+        if self._stored is not None or self._logdir.remotes:
             return
         if HelperProcess.is_supported():
             try:
@@ -235,7 +234,7 @@ class Loader:
         Not called before the first pass is complete, since starting takes as long as a scan, and
         requests are waiting for data. Called after each pass until there is a directory to watch.
         """
-        watcher = watch([spec.path for spec in self._specs], self._wake, self._stopping)
+        watcher = watch([spec.path for spec in self._logdir.specs], self._wake, self._stopping)
         if watcher is not None:
             self._watch_requested = False
             self._threads.append(watcher)
@@ -250,7 +249,7 @@ class Loader:
         """
         began_at = time.monotonic()
         stored = self._stored
-        is_partial = stored is not None and not self._specs
+        is_partial = stored is not None and not self._logdir.specs
         scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
         self._publisher.remotes = tuple(self._logdir.remotes.values())
         self._publisher.report_scan(scan)
