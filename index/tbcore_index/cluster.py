@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 
 import dask
@@ -27,8 +27,8 @@ _CONNECT_SECONDS = 30
 @contextlib.contextmanager
 def connected(
     workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
-) -> Iterator[tuple[Executor, int]]:
-    """An executor of `workers` processes, or of the cluster, and the number of its workers.
+) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """An executor of `workers` processes, or of the cluster, and what counts its workers.
 
     Raises OptionError, with a line for each worker, if workers lack something.
     """
@@ -53,7 +53,8 @@ def connected(
         client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
         _check_workers(client, specs, place)
         # A task is given out again after three workers died of it.
-        yield client.get_executor(pure=False, retries=0), len(client.scheduler_info()["workers"])
+        executor = client.get_executor(pure=False, retries=0)
+        yield executor, lambda: len(client.scheduler_info()["workers"])
 
 
 def probe(specs: Sequence[LogdirSpec], index: str) -> tuple[dict[str, str], str]:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -116,12 +116,12 @@ def index_command(
 @contextlib.contextmanager
 def _executor(
     workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
-) -> Iterator[tuple[Executor, int]]:
-    """The engine that runs the batches, and its number of workers."""
+) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """The engine that runs the batches, and what counts its workers."""
     from tbcore_index.coordinator import Inline
 
     if workers is None and cluster is None:
-        yield Inline(), 1
+        yield Inline(), lambda: 1
         return
     try:
         from tbcore_index.cluster import connected

@@ -76,19 +76,20 @@ class Coordinator:
         specs: Sequence[LogdirSpec],
         executor: Executor,
         *,
-        num_workers: int = 1,
+        num_workers: Callable[[], int] = lambda: 1,
         purge_orphaned_data: bool = True,
         on_progress: Callable[[int, int, int, float], None] = lambda *progress: None,
     ) -> None:
         """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened.
 
-        `on_progress` is called with the number of runs of an update, how many of them are done, the
-        number of bytes read, and the seconds.
+        `num_workers` is asked now and then how many workers the executor has. `on_progress` is
+        called with the number of runs of an update, how many of them are done, the number of bytes
+        read, and the seconds.
         """
         self._place = Place(index)
         self._logdir = Logdir(specs)
         self._executor = executor
-        self._max_pending = 2 * num_workers
+        self._num_workers = num_workers
         self._purge_orphaned_data = purge_orphaned_data
         self._on_progress = on_progress
         self._tables = Tables(self._place)
@@ -212,8 +213,9 @@ class Coordinator:
         """Gives out the batches; yields each with its result."""
         pending: dict[Future[Done], _Task] = {}
         seconds: list[float] = []
+        num_workers, asked_at = self._num_workers(), time.monotonic()
         while batches or not all(task.is_done for task in pending.values()):
-            while batches and len(pending) < self._max_pending:
+            while batches and len(pending) < 2 * max(num_workers, 1):
                 batch = batches.popleft()
                 pending[self._submit(batch)] = _Task(batch)
             done, _ = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
@@ -236,6 +238,10 @@ class Coordinator:
                 if not task.is_done:
                     task.is_done = True
                     yield task.batch, result
+            if time.monotonic() - asked_at >= 1:
+                had, num_workers, asked_at = num_workers, self._num_workers(), time.monotonic()
+                if had and not num_workers:
+                    logger.warning("no worker is left; waiting for one")
             deadline = _DEADLINE_FACTOR * statistics.median(seconds or [0.0])
             for task in list(pending.values()):
                 is_late = time.monotonic() - task.began > max(deadline, _MIN_DEADLINE_SECONDS)

@@ -169,7 +169,11 @@ def test_what_a_lost_worker_had_is_done_by_the_other_one(
 
 
 def test_when_all_workers_are_lost_the_next_one_that_comes_goes_on(
-    logdir: Path, tmp_path: Path, cluster: Cluster, connect: Callable[..., Coordinator]
+    logdir: Path,
+    tmp_path: Path,
+    cluster: Cluster,
+    connect: Callable[..., Coordinator],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     made = connect(slow_on(tmp_path / "begun"))
 
@@ -178,6 +182,7 @@ def test_when_all_workers_are_lost_the_next_one_that_comes_goes_on(
         for each in cluster.workers:
             each.kill()
             each.wait()
+        until(lambda: "no worker is left; waiting for one" in caplog.messages)
         cluster.add_worker()
 
     thread = threading.Thread(target=harm)
