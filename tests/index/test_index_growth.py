@@ -27,6 +27,7 @@ _CHANGES = st.one_of(
     st.tuples(st.just("cut"), _RUN, st.integers(1, 200)),
     st.tuples(st.just("replace"), _RUN),
     st.tuples(st.just("delete"), _RUN),
+    st.tuples(st.just("rename"), _RUN, _RUN),
     st.tuples(st.just("index")),
 )
 
@@ -38,6 +39,11 @@ def change(logdir: Path, what: str, run: str = "", *arguments: Any) -> None:
     if what == "delete":
         for path in files:
             path.unlink()
+        return
+    if what == "rename":
+        if files and not (logdir / arguments[0]).exists():
+            (logdir / arguments[0]).parent.mkdir(exist_ok=True)
+            folder.rename(logdir / arguments[0])
         return
     if what == "replace":
         for path in files:
