@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -14,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from common_fixtures import until
+from common_fixtures import WAIT_SECONDS, until
 from same_answers import check_same, loaded, update
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.testing import write_run
 from tbcore_index import coordinator
-from tbcore_index.coordinator import ClusterLostError, Coordinator
+from tbcore_index.coordinator import Coordinator
 from tbcore_index.tables import Place
 from tbcore_index.work import Batch, work
 
@@ -37,12 +38,13 @@ PROPERTIES = {
 class Cluster:
     """A scheduler and workers, each a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
+        """`environment` is that of the workers."""
         self.file = folder / "scheduler.json"
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        self.workers = [self.add_worker(), self.add_worker()]
+        self.workers = [self.add_worker(**environment) for _ in range(2)]
         until(self.file.exists)
 
     def add_worker(self, **environment: str) -> subprocess.Popen[bytes]:
@@ -215,46 +217,61 @@ def test_a_run_that_kills_its_workers_is_left_out(
     assert len(loaded(None, tmp_path / "index").runs()) == 23
 
 
-def test_a_lost_scheduler_ends_with_a_line_and_the_next_update_goes_on(
-    logdir: Path,
-    tmp_path: Path,
-    cluster: Cluster,
-    connect: Callable[..., Coordinator],
-    monkeypatch: pytest.MonkeyPatch,
+COMMAND = """
+import sys
+from tbcore.cli import main
+from tbcore_index import coordinator
+
+coordinator._BATCH_FILES = 2
+coordinator._COMMIT_SECONDS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def python_with(folder: Path, code: str) -> str:
+    """A folder of modules for a process that runs this code at first."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(code, encoding="utf-8")
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+
+
+def test_a_lost_scheduler_ends_the_command_with_a_line_and_the_next_one_goes_on(
+    logdir: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(coordinator, "_COMMIT_SECONDS", 0.0)
-    made = connect(slow_on(tmp_path / "begun"))
-
-    def harm() -> None:
-        until(lambda: len(loaded(None, tmp_path / "index").runs()) > 2)
+    slow = """
+import time
+import tbcore_index.work as module
+work = module.work
+module.work = lambda *arguments: (time.sleep(0.3), work(*arguments))[1]
+"""
+    (tmp_path / "cluster").mkdir()
+    cluster = Cluster(tmp_path / "cluster", PYTHONPATH=python_with(tmp_path / "slow", slow))
+    index = tmp_path / "index"
+    arguments = "index", "--logdir", str(logdir), "--index", str(index)
+    with contextlib.closing(cluster):
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *arguments, "--cluster", str(cluster.file)],
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        until(lambda: (index / "runs" / "_delta_log").exists())
+        until(lambda: len(loaded(None, index).runs()) > 2)
         cluster.scheduler.kill()
+        lines = process.communicate(timeout=WAIT_SECONDS)[1].splitlines()
 
-    thread = threading.Thread(target=harm)
-    thread.start()
-    with pytest.raises(ClusterLostError, match=r"^the cluster is gone; what was committed stays$"):
-        made.update()
-    thread.join()
-    some = loaded(None, tmp_path / "index").runs()
-    assert 0 < len(some) < 24
-
-    del made
-    inline = Coordinator(
-        str(tmp_path / "index"), [LogdirSpec(None, str(logdir))], coordinator.Inline()
-    )
-    inline.update()
-    check_same(loaded(logdir), loaded(None, tmp_path / "index"))
+    assert process.returncode == 1
+    assert lines[-1] == "tbcore: the cluster is gone; what was committed stays"
+    assert 0 < len(loaded(None, index).runs()) < 24
+    assert update(logdir, index) == 0
+    check_same(loaded(logdir), loaded(None, index))
 
 
 def test_a_worker_of_another_version_is_named_before_work_begins(
     logdir: Path, tmp_path: Path, cluster: Cluster
 ) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "sitecustomize.py").write_text(
-        "import tbcore\ntbcore.__version__ = '9.9'\n", encoding="utf-8"
-    )
+    other = python_with(tmp_path / "other", "import tbcore\ntbcore.__version__ = '9.9'\n")
     from tbcore_index.cluster import connected
 
-    cluster.add_worker(PYTHONPATH=str(tmp_path / "other"))
+    cluster.add_worker(PYTHONPATH=other)
     specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
     place.create(PROPERTIES)
 
