@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 
@@ -20,6 +22,8 @@ from tbcore_index.tables import Place
 dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
 
 import distributed  # noqa: E402
+
+logger = logging.getLogger("tbcore.index")
 
 _CONNECT_SECONDS = 30
 
@@ -40,7 +44,9 @@ def connected(
             client = distributed.Client(stack.enter_context(local))
         else:
             assert cluster is not None
-            is_file = os.path.exists(cluster)
+            is_file = not re.search(r"://|:\d+$", cluster)
+            if is_file and not os.path.exists(cluster):
+                logger.warning("no scheduler has written %s yet; waiting for it", one_line(cluster))
             try:
                 client = distributed.Client(
                     **{"scheduler_file" if is_file else "address": cluster},
@@ -50,7 +56,9 @@ def connected(
                 line = one_line(f"cannot connect to the cluster {cluster}: {error}")
                 raise OptionError(line) from None
         stack.enter_context(client)
-        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        if not client.scheduler_info()["workers"]:
+            logger.warning("the cluster has no worker yet; waiting for one")
+            client.wait_for_workers(1)
         _check_workers(client, specs, place)
         # A task is given out again after three workers died of it.
         executor = client.get_executor(pure=False, retries=0)

@@ -68,6 +68,7 @@ def index_command(
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
     )
+    from tbcore.cli.logs.access import manners
     from tbcore.eventfiles.logdir import is_remote
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place
@@ -95,7 +96,7 @@ def index_command(
                 f"not {value}; use another directory"
             )
     report = _Reporter(is_only=reload_interval == 0)
-    with _executor(workers, cluster, specs, place) as (executor, num_workers):
+    with manners(), _executor(workers, cluster, specs, place) as (executor, num_workers):
         coordinator = Coordinator(
             place.path, specs, executor, num_workers=num_workers,
             purge_orphaned_data=purge_orphaned_data, on_progress=report.progress,

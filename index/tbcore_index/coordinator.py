@@ -23,7 +23,7 @@ from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Tables
 from tbcore_index.work import Batch, Done, work
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.index")
 
 _BATCH_BYTES = 1 << 26
 _BATCH_FILES = 2000

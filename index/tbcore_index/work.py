@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -43,6 +45,19 @@ class Done(NamedTuple):
     """Number of bytes that were read from event files."""
 
 
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Keeps readers from logging the problems that `work` returns."""
+    logger = logging.getLogger("tbcore")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@_unlogged()
 def work(batch: Batch, path: str) -> Done:
     """Reads the runs of a batch, and writes them. Raises OSError or TbcoreError if that fails."""
     place = Place(path)

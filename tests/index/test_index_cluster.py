@@ -38,18 +38,18 @@ PROPERTIES = {
 class Cluster:
     """A scheduler and workers, each a process of its own."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, num_workers: int = 2, **environment: str) -> None:
         """`environment` is that of the workers."""
         self.file = folder / "scheduler.json"
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        self.workers = [self.add_worker(**environment) for _ in range(2)]
+        self.workers = [self.add_worker(**environment) for _ in range(num_workers)]
         until(self.file.exists)
 
-    def add_worker(self, **environment: str) -> subprocess.Popen[bytes]:
-        options = "--nthreads", "1", "--no-nanny", "--death-timeout", "60"
-        return self._start("worker", *options, **environment)
+    def add_worker(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
+        fixed = "--nthreads", "1", "--no-nanny", "--death-timeout", "60"
+        return self._start("worker", *fixed, *options, **environment)
 
     def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
@@ -265,13 +265,31 @@ module.work = lambda *arguments: (time.sleep(0.3), work(*arguments))[1]
     check_same(loaded(logdir), loaded(None, index))
 
 
-def test_a_worker_of_another_version_is_named_before_work_begins(
-    logdir: Path, tmp_path: Path, cluster: Cluster
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("import tbcore; tbcore.__version__ = '9.9'", r"has tbcore 9\.9, expected \S+"),
+        ("import sys; sys.modules['deltalake'] = None", r": .*ModuleNotFoundError.*deltalake.*"),
+        (
+            "import os, tbcore_index.cluster\ndef dask_setup(worker): os.setuid(65534)",
+            r": PermissionError: .*Permission denied.*",
+        ),
+    ],
+    ids=["another version", "a package is missing", "no access"],
+)
+def test_a_worker_that_cannot_work_is_named_before_work_begins(
+    logdir: Path, tmp_path: Path, cluster: Cluster, code: str, line: str
 ) -> None:
-    other = python_with(tmp_path / "other", "import tbcore\ntbcore.__version__ = '9.9'\n")
     from tbcore_index.cluster import connected
 
-    cluster.add_worker(PYTHONPATH=other)
+    if "setuid" in code:
+        if os.getuid() != 0:
+            pytest.skip("only root can start a worker of another user")
+        logdir.chmod(0o700)
+        (tmp_path / "preload.py").write_text(code)
+        cluster.add_worker("--preload", str(tmp_path / "preload.py"))
+    else:
+        cluster.add_worker(PYTHONPATH=python_with(tmp_path / "other", code))
     specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
     place.create(PROPERTIES)
 
@@ -283,7 +301,29 @@ def test_a_worker_of_another_version_is_named_before_work_begins(
             return str(error)
 
     until(problem)
-    assert re.fullmatch(r"worker tcp://\S+ has tbcore 9\.9, expected \S+", problem())
+    assert re.fullmatch(rf"worker tcp://[0-9.]+:[0-9]+ ?{line}", problem())
+
+
+def test_the_command_waits_for_a_scheduler_and_for_workers(logdir: Path, tmp_path: Path) -> None:
+    """A job starts all of them at once, in any order."""
+    arguments = "--logdir", str(logdir), "--index", str(tmp_path / "index")
+    (tmp_path / "cluster").mkdir()
+    file = tmp_path / "cluster" / "scheduler.json"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tbcore", "index", *arguments, "--cluster", str(file)],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    waits = f"tbcore: warning: no scheduler has written {file} yet; waiting for it\n"
+    assert process.stderr.readline() == waits
+    with contextlib.closing(Cluster(tmp_path / "cluster", num_workers=0)) as cluster:
+        waits = "tbcore: warning: the cluster has no worker yet; waiting for one\n"
+        assert process.stderr.readline() == waits
+        cluster.add_worker()
+        last = process.communicate(timeout=WAIT_SECONDS)[1]
+
+    assert process.returncode == 0
+    assert re.search(r"tbcore: 24 runs written in \d+\.\d s\n$", last)
 
 
 def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:

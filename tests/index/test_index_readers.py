@@ -136,17 +136,31 @@ def test_check_reads_all_of_an_index(index: Path, with_logs: bool) -> None:
 
 
 def test_the_command_says_what_it_did(tmp_path: Path) -> None:
-    write_run(tmp_path / "logs", "a", scalars={"loss": [1.0]})
-    os.utime(next((tmp_path / "logs" / "a").iterdir()), (1e9, 1e9))
-    command = [sys.executable, "-m", "tbcore", "index", "--logdir", str(tmp_path / "logs")]
-    lines = [
-        subprocess.run(
-            [*command, "--index", str(tmp_path / "index")], stderr=subprocess.PIPE, check=True
-        ).stderr.decode()
-        for _ in range(2)
-    ]
-    assert re.fullmatch(r"tbcore: 1 run written in \d+\.\d s\n", lines[0])
-    assert lines[1] == "tbcore: nothing new\n"
+    def lines() -> list[str]:
+        command = [sys.executable, "-m", "tbcore", "index", "--logdir", str(tmp_path / "logs")]
+        done = subprocess.run(
+            [*command, "--index", str(tmp_path / "index")], capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        return [re.sub(r"\d+\.\d s", "TIME", line) for line in done.stderr.splitlines()]
+
+    for run in ("a", "b"):
+        write_run(tmp_path / "logs", run, scalars={"loss": [1.0, 2.0, 3.0]})
+        (path,) = (tmp_path / "logs" / run).iterdir()
+        if run == "b":
+            damaged = bytearray(path.read_bytes())
+            damaged[-60] ^= 1
+            path.write_bytes(damaged)
+        os.utime(path, (1e9, 1e9))
+        if run == "a":
+            assert lines() == ["tbcore: 1 run written in TIME"]
+            assert lines() == ["tbcore: nothing new"]
+    damage = lines()
+    assert len(damage) == 2
+    assert damage[0].startswith(
+        f"tbcore: warning: {path}: payload checksum wrong in the record at "
+    )
+    assert damage[1] == "tbcore: 1 run written in TIME"
 
 
 def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
