@@ -583,7 +583,7 @@ def test_an_unused_metric_is_not_the_default_and_best_values_can_be_shown(
     assert "not declared" in choice.inner_text()
     choice.get_by_role("checkbox").check()
     tab.page.keyboard.press("Escape")
-    tab.page.get_by_role("radio", name="Best value").check(force=True)
+    tab.page.get_by_role("radio", name="Best").check(force=True)
     tab.wait_for_first("version_0")
     headings = ["Name", "val_loss (min)", "lr", "hp_metric", "epoch"]
     assert "0.1250 at step 1 " in tab.page.locator(".best-row").inner_text().replace("\n", " ")
@@ -668,7 +668,7 @@ def test_the_step_of_the_best_value_is_everywhere_where_the_value_is(
         return list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
 
     assert {row["val/loss (min) at step"] for row in csv_rows()} == {"40"}
-    tab.page.get_by_role("radio", name="Last value").check(force=True)
+    tab.page.get_by_role("radio", name="Last").check(force=True)
     tab.page.wait_for_function("() => tb.all('.at-step')[0]?.textContent === 'at step 50'")
     assert "at step" not in tab.headings()
     assert {row["val/loss at step"] for row in csv_rows()} == {"50"}
@@ -712,6 +712,25 @@ def test_the_tab_says_what_is_missing_before_the_first_session(
     assert "No session" in page.evaluate("() => tb.all('.tb-nothing')[0].textContent")
     write_session(logdir, "train", {"lr": 0.1})
     page.wait_for_function("() => tb.all('.trials tr[data-name]').length === 1")
+
+
+def test_the_toolbar_is_one_line_whatever_the_metrics_are_called(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    """Also if rows have several sessions; the name of the metric is whole where that fits."""
+    metrics = ("validation/top_5_accuracy_of_the_averaged_model", "validation/loss")
+    for seed in range(4):
+        scalars = {metric: [(0, 0.5), (1, 0.1 * seed)] for metric in metrics}
+        start = summaries.session_start({"lr": 0.1 * (seed // 2 + 1)}, group=f"lr{seed // 2}")
+        write_run(tmp_path, f"seed{seed}", scalars=scalars, values=[start])
+    tab = open_tab("&hparams.show=parallel,table", at=serve(tmp_path))
+    tab.page.get_by_role("combobox", name="Sessions").wait_for()
+    tab.page.get_by_role("button", name="Axes of the parallel coordinates").wait_for()
+    heights = "() => tb.all('.tb-toolbar, .tb-pick').slice(0, 2).map((one) => one.offsetHeight)"
+    toolbar, pick = tab.page.evaluate(heights)
+    assert toolbar < 2 * pick
+    tab.page.set_viewport_size({"width": 2200, "height": 900})
+    tab.page.wait_for_function("() => tb.all('.tb-pick')[0].offsetWidth > 380")
 
 
 @pytest.mark.parametrize("width", [400, 1400])

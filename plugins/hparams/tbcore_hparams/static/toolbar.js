@@ -35,8 +35,8 @@ const GOALS = [
 ];
 /** @type {readonly (readonly [import("./view.js").Values, string, string])[]} */
 const VALUE_OPTIONS = [
-  ["last", "Last value", "Shows the last value of each metric that a session logged"],
-  ["best", "Best value", "Shows the best value over all steps of a session; the last one if the metric's name does not say which values are better"],
+  ["last", "Last", "Shows the last value of each metric that a session logged"],
+  ["best", "Best", "Shows the best value over all steps of a session; the last one if the metric's name does not say which values are better"],
 ];
 /**
  * The formats in which the table can be downloaded; `make` is a function of `export.js`.
