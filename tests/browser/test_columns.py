@@ -468,6 +468,27 @@ def test_the_width_fits_names_and_columns(open_page: Any) -> None:
     page.wait_for_function(f"(list) => ({rest})(list) === 0", arg=scroller.element_handle())
 
 
+def test_the_width_that_fits_short_names_leaves_space_above_them(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """The order keeps its width, and the number of matching runs its line."""
+    for run in ("a1", "a2", "b"):
+        write_run(tmp_path / "logs", run, scalars={"loss": [1.0]}, wall_time=START)
+    page = profile.open(serve(tmp_path / "logs").url, "#scalars&query=a")
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 2")
+    handle = page.get_by_role("separator", name="Width of the run list")
+    sizes = """() => [...document.querySelectorAll('.tb-runs-bar > *, .tb-runs-all > *')]
+      .map((element) => [element.offsetWidth, element.offsetHeight])"""
+    before = page.evaluate(sizes)
+    assert len(before) >= 4
+    for _ in range(8):
+        handle.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('aside').offsetWidth > 380")
+    handle.press("Enter")
+    page.wait_for_function("() => document.querySelector('aside').offsetWidth < 380")
+    assert page.evaluate(sizes) == before
+
+
 def test_keys_move_below_the_headings(serve: Any, profile: Any, tmp_path: Path) -> None:
     """The row that has the focus is never hidden by the headings, which stay while rows scroll."""
     logdir = tmp_path / "logs"

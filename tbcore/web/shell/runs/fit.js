@@ -4,10 +4,12 @@
 const NUM_MEASURED = 20;
 /** What one level of depth counts when labels are compared, in characters. */
 const CHARS_PER_LEVEL = 2;
+/** What is above the rows needs it, however short the names are. */
+const MIN_FITTING_WIDTH_PX = 280;
 
 /**
- * The width of the sidebar at which no row truncates its name or hides its age, in CSS pixels; null
- * if there are no rows.
+ * The width of the sidebar at which no row truncates its name or hides its age, and what is above
+ * the rows is not squeezed, in CSS pixels; null if there are no rows.
  * @param {HTMLElement} sidebar
  * @param {readonly import("./tree.js").Row[]} rows  all rows of the list, of which few are rendered
  */
@@ -29,5 +31,5 @@ export function fittingWidth(sidebar, rows) {
     return probe.getBoundingClientRect().width;
   });
   probe.remove();
-  return Math.ceil(Math.max(...widths)) + sidebar.offsetWidth - list.clientWidth;
+  return Math.max(MIN_FITTING_WIDTH_PX, Math.ceil(Math.max(...widths)) + sidebar.offsetWidth - list.clientWidth);
 }
