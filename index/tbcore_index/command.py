@@ -144,8 +144,8 @@ class _Reporter:
         self._known: set[str] = set()
 
     def progress(self, num_runs: int, num_done: int, num_bytes: int, seconds: float) -> None:
-        """Prints how far an update is, at most once a second."""
-        if time.monotonic() - self._printed_at < 1:
+        """Prints how far an update is, each second."""
+        if min(time.monotonic() - self._printed_at, seconds) < 1:
             return
         self._printed_at = time.monotonic()
         rate = num_bytes / max(seconds, 1e-9) / 1e6
