@@ -138,7 +138,10 @@ class Media:
                     continue  # deleted since the tags were listed
 
     def _step(self, request: Request) -> Response:
-        """The samples of the item at the requested step, or of the last item before that step."""
+        """The samples of the item at the requested step, or of the last item before that step.
+
+        Also has the `display_name` and the `description` of the tag, if there is any.
+        """
         run, tag = required(request, "run", "tag")
         step = optional_int(request, "step")
         duplicate_index = optional_int(request, "nth", 0)
@@ -146,8 +149,11 @@ class Media:
         order, sorted_steps, duplicate_indices = sort_by_step(series.step)
         position = index_at_or_before(sorted_steps, step, duplicate_index)
         first_step = int(series.step[order[0]]) if len(order) else None
+        description = self._multiplexer.description(run, tag)
         if position < 0:
-            return json_response({"first_step": first_step, "index": None, "samples": []})
+            return json_response(
+                {"first_step": first_step, "index": None, "samples": [], **description}
+            )
         ordinal = int(series.ordinal[order[position]])
         item = self._multiplexer.item(run, tag, self._claims, ordinal)
         etag = f"{item.etag}-{ordinal}-{duplicate_indices[position]}-{first_step}"
@@ -169,6 +175,7 @@ class Media:
                     }
                     for sample_index, sample in enumerate(self._read(item, address))
                 ],
+                **description,
             },
             etag=etag,
         )

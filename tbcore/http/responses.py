@@ -77,6 +77,8 @@ def series_response(
 ) -> Response:
     """A JSON response `{"num_steps": ..., "rows": [...]}` with samples of a series of items.
 
+    It also has the `display_name` and the `description` of the tag, if there is any.
+
     The request's parameters `run` and `tag` name the series; its parameter `samples`, if it has
     one, replaces the argument `samples`. `read(run, tag, samples)` chooses at most `samples` items
     (0: all) and returns a row for each item that can be read. `read` is not called if the client
@@ -91,7 +93,8 @@ def series_response(
     rows = read(run, tag, num_samples)
     # Without all rows there is no etag: the missing items may be readable the next time.
     is_complete = len(rows) >= min(num_samples or num_steps, num_steps)
-    return json_response({"num_steps": num_steps, "rows": rows}, etag=etag if is_complete else None)
+    found = {"num_steps": num_steps, "rows": rows, **multiplexer.description(run, tag)}
+    return json_response(found, etag=etag if is_complete else None)
 
 
 def _entity_tag(etag: str) -> str:

@@ -201,6 +201,18 @@ class Multiplexer:
         view, _ = self._state.find(run, tag, None)
         return SummaryMetadata.FromString(view.schema.tags[tag].metadata or b"")
 
+    def description(self, run: str, tag: str) -> dict[str, str]:
+        """The `display_name` and the `description` that the writer gave a tag, for a response.
+
+        Both are as they were written; the description is often Markdown. A name that is the tag
+        itself is "". Empty if there is neither. Raises NotFoundError like `metadata`.
+        """
+        metadata = self.metadata(run, tag)
+        name = "" if metadata.display_name == tag else metadata.display_name
+        if not name and not metadata.summary_description:
+            return {}
+        return {"display_name": name, "description": metadata.summary_description}
+
     def kinds(self) -> list[KindSummary]:
         """All kinds that occur, in order of first appearance."""
         return list(self._state.listings.summaries)

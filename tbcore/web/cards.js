@@ -40,7 +40,10 @@ export { axisTicks } from "./lib/chart/ticks.js";
  * @typedef {import("./lib/cards/series-card.js").Drawing<T, C>} Drawing
  */
 
-/** Loads `SeriesCard`, a card with a chart of one series, and `SAMPLES`, the choices of its number of steps. */
+/**
+ * Loads `SeriesCard`, a card with a chart of one series; `SAMPLES`, the choices of its number of steps;
+ * `readSeries`, which reads its data; and `Descriptions`, what the writers of runs say of a card's tag.
+ */
 export function seriesCards() {
   return import("./lib/cards/series-card.js");
 }

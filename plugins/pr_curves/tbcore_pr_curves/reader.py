@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tbcore import DecodeError
 from tbcore.media import Sample
-from tbcore.values import Metadata, Value, tensor
+from tbcore.values import Value, tensor
 
 NUM_ROWS = 6
 """Number of rows in a tensor: true positives, false positives, true negatives, false negatives,
@@ -66,18 +66,9 @@ def average_precision(precision: NDArray[np.float64], recall: NDArray[np.float64
         return float(np.sum(precision * -np.diff(recall, append=0.0)))
 
 
-def samples(value: Value, metadata: Metadata) -> list[Sample]:
-    """The curve of one step as a sample for the front end.
-
-    Its fields are the columns of `curve`, `area`, and the writer's `display_name` and
-    `description`.
-    """
+def samples(value: Value, _metadata: object) -> list[Sample]:
+    """The curve of one step as a sample for the front end: the columns of `curve`, and `area`."""
     columns = curve(value)
-    fields = {
-        **columns,
-        "area": average_precision(columns["precision"], columns["recall"]),
-        "display_name": metadata.display_name,
-        "description": metadata.summary_description,
-    }
+    area = average_precision(columns["precision"], columns["recall"])
     # All data is in the fields, so the sample has no bytes.
-    return [Sample(b"", "application/json", fields)]
+    return [Sample(b"", "application/json", {**columns, "area": area})]

@@ -178,7 +178,7 @@ def test_a_step_has_the_last_curve_up_to_it(client: TbcoreClient) -> None:
     assert (found["step"], found["first_step"]) == (10, 10)
     [sample] = found["samples"]
     assert sample["thresholds"] == [0.0, 0.25, 0.5, 0.75]
-    assert (sample["display_name"], sample["description"]) == ("all <cats>", "big & small")
+    assert (found["display_name"], found["description"]) == ("all <cats>", "big & small")
     # A third of the recall is lost at each of the thresholds 0.25, 0.5 and 0.75.
     assert sample["area"] == pytest.approx((3 / 4 + 2 / 3 + 1) / 3)
     assert get(client, "step", run="eval", tag="cats", step=14)["index"] is None

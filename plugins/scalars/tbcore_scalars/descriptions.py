@@ -13,7 +13,7 @@ def is_described(multiplexer: Multiplexer, tag: str, runs: Iterable[str]) -> boo
 
     Runs without the tag are skipped.
     """
-    return any(_texts(multiplexer, run, tag) is not None for run in runs)
+    return any(_description(multiplexer, run, tag) for run in runs)
 
 
 def descriptions(
@@ -25,26 +25,22 @@ def descriptions(
     and `runs`, the names of the runs that have this text.
     """
     runs = list(runs)
-    found: dict[tuple[str, str, str], list[str]] = {}
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
     for tag in tags:
         for run in runs:
-            texts = _texts(multiplexer, run, tag)
-            if texts is not None and _has_scalars(multiplexer, claims, run, tag):
-                found.setdefault((tag, *texts), []).append(run)
-    return [
-        {"tag": tag, "display_name": name, "description": description, "runs": names}
-        for (tag, name, description), names in found.items()
-    ]
+            texts = _description(multiplexer, run, tag)
+            if texts and _has_scalars(multiplexer, claims, run, tag):
+                entry = found.setdefault((tag, *texts.values()), {"tag": tag, **texts, "runs": []})
+                entry["runs"].append(run)
+    return list(found.values())
 
 
-def _texts(multiplexer: Multiplexer, run: str, tag: str) -> tuple[str, str] | None:
-    """The display name and the description of a tag; None if the run has neither."""
+def _description(multiplexer: Multiplexer, run: str, tag: str) -> dict[str, str]:
+    """The display name and the description of a tag; empty if the run has neither."""
     try:
-        metadata = multiplexer.metadata(run, tag)
+        return multiplexer.description(run, tag)
     except NotFoundError:
-        return None
-    name = "" if metadata.display_name == tag else metadata.display_name
-    return (name, metadata.summary_description) if name or metadata.summary_description else None
+        return {}
 
 
 def _has_scalars(multiplexer: Multiplexer, claims: Claims, run: str, tag: str) -> bool:

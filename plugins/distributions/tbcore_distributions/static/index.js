@@ -16,7 +16,7 @@ import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { DistributionCard } from "./distribution-card.js";
 import { readPercentiles } from "./percentiles.js";
 
-const { SAMPLES } = await seriesCards();
+const { SAMPLES, readSeries } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -50,7 +50,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./distributions.css")]);
-    const answers = new Answers(host, "series", (json) => ({ numSteps: json.num_steps, numShown: json.rows.length, value: readPercentiles(json.rows) }));
+    const answers = new Answers(host, "series", (json) => readSeries(json, readPercentiles));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);

@@ -16,7 +16,7 @@ import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
 import { SharedRanges } from "./shared-ranges.js";
 
-const { SAMPLES } = await seriesCards();
+const { SAMPLES, readSeries } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -78,7 +78,7 @@ export default {
   /** @param {Host} host */
   async render(host) {
     const [tags] = await Promise.all([watchTags(host), host.css("./histograms.css")]);
-    const answers = new Answers(host, "series", (json) => ({ numSteps: json.num_steps, numShown: json.rows.length, value: json.rows.map(readHistogram) }));
+    const answers = new Answers(host, "series", (json) => readSeries(json, (rows) => rows.map(readHistogram)));
     OPTIONS.recall(host);
     host.keys([{ key: "f", label: "Show the focused card in full size" }]);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { ChartCard } from "tbcore/cards.js";
+import { ChartCard, seriesCards } from "tbcore/cards.js";
 import { formatStep, formatValue } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
@@ -12,6 +12,8 @@ import { RunLabel } from "tbcore/text-names.js";
 import { save, toCSV, useNear } from "tbcore/ui.js";
 import { linesAt, rowsOf } from "./curve.js";
 import { CurveChart } from "./plot.js";
+
+const { Descriptions } = await seriesCards();
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -72,9 +74,6 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
       setReading(next);
       on.hover(next && next.run);
     });
-  // The first curve in the list that is loaded provides the name and the description.
-  const firstCurve = results.find(({ found }) => found?.curve)?.found?.curve;
-  const name = firstCurve && firstCurve.display_name !== tag ? firstCurve.display_name : "";
 
   /** The content of the download menu. @param {unknown} pictures */
   const downloads = (pictures) => {
@@ -94,8 +93,7 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
     menu=${{ content: downloads }}
     below=${html`<${Values} host=${host} label=${tag} lines=${lines} place=${place} />`}
   >
-    ${name && html`<p class="tb-dim pr-words">${name}</p>`}
-    ${firstCurve?.description && html`<p class="tb-dim pr-words">${firstCurve.description}</p>`}
+    <${Descriptions} host=${host} texts=${results.map(({ run, found }) => ({ ...found, runs: [run.name] }))} />
   <//>`;
 }
 

@@ -15,14 +15,14 @@ import { toNumber } from "tbcore/format.js";
  * @property {number[]} false_negatives
  * @property {number[]} thresholds
  * @property {number} area  under the curve
- * @property {string} display_name
- * @property {string} description
  *
  * @typedef {object} CurveAtStep  the server's latest curve at or before a step
  * @property {number | null} first_step  of the series
  * @property {number} step
  * @property {number} nth  index among curves that were logged at the same step
  * @property {Curve | null} curve  null if nothing was logged so early
+ * @property {string} [display_name]  that the writer gave the tag
+ * @property {string} [description]
  *
  * @typedef {import("tbcore/chart.js").Range} Range
  * @typedef {Pick<Curve, "precision" | "recall">} Points

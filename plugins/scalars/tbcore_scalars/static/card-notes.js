@@ -2,13 +2,12 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
+import { seriesCards } from "tbcore/cards.js";
 import { plural } from "tbcore/format.js";
 import { post } from "tbcore/requests.js";
+import { Lazy } from "tbcore/ui.js";
 
 /** @import { Part, Tab } from "./types.js" */
-
-/** Maximum number of different descriptions in a card. */
-const MAX_DESCRIPTIONS = 3;
 
 /**
  * The button that leaves out what is far out of range.
@@ -28,15 +27,12 @@ export function FarNote({ tab, id, parts, far, leavesOut, bands }) {
   </p>`;
 }
 
-/** @typedef {{ tag: string, display_name: string, description: string, runs: string[] }} Description */
-
 /**
- * What the writers of the shown runs say of the card's tags, as text: Markdown in it is shown as it
- * was written.
+ * What the writers of the shown runs say of the card's tags.
  * @param {{ tab: Tab, parts: readonly Part[] }} props
  */
 export function Descriptions({ tab: { host }, parts }) {
-  const [found, setFound] = useState(/** @type {Description[]} */ ([]));
+  const [found, setFound] = useState(/** @type {{ tag: string, display_name: string, description: string, runs: string[] }[]} */ ([]));
   const tags = parts.map(({ tag }) => tag);
   const runs = new Set(parts.flatMap((part) => part.runs.map(({ name }) => name)));
   const body = JSON.stringify({ tags, runs: [...runs] });
@@ -50,11 +46,6 @@ export function Descriptions({ tab: { host }, parts }) {
     });
     return () => controller.abort();
   }, [body]);
-  const rest = found.length - MAX_DESCRIPTIONS;
-  return html`${found.slice(0, MAX_DESCRIPTIONS).map(
-    ({ tag, display_name: name, description, runs }) => html`<p class="tb-card-note description" title=${`${description}\n\n${runs.join(", ")}`.trim()}>
-      ${parts.length > 1 && html`<span>${tag}: </span>`}${name && html`<b>${name}</b>`} ${description}
-    </p>`,
-  )}
-  ${rest > 0 && html`<p class="tb-card-note description">and ${plural(rest, "other description")}</p>`}`;
+  const texts = parts.length > 1 ? found : found.map((text) => ({ ...text, tag: undefined }));
+  return html`<${Lazy} load=${seriesCards} of="Descriptions" host=${host} texts=${texts} />`;
 }

@@ -10,6 +10,9 @@ import { formatStep, plural } from "../../format.js";
 import { useAnswer } from "../../requests.js";
 import { RunLabel } from "../../text-names.js";
 import { save, toCSV, useNear } from "../../ui.js";
+import { Descriptions } from "./descriptions.js";
+
+export { Descriptions };
 
 /**
  * @template T
@@ -17,6 +20,8 @@ import { save, toCSV, useNear } from "../../ui.js";
  * @property {number} numSteps  number of steps in the log
  * @property {number} numShown  number of steps in the response
  * @property {T} value  the rows, converted for drawing
+ * @property {string} [display_name]  that the writer gave the tag
+ * @property {string} [description]
  */
 
 /**
@@ -32,6 +37,17 @@ import { save, toCSV, useNear } from "../../ui.js";
  * @property {(value: T) => { header: string[], rows: Iterable<(string | number)[]> }} table
  *   the value as a table, for CSV
  */
+
+/**
+ * Reads a response of `tbcore.http.series_response`.
+ * @template T
+ * @param {any} json
+ * @param {(rows: any[]) => T} read  converts the rows for drawing
+ * @returns {Series<T>}
+ */
+export function readSeries({ num_steps: numSteps, rows, ...described }, read) {
+  return { ...described, numSteps, numShown: rows.length, value: read(rows) };
+}
 
 /**
  * Choices of the number of steps, for `Choice` or `Pick`.
@@ -99,6 +115,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
       <${RunLabel} run=${run} />
       ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${stepsText(series)}</span>`}
     </p>
+    ${series && html`<${Descriptions} host=${host} texts=${[{ ...series, runs: [run.name] }]} />`}
   <//>`;
 }
 

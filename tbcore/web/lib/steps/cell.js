@@ -30,6 +30,8 @@ import { useNear } from "../ui/lazy.js";
  * @property {number} nth  index among the items that the series logged at this step, from 0
  * @property {number} wall_time  seconds since the epoch
  * @property {Entry[]} samples
+ * @property {string} [display_name]  that the writer gave the tag
+ * @property {string} [description]
  *
  * @typedef {object} SampleProps  the props of a plugin's component `Sample`
  * @property {import("../../host.js").Host} host
@@ -53,10 +55,10 @@ const NUM_SAMPLES_AT_FIRST = 12;
 const SETTLE_MS = 60;
 
 /**
- * The cell. `next` is a place to fetch ahead.
- * @param {{ tab: Tab, run: Run, tag: string, place: Place | null, next: Place | undefined, expanded: boolean }} props
+ * The cell. `next` is a place to fetch ahead; `onFound` is called with each response.
+ * @param {{ tab: Tab, run: Run, tag: string, place: Place | null, next: Place | undefined, expanded: boolean, onFound: (run: string, found: StepResponse) => void }} props
  */
-export function Cell({ tab, run, tag, place, next, expanded }) {
+export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
   const { host, kind, answers } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
@@ -78,6 +80,9 @@ export function Cell({ tab, run, tag, place, next, expanded }) {
   const hasItem = shown !== undefined && shown.index !== null;
   const isOutdated = shown !== undefined && (found === undefined || settled !== place);
 
+  useEffect(() => {
+    if (found) onFound(run.name, found);
+  }, [found]);
   useEffect(() => {
     if (!isNear || !found || !next || !kind.fetchAhead) return undefined;
     const controller = new AbortController();

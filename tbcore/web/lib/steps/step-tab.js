@@ -20,6 +20,7 @@ import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlac
 import { TagTab, runsInGroupOrder, watchTags } from "../../tags.js";
 import { RunLabel } from "../../text-names.js";
 import { Card } from "../cards/card.js";
+import { Descriptions } from "../cards/descriptions.js";
 import { IconButton } from "../ui/icons.js";
 import { useNear } from "../ui/lazy.js";
 import { Cell, isSamePlace } from "./cell.js";
@@ -140,8 +141,15 @@ function StepCard({ tab, tag, group, runs }) {
   const hasOwnPlace = tab.ownPlaces.has(tag);
   const place = hasOwnPlace ? (tab.ownPlaces.get(tag) ?? null) : tab.place;
   const next = useNextPlace(places, place);
+  const [described, setDescribed] = useState(/** @type {ReadonlyMap<string, import("../cards/descriptions.js").Description>} */ (new Map()));
   const shownPlaces = useMemo(() => [...placesUpTo(places, place, tab.numSteps - 1), place], [places, place?.step, place?.nth, tab.numSteps]);
 
+  /** @param {string} run @param {StepResponse} found */
+  const onFound = (run, { display_name, description }) => {
+    const old = described.get(run);
+    if (old?.display_name === display_name && old?.description === description) return;
+    setDescribed((all) => new Map(all).set(run, { display_name, description, runs: [run] }));
+  };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
@@ -161,6 +169,7 @@ function StepCard({ tab, tag, group, runs }) {
       onClick=${() => tab.onMove(tag, undefined)}
     />`}
   >
+    <${Descriptions} host=${host} texts=${shownRuns.flatMap(({ name }) => described.get(name) ?? [])} />
     <div class="tb-step-card" ref=${body}>
       ${places.length > 1 &&
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
@@ -169,7 +178,7 @@ function StepCard({ tab, tag, group, runs }) {
           tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${run.name}><${RunLabel} run=${run} /></p>`,
           ...shownPlaces.map((at, column) => {
             const isLast = column === shownPlaces.length - 1;
-            return html`<${Cell} key="${isLast ? "" : column} ${run.name}" tab=${tab} run=${run} tag=${tag} place=${at} next=${isLast ? next : undefined} expanded=${expanded} />`;
+            return html`<${Cell} key="${isLast ? "" : column} ${run.name}" ...${{ tab, run, tag, expanded, onFound }} place=${at} next=${isLast ? next : undefined} />`;
           }),
         ])}
       </div>
