@@ -39,6 +39,8 @@ def server(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPa
         there = [step / 1499 for step in range(1500)]
         value = [0.0] * 1500 + [100.0 + number]
         write_run(logdir, f"turn/{number:02}", scalars={"there": value, "back": [*there, 0.0]})
+    small = [0.0, 1e-5, 1e-4, 1e-3]
+    write_run(logdir, "small", scalars={"lr": small, "gain": [1.0, 2.0, 3.0, 4.0]})
     tags = {f"layer{tag // 50}/norm{tag % 50}": [1.0, float(tag)] for tag in range(MANY_TAGS)}
     write_run(logdir, "big", scalars=tags)
     return serve_for_module(logdir)
@@ -142,6 +144,20 @@ def test_downloads_have_the_x_axis(open_page: Callable[..., Any]) -> None:
     texts = list(ElementTree.parse(Path(download.value.path())).getroot().itertext())
     assert "env/frames" in texts
     assert any("1 run not drawn" in text for text in texts)
+
+
+def test_small_numbers_are_spread_on_a_symmetric_logarithmic_axis(
+    open_page: Callable[..., Any],
+) -> None:
+    """On a linear axis, 0.0001 would be at a tenth of the way to 0.001."""
+    page = open_by(open_page, "tag:lr&scalars.logX=symlog", "gain", "small")
+    page.get_by_role("button", name="More options for gain").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG").click()
+    root = ElementTree.parse(Path(download.value.path())).getroot()
+    places = {text.text: float(text.get("x", "nan")) for text in root.iter() if text.text}
+    left, middle, right = (places[label] for label in ("0", "0.0001", "0.001"))
+    assert 0.4 < (middle - left) / (right - left) < 0.6
 
 
 def test_a_mean_by_a_tag_is_over_runs_at_equal_x(open_page: Callable[..., Any]) -> None:

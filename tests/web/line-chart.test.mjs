@@ -115,12 +115,29 @@ test("a symmetric-logarithmic axis shows values of both signs, and is linear nea
   assert.equal(model.y.log, 0.001);
   assert.ok(Math.abs(model.items[0].ys[100] - toAxis({ log: 0.001 }, 100)) < 1e-9); // with the new linear part
   const steps = modelOf([line("run", RISING, { step: RISING.map((step) => 10 * step - 500) })], { axes: { xScale: "symlog" } });
-  assert.deepEqual([steps.x.log, noteOf(steps)], [1, ""]);
+  assert.deepEqual([steps.x.log, noteOf(steps)], [10, ""]); // the smallest step but 0
   assert.equal(modelOf([line("run", RISING)], { axes: { xScale: "symlog", xAxis: "wall_time" } }).x.log, false);
 });
 
-test("the linear part of an axis is a power of ten, whatever the values", () => {
-  const partOf = (/** @type {number[][]} */ ...columns) => linearPart(columns.map(column));
+test("a symmetric-logarithmic x axis of small numbers is not linear, and follows new values", () => {
+  const xs = [-3e-3, -2e-5, 0, 2e-5, 3e-4, 3e-3];
+  const by = (/** @type {number[]} */ x, more = {}) => line("run", x.map(() => 1), { x: column(x), ...more });
+  const model = modelOf([by(xs)], { axes: { xScale: "symlog", xAxis: "number", xTitle: "delta" } });
+  assert.equal(model.x.log, 1e-5);
+  const values = model.ticks("x", 600).filter(({ label }) => label).map(({ value }) => Number(value.toPrecision(6)));
+  for (const value of [-1e-3, 0, 1e-4, 1e-3]) assert.ok(values.includes(value), `${value} of ${values}`);
+  // Zoomed in, the rows may be those of the view: the overview has all. The full range has the new places.
+  model.view = [1e-4, 1e-3];
+  model.lines = [by([3e-4], { overview: by([2e-4, 3e-4, 3e-3]) })];
+  model.updateItems();
+  assert.equal(model.x.log, 1e-4);
+  assert.deepEqual(model.fullRange, [2e-4, 3e-3].map((x) => toAxis({ log: 1e-4 }, x)));
+  const smallest = (/** @type {number[]} */ ...values) => linearPart([column(values)], 0);
+  assert.deepEqual([smallest(), smallest(0, NaN), smallest(-Infinity, 1e-20, 30), smallest(...RISING, Math.fround(0.2)), smallest(Math.fround(1e-5))], [1, 1, 1e-5, 0.1, 1e-5]);
+});
+
+test("the linear part of a y axis is a power of ten, whatever the values", () => {
+  const partOf = (/** @type {number[][]} */ ...columns) => linearPart(columns.map(column), 0.1);
   assert.equal(partOf([]), 1);
   assert.equal(partOf([0, NaN, Infinity]), 1);
   assert.equal(partOf([0.03, -0.04, 0.05]), 0.01);

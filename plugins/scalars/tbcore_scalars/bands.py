@@ -87,7 +87,7 @@ def band_of(
     # 4. Summarize the runs at each point, and drop the points without any run.
     rows = [_rows_around(start, stop, *_effective_rows(line, value)) for line, value in runs]  # 1
     inside = [x[(x >= start) & (x <= stop)] for x, _ in rows]
-    edges = pixel_edges(start, stop, pixels, scale)  # 2
+    edges = pixel_edges(start, stop, pixels, scale, (x for x, _ in rows))  # 2
     distinct = _distinct_x(inside, 2 * (len(edges) - 1))
     points = (edges[1:] + edges[:-1]) / 2 if distinct is None else distinct
     values = np.full((len(rows), len(points)), np.nan)  # 3

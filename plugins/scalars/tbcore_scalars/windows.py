@@ -8,6 +8,7 @@ averaged: every row was logged.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -121,7 +122,7 @@ def select_indices(
     if sum(end - first for first, end in spans) <= 2 * pixels:
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
-        edges = pixel_edges(start, stop, pixels, scale)
+        edges = pixel_edges(start, stop, pixels, scale, [line.x])
         kept = [_reduce(line, span, edges) for span in spans]
     return np.concatenate([_NO_ROWS, *kept])
 
@@ -148,19 +149,21 @@ def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, i
     return spans
 
 
-def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray[np.float64]:
+def pixel_edges(
+    start: float, stop: float, pixels: int, scale: Scale, xs: Iterable[NDArray[Any]] = ()
+) -> NDArray[np.float64]:
     """Shape (pixels + 1,): the borders of the pixel columns.
 
     On a logarithmic axis, a start of 0 or below is replaced by 1, or by a thousandth of `stop` if
     that is less. A symmetric-logarithmic axis is logarithmic on both sides of 0, and nearly linear
-    between -1 and 1.
+    up to the `linear_part` of `xs`, the x of the lines.
     """
     if scale == "symlog":
-        edges: NDArray[np.float64] = from_symlog(
-            np.linspace(to_symlog(start), to_symlog(stop), pixels + 1)
-        )
+        linear = linear_part(xs)
+        ends = to_symlog(start / linear), to_symlog(stop / linear)
+        edges: NDArray[np.float64] = linear * from_symlog(np.linspace(*ends, pixels + 1))
         edges[[0, -1]] = start, stop
-        return edges
+        return edges.clip(start, stop)
     if scale == "linear" or stop <= 0:
         return np.linspace(start, stop, pixels + 1)
     # For the smallest floats, a thousandth underflows to 0.
@@ -168,13 +171,28 @@ def pixel_edges(start: float, stop: float, pixels: int, scale: Scale) -> NDArray
     return np.geomspace(start if start > 0 else positive, stop, pixels + 1)
 
 
+def linear_part(xs: Iterable[NDArray[Any]]) -> float:
+    """The end of the linear part of a symmetric-logarithmic axis of these x.
+
+    It is the power of ten at or below the smallest absolute value other than 0, but at least a
+    millionth of the largest one; 1 without such values.
+    """
+    sizes = np.abs(np.concatenate([*xs, _NO_ROWS]).astype(np.float64))
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    if len(sizes) == 0:
+        return 1.0
+    size = max(float(sizes.min()), float(sizes.max()) / 1e6, 1e-300)
+    # 1e-5 as float32 is slightly less.
+    return 10.0 ** math.floor(math.log10(size) + 1e-6)
+
+
 def to_symlog(x: float) -> float:
-    """The position of an x on a symmetric-logarithmic axis."""
-    return math.asinh(x / 2)
+    """The position of an x on a symmetric-logarithmic axis whose linear part ends at 1."""
+    return max(-MAX_SYMLOG, min(math.asinh(x / 2), MAX_SYMLOG))
 
 
 def from_symlog(position: Any) -> Any:
-    """The x at a position on a symmetric-logarithmic axis."""
+    """The x at a position on a symmetric-logarithmic axis whose linear part ends at 1."""
     return 2 * np.sinh(np.clip(position, -MAX_SYMLOG, MAX_SYMLOG))
 
 
@@ -207,7 +225,7 @@ def _select_unsorted(line: Line, start: float, stop: float, pixels: int, scale: 
     # 4. Add the rows next to the range.
     if len(line) <= 2 * pixels:
         return np.arange(len(line), dtype=np.int64)
-    edges = pixel_edges(start, stop, pixels, scale)
+    edges = pixel_edges(start, stop, pixels, scale, [line.x])
     column = np.searchsorted(edges[:-1], line.x, "right")  # 1
     column[line.x > edges[-1]] = pixels + 1
     is_start = np.append(True, column[1:] != column[:-1])  # 2

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
 from tbcore_scalars import windows
-from tbcore_scalars.windows import Line, count_between, line_of, pixel_edges, select_indices
+from tbcore_scalars.windows import (
+    Line,
+    count_between,
+    line_of,
+    linear_part,
+    pixel_edges,
+    select_indices,
+)
 
 START = 1.7e9
 
@@ -194,4 +201,28 @@ def test_a_symmetric_logarithmic_axis_has_pixel_columns_on_both_sides_of_zero() 
     assert inner.max() / inner.min() < 1.05
     counts = [int(((edges > 10.0**k) & (edges <= 10.0 ** (k + 1))).sum()) for k in range(1, 6)]
     assert max(counts) - min(counts) <= 1
-    assert np.isfinite(pixel_edges(-1e300, 1e300, 9, "symlog")).all()
+    for xs in ([], [np.array([1e-300, -1e-9])], [np.array([1e300])]):
+        assert np.isfinite(pixel_edges(-1e300, 1e300, 9, "symlog", xs)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-5, 1.0, 1e9])
+def test_a_symmetric_logarithmic_axis_has_as_many_columns_whatever_the_unit(unit: float) -> None:
+    """It is nearly linear only up to the smallest x, and not below a millionth of the largest."""
+    x = unit * np.array([0.0, -30.0, 2.0, 5.0, 100.0])
+    edges = pixel_edges(-100 * unit, 100 * unit, 300, "symlog", [x, x[:0]])
+    counts = [int(((edges > low * unit) & (edges <= 10 * low * unit)).sum()) for low in (1, 10)]
+    assert counts[0] > 40
+    assert counts[1] > 60
+    assert linear_part([x]) == pytest.approx(unit)
+    assert linear_part([np.array([1e-20, np.nan, 300.0])]) == pytest.approx(1e-4)
+    assert linear_part([np.array([1e-5], np.float32)]) == pytest.approx(1e-5)
+
+
+def test_rows_of_small_x_are_kept_on_a_symmetric_logarithmic_axis() -> None:
+    """In both directions of x: each power of ten keeps rows for its part of the width."""
+    x = np.linspace(1e-5, 1e-2, 20_000)
+    value = np.random.default_rng(0).random(20_000)
+    for order in (slice(None), slice(None, None, -1)):
+        line = Line(x[order], value, None, np.array([0]), is_sorted=order.step is None)
+        kept = line.x[select_indices(line, 0, 1e-2, 100, "symlog")]
+        assert (kept < 1e-3).sum() > 80

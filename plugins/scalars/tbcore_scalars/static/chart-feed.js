@@ -30,7 +30,7 @@ export class ChartFeed {
   pixels = signal(0);
   /** The visible part of the x axis, at the end of a gesture; null for all of it. */
   view = signal(/** @type {View | null} */ (null));
-  lines = signal(/** @type {ShownLines} */ ({ lines: [], numShown: 0, numInside: 0 }));
+  lines = signal(/** @type {ShownLines} */ ({ lines: [], isReduced: false }));
   bands = computed(() => this.#bandFeed.value?.shown.value ?? NO_BANDS);
   /** Whether `lines` and `bands` are everything that there is for the view. */
   isComplete = computed(() => this.#hasLines.value && (!this.#isGrouped.value || this.#bandFeed.value?.isComplete.value));
@@ -170,8 +170,8 @@ export class ChartFeed {
    * @param {-1 | 1} direction
    */
   nextX(x, direction) {
-    const { lines, numShown, numInside } = this.lines.peek();
-    if (numShown >= numInside || this.#isGrouped.peek()) return null;
+    const { lines, isReduced } = this.lines.peek();
+    if (!isReduced || this.#isGrouped.peek()) return null;
     const options = this.options.peek();
     return import("./exact-points.js").then(({ fetchNextX }) => fetchNextX(this.#tab.host, lines, options, x, direction));
   }

@@ -5,7 +5,6 @@
  */
 
 import { signal } from "@preact/signals-core";
-import { xColumn } from "tbcore/cards.js";
 import { averageOf, smoothed } from "tbcore/chart.js";
 import { inTurn, post, readColumns } from "tbcore/requests.js";
 
@@ -313,36 +312,23 @@ export function loadLines(store, parts, options, view, pixels, signal, onChange)
  */
 export function cachedLines(store, parts, options, views, faintGroup = null) {
   /** @type {ShownLines} */
-  const shown = { lines: [], numShown: 0, numInside: 0 };
-  const [visible] = views;
-  const usable = views.filter((view) => covers(view, visible, options.logX));
+  const shown = { lines: [], isReduced: false };
+  const usable = views.filter((view) => covers(view, views[0], options.logX));
   parts.forEach(({ tag, runs }, tagIndex) => {
     const queries = usable.map((view) => queryFor(tag, options, view));
     for (const { name, color, group } of runs) {
       const whole = store.get(queries[queries.length - 1], name);
       if (!whole) continue;
-      const isWhole = hasAllPoints(whole);
-      const found = isWhole ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
+      const found = hasAllPoints(whole) ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
       const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
       if (rows.value.length === 0) continue;
       const faint = faintGroup !== null && group === faintGroup;
-      if (!faint) {
-        const numInView = isWhole && visible ? countInside(rows, options.x, visible) : null;
-        shown.numShown += numInView ?? found.numShown;
-        shown.numInside += numInView ?? found.numInside;
-      }
+      if (!faint && found.numShown < found.numInside) shown.isReduced = true;
       const style = styleOf(name, color, tag, tagIndex, parts);
       shown.lines.push({ ...rows, ...style, run: name, faint, overview: rows === whole ? undefined : whole });
     }
   });
   return shown;
-}
-
-/** @param {Rows} rows @param {Options["x"]} x @param {View} view */
-function countInside(rows, x, [from, to]) {
-  let count = 0;
-  for (const at of xColumn(rows, axisOf(x).xAxis, rows.startTime)) if (at >= from && at <= to) count++;
-  return count;
 }
 
 /**

@@ -14,7 +14,7 @@ import { saveNumbers } from "./downloads.js";
 const SCALES = [
   ["", "Linear", "The same distance for each unit"],
   ["true", "Log", "The same distance for each power of ten. 0 or less cannot be shown on it"],
-  ["symlog", "Symlog", "Logarithmic on both sides of 0, and linear near it. On the x axis that is up to 1 step, second or unit; on the y axis up to a power of ten below which about a tenth of the values are"],
+  ["symlog", "Symlog", "Logarithmic on both sides of 0, and linear near it. On the x axis that is up to the smallest step, time or value other than 0; on the y axis up to a power of ten below which about a tenth of the values are"],
 ];
 
 /** @type {[name: "clip" | "legend" | "link", title: string, why: string][]} */

@@ -41,8 +41,7 @@ export {};
  *
  * @typedef {object} ShownLines  the lines that a chart currently draws
  * @property {Line[]} lines
- * @property {number} numShown  points drawn in the view
- * @property {number} numInside  points logged in the view
+ * @property {boolean} isReduced  whether points that were logged in the view are not drawn
  *
  * @typedef {object} Query  what rows a chart needs; equal queries get equal rows until a run
  *   changes

@@ -215,11 +215,12 @@ test("zooming fetches rows of long runs only, and shows cached rows until they a
   const load = (/** @type {any} */ view) => loadLines(store, parts, OPTIONS, view, 300, signal, () => {});
   await load(null);
   const all = cachedLines(store, parts, OPTIONS, [null]);
-  assert.deepEqual([all.numShown, all.numInside], [8, 104]);
+  assert.equal(all.isReduced, true);
   await load([10, 12]);
   assert.deepEqual(requests.map(({ runs, from, to }) => [runs, from, to]), [[["short", "long"], null, null], [["long"], 10, 12]]);
   const part = cachedLines(store, parts, OPTIONS, [[10, 12], null]);
   assert.deepEqual([...part.lines[1].step], [10, 11, 12]);
+  assert.equal(part.isReduced, false); // all points of the view
   assert.equal(part.lines[0].step.length, 4);
   const next = cachedLines(store, parts, OPTIONS, [[11, 13], [10, 12], null]);
   assert.deepEqual([...next.lines[1].step], [10, 11, 12]); // until the rows of the new view arrive
@@ -308,14 +309,14 @@ test("bands of several tags have different keys, names and dashes", async () => 
   assert.deepEqual(bands.map(({ numRuns, nonfinite }) => [numRuns, [...(nonfinite ?? [])]]), [[2, [0, 1]], [2, [0, 1]]]);
 });
 
-test("runs of the hovered group are faint and not counted", async () => {
-  const store = new LinesStore(hostOf(fakeServer({ a1: 100, b: 100 }, [])));
+test("runs of the hovered group are faint, and it does not matter whether they are reduced", async () => {
+  const store = new LinesStore(hostOf(fakeServer({ a1: 100, b: 4 }, [])));
   const runs = [{ name: "a1", color: "#123456", group: "a" }, { name: "b", color: "#654321", group: "b" }];
   const parts = [{ tag: "loss", runs }];
   await loadLines(store, parts, OPTIONS, null, 300, signal, () => {});
   const shown = cachedLines(store, parts, OPTIONS, [null], "a");
   assert.deepEqual(shown.lines.map(({ name, faint }) => [name, faint]), [["a1", true], ["b", false]]);
-  assert.deepEqual([shown.numShown, shown.numInside], [4, 100]);
+  assert.deepEqual([shown.isReduced, cachedLines(store, parts, OPTIONS, [null]).isReduced], [false, true]);
 });
 
 test("valid options in the address are used, and invalid ones ignored", () => {

@@ -24,9 +24,6 @@ const ITEM_INPUTS = [
   ...["x", "low", "high", "inner", "nonfinite", "count", "overviewCount"],
 ];
 
-/** What `Axis.log` is, given the end of the linear part. @type {Record<import("./types.js").Scale, (linear: number) => Axis["log"]>} */
-const LOGS = { linear: () => false, log: () => true, symlog: (linear) => linear };
-
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
 const MIN_TICK_DISTANCE_PX = { step: 52, number: 52, relative: 58, wall_time: 78, value: 26 };
 
@@ -48,17 +45,17 @@ export class ChartModel {
   /** @type {Item[]} items that reach far out of the range of all others */ farItems = [];
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
-  /** End of the linear part of a symmetric-logarithmic y axis. */ #linear = 1;
+  /** Ends of the linear parts of the x axis and the y axis, if these are symmetric-logarithmic. @type {(number | false)[]} */ #linear = [false, false];
 
   /** @returns {Axis & { kind: XAxis }} */
   get x() {
     const { xAxis, xTitle: title, xScale } = this.axes;
-    return { kind: xAxis, title, log: xAxis !== "wall_time" && LOGS[xScale](1), range: this.#xRange };
+    return { kind: xAxis, title, log: xAxis !== "wall_time" && (xScale === "log" || this.#linear[0]), range: this.#xRange };
   }
 
   /** @returns {Axis} */
   get y() {
-    return { kind: "value", log: LOGS[this.axes.yScale](this.#linear), range: this.#yRange };
+    return { kind: "value", log: this.axes.yScale === "log" || this.#linear[1], range: this.#yRange };
   }
 
   /** The items that determine the ranges of the axes: all but faint lines, or all if there are only faint lines. */
@@ -99,12 +96,14 @@ export class ChartModel {
 
   /** Makes the items of all lines and bands; those of unchanged columns are kept. */
   updateItems() {
-    if (this.axes.yScale === "symlog") {
-      const columns = [...this.lines.map(({ overview, value }) => overview?.value ?? value), ...this.bands.flatMap(({ low, high }) => [low, high])];
-      const linear = linearPart(columns);
-      if (linear !== this.#linear) this.items = [];
-      this.#linear = linear;
-    }
+    const { lines, bands, axes: { xAxis, xScale, yScale } } = this;
+    const linear = [
+      xScale === "symlog" && linearPart([...lines.map((line) => xColumn(line.overview ?? line, xAxis, line.startTime)), ...bands.map(({ overview, x }) => overview ?? x)], 0),
+      yScale === "symlog" && linearPart([...lines.map((line) => (line.overview ?? line).value), ...bands.flatMap(({ low, high }) => [low, high])], 0.1),
+    ];
+    if (String(linear) !== String(this.#linear)) this.items = [];
+    if (linear[0] !== this.#linear[0]) this.fullRange = null;
+    this.#linear = linear;
     const old = new Map(this.items.map((item) => [item.line?.value ?? item.band?.mean, item]));
     /** @param {any} source  a line or band */
     const itemOf = (source) => {

@@ -169,18 +169,21 @@ export function clipRange(lines) {
 
 /**
  * The end of the linear part of a symmetric-logarithmic axis: the power of ten up to which about a
- * tenth of the values are, but at least a millionth of the largest one. Each column counts alike,
- * by about 100 evenly spaced values; zeros do not count.
+ * share of the values are, but at least a millionth of the largest one. Each column counts alike, by
+ * about 100 evenly spaced values if the share is 0.1, and all if it is 0; zeros do not count.
  * @param {readonly Float64Array[]} columns
+ * @param {number} share  0 for the smallest of all values
  */
-export function linearPart(columns) {
-  const sizes = columns.flatMap((column) => {
-    const every = Math.ceil(column.length / 100);
-    return Array.from(column.filter((value, i) => i % every === 0 && value !== 0 && Number.isFinite(value)), Math.abs);
-  });
-  sizes.sort((a, b) => a - b);
-  const size = Math.max(sizes[sizes.length / 10 | 0], sizes[sizes.length - 1] / 1e6);
-  return size > 0 ? 10 ** Math.floor(Math.log10(size)) : 1;
+export function linearPart(columns, share) {
+  const sizes = Float64Array.from(
+    columns.flatMap((column) => {
+      const every = Math.ceil((column.length * share) / 10);
+      return [...column].filter((value, i) => !(i % every) && value && Number.isFinite(value)).map(Math.abs);
+    }),
+  ).sort();
+  const size = Math.max(sizes[sizes.length * share | 0], sizes[sizes.length - 1] / 1e6);
+  // 1e-5 as float32 is slightly less.
+  return size > 0 ? Number(`1e${Math.floor(Math.log10(size) + 1e-6)}`) : 1;
 }
 
 /**

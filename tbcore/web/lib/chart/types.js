@@ -16,7 +16,7 @@ export {};
  *   a band is over fewer runs than before
  * @typedef {[min: number, max: number]} Range
  * @typedef {"linear" | "log" | "symlog"} Scale  `symlog`: logarithmic on both sides of 0, and linear
- *   near it: on the x axis from -1 to 1 step, second or unit, on the y axis as \`linearPart\` finds
+ *   near it, up to what \`linearPart\` finds
  *
  * @typedef {object} LineOptions
  * @property {string} name  shown on hover
