@@ -26,13 +26,9 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
     findings = [Finding("corrupt", index.place.path, line) for line in index.problems]
     num_files = num_bytes = 0
     for segment, runs in sorted(index.segments.items()):
-        counts = {
-            "runs": len(runs),
-            **{
-                t: sum(run.number(f"num_{t}") for run in runs)
-                for t in ("series", "points", "items")
-            },
-        }
+        counted = "series", "points", "items"
+        counts = {t: sum(run.number(f"num_{t}") for run in runs) for t in counted}
+        counts["runs"] = len(runs)
         for table in COLUMNS if segment not in index.damaged else ():
             name = f"{index.place.path}/{table}/{segment}.parquet"
             try:
@@ -51,8 +47,7 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
     """What the index says differently from the files of its runs."""
     decoder = Decoder()
-    options = {"purge_orphaned_data": index.purge_orphaned_data}
-    new_reader = partial(RunReader, decoder, **options)  # type: ignore[arg-type]
+    new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
     runs = []
     for name, files in scan(specs).runs.items():
         if name in index.runs and index.runs[name].is_as_of(files):

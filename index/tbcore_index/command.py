@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import click
@@ -98,9 +98,8 @@ def index_command(
     report = _Reporter(is_only=reload_interval == 0)
     with manners(), _executor(workers, cluster, specs, place) as (executor, num_workers):
         coordinator = Coordinator(
-            place.path, specs, executor, num_workers=num_workers,
-            purge_orphaned_data=purge_orphaned_data, on_progress=report.progress,
-        )  # fmt: skip
+            place.path, executor, num_workers=num_workers, on_progress=report.progress
+        )
         vacuumed_at = 0.0
         while True:
             began = time.monotonic()
@@ -119,10 +118,9 @@ def _executor(
     workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """The engine that runs the batches, and what counts its workers."""
-    from tbcore_index.coordinator import Inline
-
     if workers is None and cluster is None:
-        yield Inline(), lambda: 1
+        with ThreadPoolExecutor(1) as pool:
+            yield pool, lambda: 1
         return
     try:
         from tbcore_index.cluster import connected

@@ -12,15 +12,15 @@ import logging
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, one_line
 from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
-from tbcore_index.tables import IndexWriteError, Place, Tables
+from tbcore_index.tables import IndexWriteError, Tables
 from tbcore_index.work import Batch, Done, work
 
 logger = logging.getLogger("tbcore.index")
@@ -41,10 +41,6 @@ _MAX_SMALL_SEGMENTS = 16
 _MAX_ROWS_MERGED = 1 << 21
 
 
-class ClusterLostError(TbcoreError):
-    """The engine that ran the batches is gone."""
-
-
 @dataclass
 class _Task:
     """A batch that was given out, perhaps twice. The first result counts."""
@@ -55,29 +51,15 @@ class _Task:
     is_given_again: bool = False
 
 
-class Inline(Executor):
-    """Runs everything at once, in this process."""
-
-    def submit(self, function: Callable[..., Done], /, *args: object) -> Future[Done]:  # type: ignore[override]
-        future: Future[Done] = Future()
-        try:
-            future.set_result(function(*args))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 class Coordinator:
     """Keeps an index up to date with the log directories that it was made from."""
 
     def __init__(
         self,
         index: str,
-        specs: Sequence[LogdirSpec],
         executor: Executor,
         *,
         num_workers: Callable[[], int] = lambda: 1,
-        purge_orphaned_data: bool = True,
         on_progress: Callable[[int, int, int, float], None] = lambda *progress: None,
     ) -> None:
         """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened.
@@ -86,14 +68,12 @@ class Coordinator:
         called with the number of runs of an update, how many of them are done, the number of bytes
         read, and the seconds.
         """
-        self._place = Place(index)
-        self._logdir = Logdir(specs)
         self._executor = executor
         self._num_workers = num_workers
-        self._purge_orphaned_data = purge_orphaned_data
         self._on_progress = on_progress
-        self._tables = Tables(self._place)
         self._reader = IndexReader(index)
+        self._tables = Tables(self._reader.place)
+        self._logdir = Logdir(self._reader.specs)
         self._left_out: dict[str, Sequence[EventFile]] = {}
         """Runs that could not be read, with the files that they had then."""
         self.problems: list[str] = []
@@ -105,8 +85,8 @@ class Coordinator:
         """Brings the index up to date once.
 
         Without `all_changes` a run that is still growing is written again only now and then. Raises
-        IndexConflictError if another process took over the index, and ClusterLostError; what was
-        committed before stays.
+        IndexConflictError if another process took over the index, and TbcoreError if the cluster is
+        gone; what was committed before stays.
         """
         self._reader.refresh()
         self.problems, self.num_written = [], 0
@@ -165,7 +145,7 @@ class Coordinator:
             for name in stored.keys() - scan.runs.keys()
             if not _is_below(stored[name].known_files, unknown)
         }
-        batches = deque(self._batch(runs) for runs in _in_batches(new))  # 2
+        batches = deque(map(Batch, _in_batches(new)))  # 2
         incomplete = self._tables.incomplete()
         small: list[str] = []
         num_rows = 0
@@ -177,7 +157,7 @@ class Coordinator:
                 small.append(name)
                 num_rows += rows
             elif of_segment or gone & names or name in incomplete:
-                batches.append(self._batch(of_segment, [name], gone & names))
+                batches.append(Batch(of_segment, [name], gone & names))
             if small and num_rows >= _MAX_ROWS_MERGED:
                 batches.extend(self._merging(small, changed, gone, scan.runs))
                 small, num_rows = [], 0
@@ -185,7 +165,7 @@ class Coordinator:
         if damaged := self._reader.damaged:
             # Their runs are new, since nothing is known of them.
             self.problems += damaged.values()
-            batches.append(self._batch([], [*damaged]))
+            batches.append(Batch([], [*damaged]))
         return batches, len(new) + len(changed)
 
     def _merging(
@@ -199,15 +179,7 @@ class Coordinator:
         names = {run.name for segment in segments for run in self._reader.segments[segment]}
         if names & changed or names & gone or len(segments) > _MAX_SMALL_SEGMENTS:
             of_segments = [(name, files[name]) for name in sorted(names & changed)]
-            yield self._batch(of_segments, segments, names & gone)
-
-    def _batch(
-        self,
-        runs: Sequence[tuple[str, Sequence[EventFile]]],
-        replaced: Sequence[str] = (),
-        gone: Iterable[str] = (),
-    ) -> Batch:
-        return Batch(runs, tuple(replaced), frozenset(gone), self._purge_orphaned_data)
+            yield Batch(of_segments, segments, names & gone)
 
     def _results(self, batches: deque[Batch]) -> Iterator[tuple[Batch, Done]]:
         """Gives out the batches; yields each with its result."""
@@ -226,9 +198,7 @@ class Coordinator:
                 except IndexWriteError:
                     raise
                 except CancelledError:
-                    raise ClusterLostError(
-                        "the cluster is gone; what was committed stays"
-                    ) from None
+                    raise TbcoreError("the cluster is gone; what was committed stays") from None
                 except Exception as error:
                     if not task.is_done:
                         batches.extend(self._halves(task.batch, error))
@@ -251,7 +221,7 @@ class Coordinator:
                     pending[self._submit(task.batch)] = task
 
     def _submit(self, batch: Batch) -> Future[Done]:
-        return self._executor.submit(work, batch, self._place.path)
+        return self._executor.submit(work, batch, self._reader.path)
 
     def _halves(self, batch: Batch, error: Exception) -> list[Batch]:
         """Two batches in place of one that failed; a run that fails alone is left out."""
@@ -266,7 +236,7 @@ class Coordinator:
             self.problems.append(f"run {one_line(name)} is left out: {why}")
             return []
         middle = len(batch.runs) // 2
-        return [self._batch(batch.runs[:middle]), self._batch(batch.runs[middle:])]
+        return [Batch(batch.runs[:middle]), Batch(batch.runs[middle:])]
 
 
 def _is_due(stored: StoredRun, files: Sequence[EventFile]) -> bool:

@@ -20,7 +20,7 @@ from tbcore.store.state import quoted
 from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
-from tbcore_index.tables import FORMAT, Place, SegmentFile, segments_of
+from tbcore_index.tables import FORMAT, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
@@ -149,7 +149,7 @@ class IndexReader:
         rows: list[SeriesRow] = []
         begin = run.number("first_series")
         end = begin + run.number("num_series")
-        for group, first, last in self._file("series", run).rows(begin, end):
+        for group, first, last in self._cache.file("series", run.segment).rows(begin, end):
             columns = self._cache.columns("series", run.segment, group)
             fields = (column[first:last].tolist() for column in columns)
             found = list(starmap(SeriesRow, zip(*fields, strict=True)))
@@ -162,7 +162,7 @@ class IndexReader:
         """Columns of some rows of a run in `points` or `items`."""
         parts = [
             [column[first:last] for column in self._cache.columns(table, run.segment, group)]
-            for group, first, last in self._file(table, run).rows(begin, end)
+            for group, first, last in self._cache.file(table, run.segment).rows(begin, end)
         ]
         columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         return dict(zip(CACHED[table], columns, strict=True))
@@ -175,6 +175,3 @@ class IndexReader:
         if found is None or found.revision != run.revision:
             raise NotFoundError(f"run {quoted(run.name)} was indexed again; ask again")
         return found
-
-    def _file(self, table: str, run: StoredView) -> SegmentFile:
-        return self._cache.file(table, run.segment)

@@ -137,11 +137,6 @@ class Place:
         endpoint = os.environ.get("FSSPEC_S3_ENDPOINT_URL")
         return {**options, "aws_endpoint_url": endpoint} if endpoint else options
 
-    def check_readable(self) -> None:
-        """Raises OSError if this directory cannot be listed."""
-        system, root = self._files
-        system.get_file_info(pafs.FileSelector(root))
-
     def check_writable(self) -> None:
         """Raises OSError if nothing can be written here."""
         system, root = self._files
@@ -150,10 +145,10 @@ class Place:
             pass
         system.delete_file(path)
 
-    def sizes(self, table: str) -> dict[str, int]:
-        """The sizes of the files of a table by their names, also of those that were replaced."""
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The sizes of the files in a folder by their names. Raises OSError."""
         system, root = self._files
-        infos = system.get_file_info(pafs.FileSelector(f"{root}/{table}"))
+        infos = system.get_file_info(pafs.FileSelector(f"{root}/{folder}"))
         return {info.base_name: info.size for info in infos}
 
     def create(self, properties: Mapping[str, str]) -> None:
@@ -177,7 +172,6 @@ class Place:
         """
         system, root = self._files
         path = f"{root}/{table}/{segment}.parquet"
-        texts = [field.name for field in rows.schema if pa.types.is_dictionary(field.type)]
         try:
             pq.write_table(
                 rows,
@@ -188,7 +182,7 @@ class Place:
                 compression_level=3,
                 write_page_checksum=True,
                 row_group_size=_GROUP_ROWS[table],
-                use_dictionary=texts or ["run", "tag", "field", "segment", "shape", "plugin"],
+                use_dictionary=["run", "tag", "field", "segment", "shape", "plugin"],
                 column_encoding={
                     field.name: _ENCODINGS[field.type]
                     for field in COLUMNS[table]
@@ -275,11 +269,12 @@ class Tables:
         self._tables = {name: place.delta(name) for name in reversed(COLUMNS)}
         for name in self._tables:
             self._take_over(name)
-        committed = self.segments()
+        committed = segments_of(self._tables["runs"])
         for name in COLUMNS:
             if name != "runs":
                 known = segments_of(self._tables[name])
-                added = [self._known(name, segment) for segment in committed - known]
+                files = {each: place.open(name, each) for each in committed - known}
+                added = [(each, file.num_bytes, file.num_rows) for each, file in files.items()]
                 if added or known - committed:
                     self._commit(name, added, known - committed)
 
@@ -293,10 +288,6 @@ class Tables:
                 if not attempt:
                     raise
                 self._tables[name].update_incremental()
-
-    def segments(self) -> set[str]:
-        """The names of all segments."""
-        return segments_of(self._tables["runs"])
 
     def incomplete(self) -> set[str]:
         """Segments of which a file is gone, or has another size than when it was written."""
@@ -320,11 +311,6 @@ class Tables:
         """Deletes files that no version of the last hours names; returns their number."""
         options: Any = {"dry_run": False, "full": True, "enforce_retention_duration": False}
         return sum(len(t.vacuum(int(keep_hours), **options)) for t in self._tables.values())
-
-    def _known(self, table: str, segment: str) -> tuple[str, int, int]:
-        """A segment's file that was written before: its name, size and number of rows."""
-        file = self._place.open(table, segment)
-        return segment, file.num_bytes, file.num_rows
 
     def _commit(
         self, name: str, added: Sequence[tuple[str, int, int]], removed: Collection[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -29,9 +29,8 @@ class Batch(NamedTuple):
     """The runs to read, each with its files; those in a replaced segment are read on."""
     replaced: Sequence[str] = ()
     """Segments of which all other runs are copied."""
-    gone: frozenset[str] = frozenset()
+    gone: Collection[str] = ()
     """Runs in replaced segments that are not copied, since their files are gone."""
-    purge_orphaned_data: bool = True
 
 
 class Done(NamedTuple):
@@ -64,7 +63,7 @@ def work(batch: Batch, path: str) -> Done:
     index = IndexReader(path, only=batch.replaced)
     stored = index.runs
     decoder = Decoder()
-    new_reader = partial(RunReader, decoder, purge_orphaned_data=batch.purge_orphaned_data)
+    new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
     segments: list[Segment] = []
     problems: list[str] = []
     writer = SegmentWriter()

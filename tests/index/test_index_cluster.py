@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from common_fixtures import WAIT_SECONDS, until
-from same_answers import check_same, loaded, update
+from same_answers import check_same, loaded, properties_of, update
 
 from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -27,12 +27,6 @@ from tbcore_index.tables import Place
 from tbcore_index.work import Batch, work
 
 pytestmark = pytest.mark.services
-
-PROPERTIES = {
-    "tbcore.format": "1",
-    "tbcore.logdirs": "[]",
-    "tbcore.purge_orphaned_data": "true",
-}
 
 
 class Cluster:
@@ -97,12 +91,12 @@ class Connected:
         from tbcore_index.cluster import connected
 
         specs, place = [LogdirSpec(None, str(logdir))], Place(str(index))
-        place.create(PROPERTIES)
+        place.create(properties_of(logdir))
         self._context = connected(None, str(cluster.file), specs, place)
-        executor, self.num_workers = self._context.__enter__()
+        executor, num_workers = self._context.__enter__()
         submit = executor.submit
         executor.submit = lambda _, *arguments: submit(task, *arguments)  # type: ignore[method-assign]
-        self.coordinator = Coordinator(place.path, specs, executor, num_workers=self.num_workers)
+        self.coordinator = Coordinator(place.path, executor, num_workers=num_workers)
 
     def close(self) -> None:
         self._context.__exit__(None, None, None)
@@ -291,7 +285,7 @@ def test_a_worker_that_cannot_work_is_named_before_work_begins(
     else:
         cluster.add_worker(PYTHONPATH=python_with(tmp_path / "other", code))
     specs, place = [LogdirSpec(None, str(logdir))], Place(str(tmp_path / "index"))
-    place.create(PROPERTIES)
+    place.create(properties_of(logdir))
 
     def problem() -> str:
         try:

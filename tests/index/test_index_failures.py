@@ -10,18 +10,18 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from common_fixtures import WAIT_SECONDS, until
-from same_answers import check_same, loaded, update
+from same_answers import check_same, loaded, properties_of, update
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles import local_file
-from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.testing import EventFileWriter, write_run
-from tbcore_index.coordinator import Coordinator, Inline
+from tbcore_index.coordinator import Coordinator
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS, Place, Tables
 
@@ -303,7 +303,7 @@ def test_a_run_stays_while_its_replaced_file_cannot_be_read(
 def test_a_batch_that_dies_is_halved_until_one_run_is_left(logdir: Path, tmp_path: Path) -> None:
     """As it is with a run that takes all memory of its worker."""
 
-    class Dying(Inline):
+    class Dying(ThreadPoolExecutor):
         def submit(self, function: Callable[..., object], /, *args: object) -> object:  # type: ignore[override]
             def work(batch: object, index: str) -> object:
                 if "run4" in str(batch):
@@ -313,8 +313,8 @@ def test_a_batch_that_dies_is_halved_until_one_run_is_left(logdir: Path, tmp_pat
             return super().submit(work, *args)  # type: ignore[arg-type]
 
     index = tmp_path / "index"
-    Place(str(index)).create(IndexProperties)
-    coordinator = Coordinator(str(index), [LogdirSpec(None, str(logdir))], Dying())
+    Place(str(index)).create(properties_of(logdir))
+    coordinator = Coordinator(str(index), Dying(1))
 
     coordinator.update()
 
@@ -333,11 +333,3 @@ def test_a_vacuum_keeps_what_a_server_may_still_read(logdir: Path, tmp_path: Pat
 
     assert Tables(Place(str(index))).vacuum(24) == 0
     assert len(reader.runs["run0"].tables[0].value) == 41
-
-
-IndexProperties = {
-    "tbcore.format": "1",
-    "tbcore.logdirs": "[]",
-    "tbcore.purge_orphaned_data": "true",
-}
-"""Those of an index that `tbcore index` makes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_index.command import index_command
 from tbcore_index.reader import IndexReader
+from tbcore_index.tables import FORMAT
 
 ALL = [Claim()]
 _REFERENCES = "file", "offset", "length", "index", "crc"
@@ -23,6 +25,15 @@ def update(logdir: Path | str, index: Path | str, *options: str) -> int:
     arguments = ["--logdir", str(logdir), "--index", str(index), *options]
     status: int = index_command.main(arguments, standalone_mode=False)
     return status
+
+
+def properties_of(logdir: Path) -> dict[str, str]:
+    """The properties of an index that `tbcore index` makes of a log directory."""
+    return {
+        "tbcore.format": FORMAT,
+        "tbcore.logdirs": json.dumps([[None, str(logdir)]]),
+        "tbcore.purge_orphaned_data": "true",
+    }
 
 
 def loaded(logdir: Path | str | None, index: Path | str | None = None) -> Multiplexer:
