@@ -42,7 +42,9 @@ class Cluster:
         until(self.file.exists)
 
     def add_worker(self, *options: str, **environment: str) -> subprocess.Popen[bytes]:
-        fixed = "--nthreads", "1", "--no-nanny", "--death-timeout", "60"
+        if "--nanny" not in options:
+            options = "--no-nanny", *options
+        fixed = "--nthreads", "1", "--death-timeout", "60"
         return self._start("worker", *fixed, *options, **environment)
 
     def _start(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
@@ -203,6 +205,33 @@ def test_a_run_that_kills_its_workers_is_left_out(
     for _ in range(10):
         cluster.add_worker()
     made = connect(deadly)
+
+    made.update()
+
+    assert len(made.problems) == 1
+    assert made.problems[0].startswith("run run07 is left out: KilledWorker: ")
+    assert len(loaded(None, tmp_path / "index").runs()) == 23
+
+
+@pytest.mark.release
+def test_a_run_that_takes_all_memory_is_left_out(
+    logdir: Path, tmp_path: Path, connect: Callable[..., Coordinator], cluster: Cluster
+) -> None:
+    """A nanny ends a worker at its memory limit, and starts another one."""
+
+    def greedy(batch: Batch, index: str) -> Any:
+        taken = []
+        while any(name == "run07" for name, _ in batch.runs):
+            taken.append(b"1" * (1 << 24))
+            time.sleep(0.05)
+        return work(batch, index)
+
+    for each in cluster.workers:
+        each.kill()
+        each.wait()
+    for _ in range(2):
+        cluster.add_worker("--nanny", "--memory-limit", "500MB")
+    made = connect(greedy)
 
     made.update()
 

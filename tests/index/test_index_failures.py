@@ -13,12 +13,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 from same_answers import check_same, loaded, properties_of, update
 
-from tbcore.errors import TbcoreError
+from tbcore.errors import DataLossError, TbcoreError
 from tbcore.eventfiles import local_file
 from tbcore.testing import EventFileWriter, write_run
 from tbcore_index.coordinator import Coordinator
@@ -226,6 +227,18 @@ def test_a_flipped_bit_is_an_error_or_nothing(logdir: Path, tmp_path: Path, num_
     assert min(found.values()) > 5
     assert found["error"] > 10
     print(dict(found))
+
+
+def test_a_row_group_that_claims_too_much_is_refused(logdir: Path, tmp_path: Path) -> None:
+    """By what its footer says, before memory is taken for it."""
+    update(logdir, tmp_path / "index")
+    (path,) = (tmp_path / "index" / "points").glob("*.parquet")
+    rows = pq.read_table(path)
+    times = (1 << 16) // len(rows) + 1
+    pq.write_table(pa.concat_tables([rows] * times), path, row_group_size=1 << 20)
+
+    with pytest.raises(DataLossError, match=rf"{path.stem}.*: row group 0 claims \d+ rows"):
+        loaded(None, tmp_path / "index").scalars("run2", "loss")
 
 
 @pytest.mark.parametrize("table", COLUMNS)
