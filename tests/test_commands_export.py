@@ -193,7 +193,18 @@ def test_media_are_files_below_the_directory(tmp_path: Path) -> None:
     assert (media / "exp" / "a" / "twice" / "3_2.png").exists()
     assert (media / "b" / "beep" / "0.wav").read_bytes() == b"RIFF....WAVE"
     only = piped("export", logs, "--media", tmp_path / "only", "--tags", "be*")
-    assert only.stderr.startswith("1 files")
+    assert only.stderr == f"1 file in {tmp_path / 'only'}\n"
+
+
+def test_no_media_is_one_line(logdir: Path, tmp_path: Path) -> None:
+    """It is no error if scalars were written."""
+    media = tmp_path / "media"
+    result = piped("export", logdir, "--media", media)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "tbcore: no images and no audio match; nothing is written\n"
+    result = piped("export", logdir, "--media", media, "-o", tmp_path / "x.csv")
+    assert (result.returncode, result.stderr) == (0, f"0 files in {media}\n")
+    assert not media.exists()
 
 
 def test_csv_on_a_terminal_is_the_same_but_for_control_characters(logdir: Path) -> None:

@@ -54,7 +54,6 @@ def export(
             click.get_current_context(),
         )
     source = _Source(selection, *selection.opened(), {})
-    num_files = 0
     if output is not None:
         with _opened_for_writing(output) as file:
             writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
@@ -65,9 +64,9 @@ def export(
     if media is not None:
         num_files = _write_media(Path(media), source)
         source.check()
-        click.echo(f"{num_files:,} files in {media}", err=True)
-    if output is None and not num_files:
-        raise click.ClickException("no values match")
+        if output is None and not num_files:
+            raise click.ClickException("no images and no audio match; nothing is written")
+        click.echo(f"{num_files:,} file{'' if num_files == 1 else 's'} in {media}", err=True)
     return 0
 
 
