@@ -1,7 +1,8 @@
-"""Runs the commands as processes: with pipes, or on a terminal of their own."""
+"""Runs the commands: in this process, or as processes on terminals of their own."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -11,13 +12,20 @@ import sys
 import termios
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from tbcore.cli import main
+
 TIMEOUT_SECONDS = 60
+
+
+IGNORED_VARIABLES = ("NO_COLOR", "TBCORE_LOGDIR", "COLUMNS", "LINES", "TERM")
+"""Variables that change what commands print."""
 
 
 def environment(**variables: str) -> dict[str, str]:
     """The environment without variables that change what commands print, and with these."""
-    ignored = {"NO_COLOR", "TBCORE_LOGDIR", "COLUMNS", "LINES", "TERM"}
-    inherited = {name: value for name, value in os.environ.items() if name not in ignored}
+    inherited = {name: text for name, text in os.environ.items() if name not in IGNORED_VARIABLES}
     return {**inherited, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **variables}
 
 
@@ -29,11 +37,13 @@ def command(*arguments: str | Path) -> list[str]:
 def piped(
     *arguments: str | Path, cwd: Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """The result of a command whose output is a pipe."""
-    return subprocess.run(
-        command(*arguments), cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL,
-        capture_output=True, encoding="utf-8", timeout=TIMEOUT_SECONDS, check=False,
-    )  # fmt: skip
+    """The result of a command whose output is a pipe. It runs in this process."""
+    changed = dict.fromkeys(IGNORED_VARIABLES) | {"TERM": "xterm"} | variables
+    argv = list(map(str, arguments))
+    with contextlib.chdir(cwd or "."), CliRunner().isolation(env=changed) as (output, errors, _):
+        status = main(argv)
+    texts = [stream.getvalue().decode() for stream in (output, errors)]
+    return subprocess.CompletedProcess(argv, status, *texts)
 
 
 def lines(*arguments: str | Path) -> list[list[str]]:
