@@ -404,6 +404,11 @@ def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], foun
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
+def event_files(directory: str) -> list[EventFile]:
+    """The event files directly in a directory, sorted by path. Raises OSError."""
+    return _list(Directory(directory, ".", None), Scan({}, 0, 0, [], [], [])).files
+
+
 def _list(directory: Directory, found: Scan) -> _Listing:
     """A new listing of a directory."""
     listing = _Listing()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Mapping
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import MARK, EventFile, Scan, is_remote
+from tbcore.eventfiles.logdir import EventFile, Scan, event_files, is_remote
 from tbcore.index import RunIndex
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.view import StoredRun
@@ -117,11 +117,9 @@ class StoredRuns:
 
 
 def _event_files(directory: str) -> list[EventFile]:
-    """The event files in a directory, sorted by path. Raises OSError if it cannot be listed."""
+    """The event files directly in a directory or URI, sorted by path. Raises OSError."""
     if is_remote(directory):
         from tbcore.eventfiles.remote.directory import RemoteDirectory
 
         return RemoteDirectory(directory).files()
-    with os.scandir(directory) as entries:
-        found = [entry for entry in entries if MARK in entry.name and entry.is_file()]
-        return sorted(EventFile.of(entry.path, entry.stat()) for entry in found)
+    return event_files(directory)
