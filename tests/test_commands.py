@@ -251,6 +251,14 @@ def test_logs_do_not_drive_the_terminal(tmp_path: Path) -> None:
         assert text
 
 
+def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) -> None:
+    """The last second of the year 9999 in UTC is in the year 10000 in Tokyo."""
+    write_run(tmp_path, "a", scalars={"loss": [1.0]}, wall_time=253402300799.0)
+    for arguments in (["tail", tmp_path], ["show", tmp_path, "a"]):
+        status, text = on_terminal(*arguments, TZ="Asia/Tokyo")
+        assert (status, "Traceback" in text, "9999" in text) == (0, False, False), text
+
+
 # -- manners -----------------------------------------------------------------------------------
 
 

@@ -40,29 +40,26 @@ def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
         tags = [(tag, run.tags[tag].kind, run.name)
                 for run, other in ((a, b), (b, a)) for tag in run if tag not in other]  # fmt: skip
         values = _values(a, b)
-    a_and_b = [PrintedColumn(run.name, is_text=True) for run in (a, b)]
+    titles = ["a", "b"] if as_json else [a.name, b.name]
+    a_and_b = [PrintedColumn(title, is_text=True) for title in titles]
+    name, tag = PrintedColumn("name", is_name=True), PrintedColumn("tag", is_name=True)
+    kind, of_run, difference = map(PrintedColumn, ("kind", "run", "difference"))
     tables: dict[str, tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = {
-        "hparams": ("hyperparameters", [PrintedColumn("name", is_name=True), *a_and_b], hparams),
-        "tags": ("tags of one run only",
-                 [PrintedColumn("tag", is_name=True), *map(PrintedColumn, ("kind", "run"))], tags),
-        "values": ("last values", [PrintedColumn("tag", is_name=True), *a_and_b,
-                                   PrintedColumn("difference")], values),
-    }  # fmt: skip
+        "hparams": ("hyperparameters", [name, *a_and_b], hparams),
+        "tags": ("tags of one run only", [tag, kind, of_run], tags),
+        "values": ("last values", [tag, *a_and_b, difference], values),
+    }
     if as_json:
-        found: dict[str, Any] = {"runs": [a.name, b.name]}
-        for key, (_, columns, rows) in tables.items():
-            if key != "tags":
-                columns[1:3] = PrintedColumn("a"), PrintedColumn("b")
-            found[key] = objects(columns, rows)
-        found["texts"] = [{"tag": tag, "diff": "\n".join(lines)} for tag, lines in texts.items()]
-        print_json(found)
+        found = {key: objects(columns, rows) for key, (_, columns, rows) in tables.items()}
+        changed = [{"tag": text, "diff": "\n".join(lines)} for text, lines in texts.items()]
+        print_json({"runs": [a.name, b.name], **found, "texts": changed})
         return 1 if hparams or texts or tags or values else 0
     lines: list[str] = []
     for key, (title, columns, rows) in tables.items():
         if rows:
             lines += ["", styled(title, bold=True), *table_lines(columns, rows)]
-        for tag, changes in texts.items() if key == "hparams" else ():
-            lines += ["", styled(one_line(f"text {tag}"), bold=True)]
+        for text, changes in texts.items() if key == "hparams" else ():
+            lines += ["", styled(one_line(f"text {text}"), bold=True)]
             lines += [_colored(one_line(line)) for line in changes]
     if lines:
         click.echo("\n".join(lines[1:]))

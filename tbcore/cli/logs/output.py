@@ -117,8 +117,11 @@ def short_age(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """A moment for people, in local time."""
-    return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+    """A moment for people, in local time; "" where that has a year that Python does not have."""
+    try:
+        return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+    except (OSError, OverflowError):
+        return ""
 
 
 # -- tables ------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -28,6 +27,7 @@ from tbcore.cli.logs.output import (
     table_lines,
     width,
 )
+from tbcore.drawings import time_of
 from tbcore.errors import DataError, NotFoundError, UnknownNameError
 from tbcore.eventfiles.logdir import MARK, is_remote, one_line
 from tbcore.logs import Logs, Run, ScalarSeries, Tag
@@ -181,18 +181,11 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
     if kind not in ITEMS_OF:
         known = run.tags[tag]
         raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
-    columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", _time)]
+    columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", lambda t: short_time(time_of(t)))]
     columns.append(PrintedColumn("value", short=_shortened, is_text=True))
     rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
     print_table(columns, rows, "json" if as_json else None)
     return 0
-
-
-def _time(wall_time: float) -> str:
-    try:
-        return short_time(datetime.fromtimestamp(wall_time, UTC))
-    except (OSError, OverflowError, ValueError):
-        return ""
 
 
 def _described(item: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import click
@@ -21,10 +20,12 @@ from tbcore.cli.logs.output import (
     plain,
     short,
     short_duration,
+    short_time,
     styled,
     width,
 )
 from tbcore.cli.parsing import warn
+from tbcore.drawings import time_of
 from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Run
 from tbcore.logs.logs import matching
@@ -172,15 +173,9 @@ class _Printer:
         return line if len(line) <= width() else line[: width() - 1] + "…"
 
 
-def _clock(wall_time: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(wall_time):%H:%M:%S}"
-    except (OSError, OverflowError, ValueError):
-        return ""
-
-
 _SHORT: Mapping[str, Callable[[Any], str]] = {
-    "run": plain, "step": plain, "wall_time": _clock, "eta": short_duration,
+    "run": plain, "step": plain, "eta": short_duration,
+    "wall_time": lambda wall_time: short_time(time_of(wall_time)).rpartition(" ")[2],
     "rate": lambda rate: "" if rate is None else f"{rate:.3g}/s",
 }  # fmt: skip
 _WIDTHS = {"run": _MAX_WIDTH, "step": 8, "wall_time": 9, "rate": 9, "eta": 7}
