@@ -181,8 +181,11 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
     if kind not in ITEMS_OF:
         known = run.tags[tag]
         raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
-    columns = [PrintedColumn("step"), PrintedColumn("wall_time", "time", lambda t: short_time(time_of(t)))]
-    columns.append(PrintedColumn("value", short=_shortened, is_text=True))
+    columns = [
+        PrintedColumn("step"),
+        PrintedColumn("wall_time", "time", lambda wall_time: short_time(time_of(wall_time))),
+        PrintedColumn("value", short=_shortened, is_text=True),
+    ]
     rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
     print_table(columns, rows, "json" if as_json else None)
     return 0

@@ -43,6 +43,10 @@ class Writer:
         `numbers` has the dtypes. With `is_sparse`, NaN means that there is no value.
         """
         self._texts, self._numbers, self._is_sparse = texts, numbers, is_sparse
+        self._write_header()
+
+    def _write_header(self) -> None:
+        """Writes what comes before the rows, when the columns are known."""
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
         """Writes the rows of a chunk, in which each column of texts has one value."""
@@ -56,11 +60,8 @@ class CsvWriter(Writer):
     """Writes CSV as RFC 4180 describes it, but with LF. Control characters are escaped on a
     terminal alone."""
 
-    def begin(
-        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
-    ) -> None:
-        super().begin(texts, numbers, is_sparse=is_sparse)
-        self._file.write(self._joined([*texts, *numbers]) + b"\n")
+    def _write_header(self) -> None:
+        self._file.write(self._joined([*self._texts, *self._numbers]) + b"\n")
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
         start = self._joined(texts) + b","
@@ -112,18 +113,15 @@ class ParquetWriter(Writer):
         self._chunks: list[Any] = []
         self._num_rows = 0
 
-    def begin(
-        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
-    ) -> None:
-        super().begin(texts, numbers, is_sparse=is_sparse)
+    def _write_header(self) -> None:
         pa = self._pa
         text = pa.dictionary(pa.int32(), pa.string())
-        fields = [*((name, text) for name in texts)]
-        fields += [(name, pa.from_numpy_dtype(dtype)) for name, dtype in numbers.items()]
+        fields = [(name, text) for name in self._texts]
+        fields += [(name, pa.from_numpy_dtype(dtype)) for name, dtype in self._numbers.items()]
         self._schema = pa.schema(fields)
         # Dictionaries of numbers take memory and time, and numbers of logs seldom repeat.
         self._writer = pa.parquet.ParquetWriter(
-            self._file, self._schema, compression="zstd", use_dictionary=list(texts)
+            self._file, self._schema, compression="zstd", use_dictionary=list(self._texts)
         )
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
