@@ -64,21 +64,36 @@ test("a figure has minor ticks, on logarithmic axes and on others", () => {
   assert.ok(xMajor >= 3 && xMinor >= 3 * xMajor - 3 && yMinor >= 8, `${[xMajor, xMinor, yMajor, yMinor]}`);
   const log = wordsOf(lineChartFigure(3.4, "loss", modelOf({ lines: [line("run", [0.25, 1, 2.9])] }, { yScale: "log" })));
   for (const label of ["0.3", "0.5", "1", "2"]) assert.ok(log.includes(label), label);
+  // Four powers of ten in a column of a paper.
+  assert.ok(ticksOf(lineChartFigure(3.4, "loss", modelOf({ lines: [line("run", [0.25, 1, 1000])] }, { yScale: "log" })))[3] >= 24);
   // There are no halves of steps.
   const few = { ...line("run", [1, 2, 3]), step: column([0, 1, 2]) };
   assert.equal(ticksOf(lineChartFigure(3.4, "loss", modelOf({ lines: [few] })))[1], 0);
 });
 
-test("a figure has no dots at points, and names what is not named beside the plot in a legend", () => {
-  const short = line("short", [1, 1]);
-  const model = modelOf({ lines: [line("long", [3, 3, 3, 3, 3]), short] });
-  const svg = lineChartFigure(7, "loss", model);
-  assert.ok(!/<path d="M[\d.]+,[\d.]+a/.test(svg));
-  const attributes = (/** @type {string} */ name) => textsOf(svg).find(({ text }) => text === name)?.attributes ?? "";
-  assert.match(attributes("long"), /fill="#3366cc"/); // beside the plot, in its colour
-  assert.match(attributes("short"), /fill="#000000"/); // ends far from the edge
+test("a figure has no dots at points, and names all lines beside the plot or all in a legend", () => {
+  const long = line("long", [3, 3, 3, 3, 3]);
+  const svgOf = (/** @type {object[]} */ ...lines) => lineChartFigure(7, "loss", modelOf({ lines }));
+  assert.ok(!/<path d="M[\d.]+,[\d.]+a/.test(svgOf(long)));
+  const colorOf = (/** @type {string} */ svg, /** @type {string} */ name) => /fill="([^"]*)"/.exec(textsOf(svg).find(({ text }) => text === name)?.attributes ?? "")?.[1];
+  const beside = svgOf(long, line("other", [1, 1, 1, 1, 1]));
+  assert.deepEqual(["long", "other"].map((name) => colorOf(beside, name)), ["#3366cc", "#3366cc"]);
+  const legend = svgOf(long, line("short", [1, 1])); // ends far from the edge
+  assert.deepEqual(["long", "short"].map((name) => colorOf(legend, name)), ["#000000", "#000000"]);
   const wide = modelOf({ lines: [line("a name that would take the space of half the figure", [3, 3, 3])] });
   assert.ok(!wordsOf(lineChartFigure(3.4, "loss", wide)).includes("a name") && lineChartFigure(3.4, "loss", wide).includes('stroke-width="1.2"'));
+});
+
+test("a legend is not higher than the plot: it ends with the number of lines that it leaves out", () => {
+  const linesOf = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => line(`model/seed${100 + i}`, [i, i]));
+  const heightOf = (/** @type {string} */ svg) => Number(/viewBox="0 0 [\d.]+ ([\d.]+)"/.exec(svg)?.[1]);
+  const [few, some, many] = [1, 20, 400].map((count) => lineChartFigure(3.4, "loss", modelOf({ lines: linesOf(count) })));
+  assert.equal(wordsOf(some).filter((word) => word.startsWith("model/")).length, 20);
+  const named = wordsOf(many).filter((word) => word.startsWith("model/"));
+  assert.ok(named.length >= 20 && named.length < 40, String(named.length));
+  assert.equal(named[0], "model/seed100");
+  assert.ok(wordsOf(many).includes(`and ${400 - named.length} more`), wordsOf(many).join());
+  assert.ok(heightOf(many) < 2 * heightOf(few), `${heightOf(many)} of ${heightOf(few)}`);
 });
 
 test("any text is escaped in a figure", () => {

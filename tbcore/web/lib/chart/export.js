@@ -90,13 +90,13 @@ export function pathsOf(scene, scale = 1) {
   return paths;
 }
 
-/** Marks as SVG elements. @param {ReturnType<typeof sceneMarks>} marks @param {string} surface  background colour */
-export function pathsOfMarks(marks, surface) {
+/** Marks as SVG elements. @param {ReturnType<typeof sceneMarks>} marks @param {string} surface  background colour @param {number} [scale]  of the strokes' width */
+export function pathsOfMarks(marks, surface, scale = 1) {
   const paths = [];
   for (const { color, fill, stroke } of marks) {
     if (fill) paths.push(`<path d="${fill}" fill="${escapeXML(color)}"/>`);
     for (const [strokeColor, thickness] of stroke ? strokesOf(color, surface) : []) {
-      paths.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(strokeColor)}" stroke-width="${thickness}"/>`);
+      paths.push(`<path d="${stroke}" fill="none" stroke="${escapeXML(strokeColor)}" stroke-width="${Number((thickness * scale).toFixed(2))}"/>`);
     }
   }
   return paths;

@@ -39,7 +39,8 @@ export function lineChartPicture(inches, label, model, frame, more) {
 
 /**
  * A figure of a line chart. The y axis has the label as its title; lines are named beside the plot
- * or in a legend; below are notes, which say what lines and areas of groups are.
+ * if all names fit there, otherwise in a legend; below are notes, which say what lines and areas of
+ * groups are.
  * @param {number} inches  width of the figure
  * @param {string} label  what the chart shows
  * @param {import("./model.js").ChartModel} model
@@ -50,15 +51,16 @@ export function lineChartFigure(inches, label, model, more) {
   const height = Math.round(90 + 0.22 * width);
   const yTicks = model.ticks("y", height / SCALE);
   const left = MARGIN + LINE_HEIGHT + TICK_LENGTH + 3 + Math.max(...yTicks.map(({ label: text }) => textWidth(text)));
-  const names = namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).filter(({ item }) => textWidth(item.name) <= MAX_NAMES_SHARE * width);
+  const fitting = namesAtEnds(model.scene({ width, height }, COLORS), LINE_HEIGHT).filter(({ item }) => textWidth(item.name) <= MAX_NAMES_SHARE * width);
+  // A legend of some lines would look as if these were of another kind.
+  const names = fitting.length === model.axisItems.length ? fitting : [];
   const right = Math.max(2 * MARGIN, ...names.map(({ item }) => textWidth(item.name) + 2 * MARGIN));
   const plot = { width: tenth(width - left - right), height };
   const xTicks = model.ticks("x", plot.width / SCALE);
   // Without a dot at each point of short lines, which would look like a code for something.
   const scene = model.scene(plot, COLORS, true);
   const bottom = LINE_HEIGHT * (model.axes.xAxis === "wall_time" ? 2 : 1) + TICK_LENGTH + LINE_HEIGHT + 2;
-  const named = new Set(names.map(({ item }) => item));
-  const below = [...legendOf(scene.axisItems.filter((item) => !named.has(item)), width), ...notesBelow(notesOf(model, more), width)];
+  const below = [...(names.length > 0 ? [] : legendOf(scene.axisItems, width, Math.floor(height / LINE_HEIGHT))), ...notesBelow(notesOf(model, more), width)];
   const top = FONT_SIZE;
   const fullHeight = top + height + bottom + below.reduce((sum, part) => sum + part.height, 0) + MARGIN;
   let at = top + height + bottom;
@@ -73,7 +75,7 @@ export function lineChartFigure(inches, label, model, more) {
     '<g clip-path="url(#plot)" fill="none" stroke-linejoin="round">',
     ...pathsOf(scene, LINE_SCALE),
     "</g>",
-    ...pathsOfMarks(sceneMarks(scene, scene.items), COLORS.surface),
+    ...pathsOfMarks(sceneMarks(scene, scene.items), COLORS.surface, LINE_SCALE),
     ...names.map(({ item, top: middle }) => textSVG(`x="${tenth(plot.width + MARGIN)}" y="${tenth(middle + 2.8)}"`, item.name, item.color)),
     "</g>",
   ];
@@ -123,15 +125,22 @@ function minorTicks({ kind, log }, ticks) {
 
 /** A part of the figure below the axes. @typedef {{ height: number, elements: string[] }} Part */
 
-/** The legend of these lines, in as many columns as fit. @param {readonly Item[]} items @param {number} width @returns {Part[]} */
-function legendOf(items, width) {
+/**
+ * The legend of these lines, in as many columns as fit. If they are too many, it has the first ones
+ * and the number of all others.
+ * @param {readonly Item[]} items @param {number} width @param {number} maxRows @returns {Part[]}
+ */
+function legendOf(items, width, maxRows) {
   if (items.length === 0) return [];
   const inside = width - 2 * MARGIN;
   const widest = Math.max(...items.map(({ name }) => textWidth(name))) + SAMPLE_WIDTH + 8;
   const numColumns = Math.max(1, Math.floor(inside / widest));
-  const elements = items.flatMap((item, index) => {
+  const numCells = Math.min(items.length, numColumns * maxRows);
+  const elements = items.slice(0, numCells).flatMap((item, index) => {
     const left = tenth(MARGIN + ((index % numColumns) * inside) / numColumns);
     const top = Math.floor(index / numColumns) * LINE_HEIGHT;
+    const numRest = items.length - index;
+    if (index === numCells - 1 && numRest > 1) return [textSVG(`x="${left}" y="${top + 7.8}"`, `and ${numRest} more`)];
     const color = escapeXML(item.color);
     const dash = (item.line ?? item.band)?.dash;
     const area = item.band ? `<path d="M${left},${top + 2.5}h${SAMPLE_WIDTH - 4}v5h${4 - SAMPLE_WIDTH}z" fill="${color}" fill-opacity="0.25"/>` : "";
@@ -141,7 +150,7 @@ function legendOf(items, width) {
       textSVG(`x="${left + SAMPLE_WIDTH}" y="${top + 7.8}"`, shortened(item.name, inside - SAMPLE_WIDTH)),
     ];
   });
-  return [{ height: Math.ceil(items.length / numColumns) * LINE_HEIGHT + 2, elements }];
+  return [{ height: Math.ceil(numCells / numColumns) * LINE_HEIGHT + 2, elements }];
 }
 
 /** Notes as lines of text. @param {readonly string[]} notes @param {number} width @returns {Part[]} */

@@ -36,7 +36,7 @@ const LOG_FACTORS = [
   [Infinity, [1]],
 ];
 /** The largest space for which there are minor ticks. */
-const MAX_SPACE_FOR_MINOR_TICKS = 0.5;
+const MAX_SPACE_FOR_MINOR_TICKS = 0.75;
 /** Ticks of a logarithmic axis of durations, in seconds. Each is roughly ten times the one before. */
 const LOG_DURATIONS = [1e-3, 1e-2, 1e-1, 1, 10, 60, 600, 3600, 36000, 86400 * 4, 86400 * 40, 86400 * 400];
 
