@@ -288,9 +288,9 @@ def matching(names: Names, known: Iterable[str], what: str | None) -> list[str]:
 
     `what` says in the message what the names are names of. With None, unknown names are ignored.
     """
-    known = list(known)
+    known = dict.fromkeys(known)
     if names is None:
-        return known
+        return list(known)
     found: set[str] = set()
     for name in [names] if isinstance(names, str) else names:
         if name in known:

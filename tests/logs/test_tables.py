@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import tbcore
 from tbcore import BadRequestError
 from tbcore.logs import Logs, LogTable
+from tbcore.logs.logs import matching
 from tbcore.testing import write_run
 
 # polars changes the environment of the process when it is imported, which no test may do.
@@ -299,3 +301,11 @@ def test_a_missing_package_is_named_in_one_line(tmp_path: Path, package: str) ->
     )
 
     assert output.stdout == f"{package} is not installed: pip install {package}\n"
+
+
+def test_thousands_of_names_are_found_at_once() -> None:
+    """Comparing each with each would take seconds, and minutes for tens of thousands."""
+    names = [f"sweep/run{number:05}/train" for number in range(20_000)]
+    began_at = time.process_time()
+    assert matching(names[::-1], names, "run") == names
+    assert time.process_time() - began_at < 0.5
