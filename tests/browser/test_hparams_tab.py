@@ -395,6 +395,44 @@ def test_two_rows_are_compared(open_tab: Any) -> None:
     tab.page.wait_for_function("() => tb.all('.compare').length === 0")
 
 
+def test_checked_rows_that_a_filter_leaves_out_are_not_compared(open_tab: Any) -> None:
+    """Neither drawn nor counted until the filter is removed. The line above the plots keeps its
+    height, and the best row is cut with an ellipsis."""
+    tab = open_tab()
+    height = "() => tb.all('.status-line')[0].offsetHeight"
+    before = tab.page.evaluate(height)
+    left_of_axes = """() => {
+      const canvas = tb.all('.plot.parallel canvas')[1];
+      const pixels = canvas.getContext('2d').getImageData(0, 0, 40, canvas.height).data;
+      return pixels.some((value) => value > 0);
+    }"""
+    assert not tab.page.evaluate(left_of_axes)
+    for name in by_accuracy(TRIALS)[:2]:  # both with adam
+        tab.page.get_by_label(f"Compare {name}").check()
+    tab.page.mouse.move(5, 5)  # no row is hovered
+    tab.page.wait_for_function("() => location.hash.split('sweep/trial').length === 3")
+    tab.page.get_by_role("button", name="Compare 2").wait_for()
+    tab.page.wait_for_function(left_of_axes)  # labels of axes are above marked lines
+
+    tab.page.evaluate("() => { location.hash += '&hparams.filter=h.optimizer,is,sgd'; }")
+    tab.page.get_by_role("button", name="Compare", exact=True).wait_for()
+    tab.page.get_by_role("button", name="Show only these runs").wait_for()
+    tab.page.wait_for_function(f"() => !({left_of_axes})()")
+    assert tab.page.evaluate(height) == before
+    tab.page.set_viewport_size({"width": 1100, "height": 800})
+    tab.page.wait_for_function(
+        """() => {
+          const where = tb.all('.best-row .where')[0];
+          const { textOverflow, display } = getComputedStyle(where);
+          return where.scrollWidth > where.clientWidth && textOverflow === 'ellipsis'
+            && display === 'block';
+        }"""
+    )
+
+    tab.page.get_by_role("button", name="Remove filter").click()
+    tab.page.get_by_role("button", name="Compare 2").wait_for()
+
+
 def test_the_table_and_the_plots_can_be_downloaded(open_tab: Any) -> None:
     """CSV, JSON and LaTeX have the rows shown, in their order, with all digits."""
     tab = open_tab("&hparams.filter=h.optimizer,is,adam")

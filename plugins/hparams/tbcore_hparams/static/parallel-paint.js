@@ -116,6 +116,15 @@ export function paintAll(context, { geometry, scales, positions, rows, filteredO
   paintLines(context, geometry, positions, filteredOut, () => colors.faint, 1, 1);
   const isMany = rows.length > MAX_OPAQUE_LINES;
   paintLines(context, geometry, positions, rows, colorOf, isMany ? 1 : 1.5, isMany ? 0.6 : 0.85);
+  paintAxes(context, { geometry, scales, colors });
+}
+
+/**
+ * Draws the axes with their labels, which are above all lines.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{ geometry: Geometry, scales: readonly Scale[], colors: PlotColors }} drawing
+ */
+export function paintAxes(context, { geometry, scales, colors }) {
   scales.forEach((scale, i) => paintAxis(context, geometry, scale, geometry.xs[i], i === scales.length - 1, colors));
 }
 

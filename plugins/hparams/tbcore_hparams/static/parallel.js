@@ -9,7 +9,7 @@ import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
 import { dragColumn } from "./column-list.js";
 import { ImportanceMark, ImportanceName } from "./importance-mark.js";
-import { geometryOf, hitRow, paintAll, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
+import { geometryOf, hitRow, paintAll, paintAxes, paintLines, paintNames, shareAt, yOf } from "./parallel-paint.js";
 import { contextOf, followDrag, readColors, renderPNG, useExporter, useSize } from "./plot-canvas.js";
 import { useRowHover } from "./row-hover.js";
 import { makeScale } from "./scales.js";
@@ -66,7 +66,8 @@ export function ParallelPlot({ tab }) {
     const context = contextOf(highlights.current, width, height);
     if (!context || !box.current) return;
     const marked = hovered === null || picked.includes(hovered) ? picked : [...picked, hovered];
-    const { ink, surface } = readColors(box.current);
+    const colors = readColors(box.current);
+    const { ink, surface } = colors;
     if (hovered !== null) {
       context.globalAlpha = 0.55;
       context.fillStyle = surface;
@@ -74,7 +75,8 @@ export function ParallelPlot({ tab }) {
     }
     paintLines(context, geometry, positions, marked, () => surface, 6, 0.9);
     paintLines(context, geometry, positions, marked, (row) => (row === hovered ? ink : colorOf(row)), 3, 1);
-  }, [geometry, positions, hovered, picked, colorOf, theme]);
+    if (marked.length > 0) paintAxes(context, { geometry, scales, colors });
+  }, [geometry, scales, positions, hovered, picked, colorOf, theme]);
 
   /** The row at the pointer. @param {PointerEvent} event */
   const rowAt = (event) => {

@@ -125,7 +125,7 @@ function useView(settings, loadedSweep, isBest) {
 
 /**
  * The rows of the selected runs: `candidates` are all of them, `passingRows` those that pass the
- * filters, and `rows` the same in the order of the table.
+ * filters, `rows` the same in the order of the table, and `picked` those of them that are checked.
  * @param {Sweep} sweep
  * @param {View} view
  * @param {ReadonlyMap<string, string>} runColors
@@ -145,9 +145,9 @@ function useRows(sweep, { filters, sorts, metric, goal, picked: pickedNames }, r
   const best = useMemo(() => bestRow(passingRows, metric, goal), [passingRows, metric, goal]);
   const picked = useStable(
     useMemo(() => {
-      const byName = new Map(candidates.map((row) => [sweep.groups[row].name, row]));
+      const byName = new Map(passingRows.map((row) => [sweep.groups[row].name, row]));
       return [...pickedNames].flatMap((name) => byName.get(name) ?? []);
-    }, [candidates, pickedNames]),
+    }, [passingRows, pickedNames]),
   );
   return { candidates, passingRows, rows, filteredOut, bestRow: best, picked };
 }

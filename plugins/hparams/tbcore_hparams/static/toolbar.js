@@ -120,7 +120,7 @@ export function StatusLine({ tab }) {
   const { sweep, view, bestRow } = tab;
   const { metric, filters } = view;
   const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, isUndeclared, cells }) => kind === "hparam" && differs && !isUndeclared && cells[bestRow] !== null);
-  return html`<div class="status-line">
+  return html`<div class="status-line ${filters.length > 0 && "filtered"}">
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
