@@ -67,7 +67,11 @@ def test_a_tag_is_chosen_as_x_axis(open_page: Callable[..., Any]) -> None:
     page = open_page("#scalars&query=re:^ppo&tagQuery=re:^reward$")
     page.wait_for_function("() => tb.label('reward')?.includes(' by step from 100 to 190')")
     page.get_by_role("button", name="Other horizontal axes").click()
-    page.get_by_role("searchbox", name="Find a tag").fill("frames env")
+    search = page.get_by_role("searchbox", name="Find a tag")
+    page.wait_for_function(
+        "(box) => box.getRootNode().activeElement === box", arg=search.element_handle()
+    )
+    page.keyboard.type("frames env")
     page.get_by_role("list", name="Tags").get_by_text("2 of 3 runs").wait_for()
     page.keyboard.press("Enter")
     page.wait_for_function(

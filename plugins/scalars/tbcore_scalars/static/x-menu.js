@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Name } from "tbcore/text-names.js";
 import { VirtualList } from "tbcore/ui.js";
 
@@ -21,6 +21,9 @@ const VISIBLE_ROWS = 10;
  */
 export function AxisMenu({ x, runs, tags, onChange }) {
   const [text, setText] = useState("");
+  const search = useRef(/** @type {HTMLInputElement | null} */ (null));
+  // The menu is open by now, so that `autofocus` would have no effect.
+  useEffect(() => search.current?.focus(), []);
   /** Maps each tag to the number of runs that have it. */
   const counts = useMemo(() => {
     /** @type {Map<string, number>} */
@@ -53,6 +56,7 @@ export function AxisMenu({ x, runs, tags, onChange }) {
     <section>
       <h4>Values of another tag, the last at or before each step</h4>
       <input
+        ref=${search}
         class="tb-input"
         type="search"
         placeholder="Find one of ${counts.size.toLocaleString("en")} tags"

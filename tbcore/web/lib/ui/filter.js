@@ -8,7 +8,7 @@ import { Lazy } from "./lazy.js";
 
 /** The syntax of queries in one line. */
 const HINTS = {
-  runs: ["words, lr>1e-3, val/loss:last<0.5", "Words, all to be found; a glob: */seed?; lr>1e-3; val/loss:last<0.5; has:nan; live; -not; a | b; re:expression"],
+  runs: ["words, lr>1e-3", "Words, all to be found; a glob: */seed?; lr>1e-3; val/loss:last<0.5; has:nan; live; -not; a | b; re:expression"],
   tags: ["words, -not, a | b", "Words, all to be found; a glob: val/*; -not; a | b; re:expression"],
 };
 
