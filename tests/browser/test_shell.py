@@ -922,12 +922,14 @@ def test_the_layout_is_stable_while_the_page_loads(
 
 
 def test_the_link_to_a_view_is_copied(open_page: Any, server: Any, profile: Any) -> None:
-    """The button copies the address of the view, and confirms it for a moment."""
+    """The button copies the address of the view, says where it works, and confirms it."""
     profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page()
     wait_for_curve(page, "loss", "train")
     page.get_by_label("Filter tags").fill("loss")
-    page.get_by_role("button", name="Copy link").click()
+    button = page.get_by_role("button", name="Copy link")
+    assert (button.get_attribute("title") or "").endswith(", for this machine only")
+    button.click()
     page.get_by_role("button", name="Link copied").wait_for()
     expected = f"{server.url}/#scalars&tagQuery=loss"
     assert page.evaluate("() => navigator.clipboard.readText()") == expected
