@@ -163,6 +163,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
 
     badge.click()
     page.wait_for_function("() => location.hash.includes('runs=!vit/seed1,vit/seed3')")
+    assert folder.locator(".tb-run-info").inner_text() == "2 of 4"
     folder.locator("input").check()
     page.wait_for_function("() => !location.hash.includes('runs=')")
     folder.click(button="right")

@@ -116,6 +116,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
   const isRun = kind === "run";
   const diverged = divergedRuns(state, runs);
   const numChecked = countChecked(runs, state.checked.value);
+  const isPartial = numChecked > 0 && numChecked < runs.length;
   /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
   const openMenu = ({ currentTarget }, dx = 0) => {
     const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
@@ -160,7 +161,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
             style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
             aria-label=${isRun ? name : `${name}, ${plural(runs.length, "run")}`}
             checked=${numChecked === runs.length}
-            indeterminate=${numChecked > 0 && numChecked < runs.length}
+            indeterminate=${isPartial}
             tabindex=${isCurrent ? 0 : -1}
             onFocus=${onFocus}
             onChange=${(/** @type {Event} */ event) => state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
@@ -170,7 +171,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
-        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${runs.length.toLocaleString("en")}</span>`}
+        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${isPartial && `${numChecked.toLocaleString("en")} of `}${runs.length.toLocaleString("en")}</span>`}
       </span>
       <span role="gridcell" class="tb-run-actions">
         <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>
