@@ -133,6 +133,7 @@ test("a symmetric-logarithmic x axis of small numbers is not linear, and follows
   assert.equal(model.x.log, 1e-4);
   assert.deepEqual(model.fullRange, [2e-4, 3e-3].map((x) => toAxis({ log: 1e-4 }, x)));
   const smallest = (/** @type {number[]} */ ...values) => linearPart([column(values)], 0);
+  assert.equal(linearPart([[], [0], [30, 0.2]].map(column), 0), 0.1); // also if a column has no size
   assert.deepEqual([smallest(), smallest(0, NaN), smallest(-Infinity, 1e-20, 30), smallest(...RISING, Math.fround(0.2)), smallest(Math.fround(1e-5))], [1, 1, 1e-5, 0.1, 1e-5]);
 });
 

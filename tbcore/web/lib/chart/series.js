@@ -175,12 +175,12 @@ export function clipRange(lines) {
  * @param {number} share  0 for the smallest of all values
  */
 export function linearPart(columns, share) {
-  const sizes = Float64Array.from(
-    columns.flatMap((column) => {
-      const every = Math.ceil((column.length * share) / 10);
-      return [...column].filter((value, i) => !(i % every) && value && Number.isFinite(value)).map(Math.abs);
-    }),
-  ).sort();
+  const sizes = columns.flatMap((column) => {
+    const every = Math.ceil((column.length * share) / 10);
+    const some = column.filter((value, i) => !(i % every) && value && Number.isFinite(value)).map(Math.abs).sort();
+    return share ? [...some] : [...some.subarray(0, 1), ...some.subarray(-1)];
+  });
+  sizes.sort((a, b) => a - b);
   const size = Math.max(sizes[sizes.length * share | 0], sizes[sizes.length - 1] / 1e6);
   // 1e-5 as float32 is slightly less.
   return size > 0 ? Number(`1e${Math.floor(Math.log10(size) + 1e-6)}`) : 1;
