@@ -275,6 +275,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["ls", "LOGS", "--where", "re:("], 2, "--where: "),
         (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; did you mean 'loss'?"),
         (["ls", "LOGS", "-n", "-1"], 2, "expected an int, 0 or more"),
+        (["tail", "LOGS", "--total", "x"], 2, "--total: 'x' is not valid; expected an int, 0 or"),
         (["ls", "LOGS", "--tags", "--sort", "run"], 2, "--sort and --tags cannot be combined"),
         (["show"], 2, "expected [LOGDIR] RUN [TAG]"),
         (["show", "LOGS", "exp/lr"], 1, "no run 'exp/lr'; close: 'exp/lr"),

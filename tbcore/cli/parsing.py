@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,6 +59,8 @@ class Command(click.Command):
             if not isinstance(parameter, click.Option):
                 raise
             option = as_typed(ctx, parameter.opts[0])
+            if isinstance(error, click.MissingParameter):
+                raise click.UsageError(f"missing option {option!r}", ctx) from None
             if (
                 ctx.get_parameter_source(parameter.name or "")
                 is click.core.ParameterSource.ENVIRONMENT
@@ -70,6 +73,29 @@ class CommandGroup(Command, click.Group):
     """A group of commands whose error messages name options as they were typed."""
 
     command_class = Command
+
+
+def converter(convert: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
+    """The type of an option whose value is not valid if `convert` raises ValueError for it."""
+
+    def converted(text: str) -> Any:
+        try:
+            return convert(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not valid; expected {expected}") from None
+
+    return converted
+
+
+def not_negative(number: float) -> float:
+    """The number; raises ValueError if it is negative or NaN."""
+    if number >= 0:
+        return number
+    raise ValueError(number)
+
+
+count = converter(lambda text: not_negative(int(text)), "an int, 0 or more")
+"""The type of an option with a number of things."""
 
 
 def _plugins_dir(folder: str) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -14,7 +14,10 @@ import click
 from tbcore.cli.parsing import (
     Command,
     as_typed,
+    converter,
+    count,
     logdir_specs,
+    not_negative,
     plugins_dir_option,
     underscored,
     warn,
@@ -86,28 +89,8 @@ def _port(text: str) -> int | None:
     return int(text)
 
 
-def _converter(convert: Callable[[str], Any], expected: str) -> Callable[[str], Any]:
-    """The type of an option whose value is not valid if `convert` raises ValueError for it."""
-
-    def converted(text: str) -> Any:
-        try:
-            return convert(text)
-        except ValueError:
-            raise click.BadParameter(f"{text!r} is not valid; expected {expected}") from None
-
-    return converted
-
-
-def _not_negative(number: float) -> float:
-    """The number; raises ValueError if it is negative or NaN."""
-    if number >= 0:
-        return number
-    raise ValueError(number)
-
-
-_seconds = _converter(lambda text: _not_negative(float(text)), "a number of seconds, 0 or more")
-_count = _converter(lambda text: _not_negative(int(text)), "an int, 0 or more")
-_true_or_false = _converter(truth, "true or false")
+_seconds = converter(lambda text: not_negative(float(text)), "a number of seconds, 0 or more")
+_true_or_false = converter(truth, "true or false")
 
 
 def _path_prefix(text: str) -> str:
@@ -222,7 +205,7 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     help="Do not load this plugin. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--max_points", metavar="N", default="0", type=_count,
+    "--max_points", metavar="N", default="0", type=count,
     help="Maximum points of a scalar tag in memory; 0 for all.",
 )  # fmt: skip
 @click.option(

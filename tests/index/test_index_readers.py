@@ -184,5 +184,6 @@ def test_wrong_input_is_one_line(index: Path, tmp_path: Path) -> None:
     assert absent == f"tbcore: {tmp_path / 'absent'}: no such directory\n"
     assert not (tmp_path / "new").exists()
     assert "expected --logdir or --logdir_spec" in error("index", "--index", str(index))
+    assert error("index").startswith("tbcore: missing option '--index'; see ")
     with pytest.raises(TbcoreError, match="cannot make the index /dev/null/x: "):
         update(logs, "/dev/null/x")

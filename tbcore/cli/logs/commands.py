@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import Command
+from tbcore.cli.parsing import Command, count
 
 if TYPE_CHECKING:
     from tbcore.cli.logs.access import LogSelection
@@ -38,16 +38,8 @@ def _names(option: str, text: str) -> Callable[[Any], Any]:
     return click.option(option, metavar="NAME,...", multiple=True, callback=_split, help=text)
 
 
-def _count(context: click.Context, parameter: click.Parameter, number: int | None) -> int | None:
-    if number is not None and number < 0:
-        raise click.BadParameter(f"'{number}' is not valid; expected an int, 0 or more")
-    return number
-
-
 def _limit(default: int | None, text: str) -> Callable[[Any], Any]:
-    return click.option(
-        "-n", "--limit", metavar="N", type=int, default=default, callback=_count, help=text
-    )
+    return click.option("-n", "--limit", metavar="N", type=count, default=default, help=text)
 
 
 def _selects_runs(command: Callable[..., int]) -> Callable[..., int]:
@@ -121,7 +113,7 @@ def show(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> in
 @click.option("-f", "--follow", is_flag=True, help="Also print what is logged from now on.")
 @_limit(10, "Print the last N steps.  [default: 10]")
 @click.option(
-    "--total", metavar="STEPS", type=int, callback=_count,
+    "--total", metavar="STEPS", type=count,
     help="Print the rate, and the time until this step.",
 )  # fmt: skip
 @tags_option
