@@ -238,17 +238,22 @@ def test_logs_do_not_drive_the_terminal(tmp_path: Path) -> None:
     with EventFileWriter(tmp_path / "tfevents") as writer:
         writer.add_summary(0, summaries.scalar(evil, 1.0), summaries.text("text", evil))
         writer.add_summary(0, summaries.session_start({evil: evil}))
-    for arguments in (
+    commands = [
         ["ls"], ["ls", "--tags"], ["ls", "--json"], ["show", "."], ["show", ".", "text"],
         ["show", ".", evil], ["show", ".", "--json"], ["tail"], ["tail", "--json"],
         ["export", "-o", "-"], ["export", "-o", "-", "--wide"], ["export", "-o", "-", "--json"],
         ["show", f"x{evil}"], ["ls", "--columns", evil[::-1]],
-    ):  # fmt: skip
-        name, *rest = arguments
-        places = [] if name == "show" else [tmp_path]
-        _, text = on_terminal(name, *places, *rest, NO_COLOR="1", TBCORE_LOGDIR=str(tmp_path))
+    ]  # fmt: skip
+    program = "for argv in json.loads(sys.argv[1]): main(argv); print(end='= END =', flush=True)"
+    argv = [sys.executable, "-c", f"import json, sys; from tbcore.cli import main\n{program}"]
+    status, received = received_by_terminal(
+        [*argv, json.dumps(commands)], NO_COLOR="1", TBCORE_LOGDIR=str(tmp_path)
+    )
+    *texts, rest = received.split("= END =")
+    assert (status, rest, len(texts)) == (0, "", len(commands))
+    for arguments, text in zip(commands, texts, strict=True):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text), arguments
-        assert text
+        assert text, arguments
 
 
 def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) -> None:
