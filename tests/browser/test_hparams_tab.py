@@ -247,7 +247,7 @@ def test_the_runs_of_the_rows_can_be_shown_in_all_tabs(open_tab: Any) -> None:
     assert button.count() == 0
     tab.page.get_by_role("tab", name="Scalars", exact=True).click()
     tab.page.wait_for_function("(run) => tb.label('loss').includes(run)", arg=BEST.name)
-    tab.page.get_by_text("2 of 400", exact=True).wait_for()
+    tab.page.locator(".tb-runs-count", has_text="2 of 400").wait_for()
 
     tab = open_tab("&hparams.filter=h.optimizer,is,adam")
     tab.wait_for_count(f"{NUM_ADAM} of 200 sessions")
