@@ -769,6 +769,9 @@ def test_the_toolbar_is_one_line_whatever_the_metrics_are_called(
     assert toolbar < 2 * pick
     tab.page.set_viewport_size({"width": 2200, "height": 900})
     tab.page.wait_for_function("() => tb.all('.tb-pick')[0].offsetWidth > 380")
+    tab.page.set_viewport_size({"width": 400, "height": 900})
+    tab.page.wait_for_function("() => tb.all('.tb-toolbar')[0].offsetWidth <= 400")
+    assert tab.page.evaluate("() => document.documentElement.scrollWidth") <= 400
 
 
 @pytest.mark.parametrize("width", [400, 1400])
