@@ -48,13 +48,15 @@ def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Findi
     """What the index says differently from the files of its runs."""
     decoder = Decoder()
     new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
-    runs = []
-    for name, files in scan(specs).runs.items():
-        if name in index.runs and index.runs[name].is_as_of(files):
-            runs.append(TrackedRun(name, files, new_reader))
-        else:
-            line = "the index may not have all of this run yet"
-            yield Finding("outdated", files[0].path, line, name, is_damage=False)
+    found = scan(specs).runs
+    runs = [
+        TrackedRun(name, files, new_reader)
+        for name, files in found.items()
+        if name in index.runs and index.runs[name].is_as_of(files)
+    ]
+    if num_others := len(found) - len(runs):
+        line = f"may not have all of {num_others:,} of {len(found):,} runs yet"
+        yield Finding("changed", index.path, line, is_damage=False)
     for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         try:
             difference = _difference(run.commit(), index.runs[run.name])
