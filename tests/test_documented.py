@@ -38,6 +38,7 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
+    REPOSITORY / "index" / "README.md",
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]
