@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from commands import command, environment, lines, on_terminal, piped, received_by_terminal
 
+from tbcore.cli.logs.access import manners
 from tbcore.testing import EventFileWriter, summaries, write_run
 
 WALL_TIME = 1_700_000_000.0
@@ -323,6 +325,15 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path, name: str) -> None
     os.close(writer)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (-13, b"")
+
+
+def test_a_lost_connection_does_not_end_a_command() -> None:
+    """SIGPIPE would end it without a word, while it reads remote files."""
+    with manners():
+        one, other = socket.socketpair()
+        other.close()
+        with one, pytest.raises(BrokenPipeError):
+            one.send(b"request")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

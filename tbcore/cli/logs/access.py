@@ -86,14 +86,12 @@ class LogSelection(NamedTuple):
 def manners() -> Iterator[None]:
     """Makes a command that prints end quietly if nobody reads on, and report as tbcore does.
 
-    On Windows, where there is no SIGPIPE, `main` prints the error.
+    On Windows, where there is no SIGPIPE, `main` prints the error. Elsewhere SIGPIPE ends the
+    command, but only then: a lost connection to a remote file raises an error.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
     logger = logging.getLogger("tbcore")
-    before = None
-    if hasattr(signal, "SIGPIPE") and threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     logger.addHandler(handler)
     try:
         if hasattr(sys.stdout, "reconfigure"):
@@ -101,10 +99,13 @@ def manners() -> Iterator[None]:
         yield
         with contextlib.suppress(AttributeError):
             sys.stdout.flush()
+    except BrokenPipeError:
+        if hasattr(signal, "SIGPIPE"):
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGPIPE)
+        raise
     finally:
         logger.removeHandler(handler)
-        if before is not None:
-            signal.signal(signal.SIGPIPE, before)
 
 
 @contextlib.contextmanager
@@ -112,6 +113,8 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
     """Makes an error while something is written to a path one line."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         reason = error.strerror or error
         raise click.ClickException(f"cannot write {os.fspath(path)!r}: {reason}") from None
