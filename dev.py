@@ -24,7 +24,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - this file runs before pip could 
     sys.exit(f"dev.py: requires Python 3.11 or newer, got {sys.version.split()[0]}")
 
 ROOT = Path(__file__).resolve().parent
-VENV = ROOT / ".venv"
+VENV = ROOT / os.environ.get("TBCORE_VENV", ".venv")
 STAMP = VENV / "tbcore-dev.json"
 """File that records what the environment was made from."""
 DOCS_VENV = ROOT / ".venv-docs"

@@ -100,6 +100,8 @@ def run_all(steps: Steps, python: Path, part: str, pytest_arguments: Sequence[st
     if part != "--services":
         run_linters(steps, python)
     seconds_by_test = run_pytest(steps, python, CALLS[part], pytest_arguments)
+    if not part and not pytest_arguments:
+        run_with_newest_python(steps)
 
     print()
     slowest = sorted(seconds_by_test.items(), key=lambda pair: -pair[1])[:NUM_SLOWEST]
@@ -193,6 +195,17 @@ def run_pytest(
         machine.log("pytest found no test for its arguments")
         steps.add("some tests", False)
     return seconds_by_test
+
+
+def run_with_newest_python(steps: Steps) -> None:
+    """Runs `dev.py test --quick` with the newest Python, in an environment of its own."""
+    name = f"Python {machine.NEWEST_PYTHON}"
+    path = machine.find_newest_python()
+    if path is None:
+        machine.log(f"NO {name}: found none; NO TEST RUNS WITH IT")
+        return
+    steps.environment["TBCORE_VENV"] = f".venv-{machine.NEWEST_PYTHON}"
+    steps.run(name, [path, "dev.py", "test", "--quick"])
 
 
 def read_seconds(report: Path) -> dict[str, float]:

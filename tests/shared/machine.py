@@ -29,6 +29,9 @@ CHROMIUMS = (
 """Commands and paths of browsers for the tests, in order of preference; if none works, one is
 downloaded."""
 
+NEWEST_PYTHON = "3.14"
+"""The newest Python that tbcore supports. Tests run with it, too, where it can be had."""
+
 SERVICES = {"nginx": "nginx-light", "sshd": "openssh-server"}
 """Maps the programs that tests start as services to the packages of Debian that have them."""
 
@@ -75,6 +78,22 @@ def find_service(name: str) -> str | None:
     """The path of a service's program, or None."""
     folders = [os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"]
     return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def find_newest_python() -> str | None:
+    """The path of the newest Python that tbcore supports, with venv; or None.
+
+    It is installed where the system's packages have it.
+    """
+    name = f"python{NEWEST_PYTHON}"
+    if shutil.which(name) is None and can_apt_get():
+        apt_get_install(f"{name}-venv")
+    path = shutil.which(name)
+    if path is None:
+        return None
+    # pyenv has a command of this name even if it has no such Python.
+    done = subprocess.run([path, "-c", "import ensurepip"], capture_output=True, check=False)
+    return path if done.returncode == 0 else None
 
 
 def install_services() -> list[str]:
