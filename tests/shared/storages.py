@@ -8,7 +8,7 @@ import re
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,11 +127,12 @@ def s3_error(status: str, code: str) -> tuple[str, bytes]:
 SSHD_CONFIG = """
 Port {port}
 ListenAddress 127.0.0.1
-HostKey {folder}/host_key
+{host_keys}
 AuthorizedKeysFile {folder}/user_key.pub
 PidFile none
 StrictModes no
 UsePAM no
+LogLevel DEBUG
 Subsystem sftp internal-sftp
 """
 
@@ -160,21 +161,40 @@ def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
         return
 
 
-def sshd(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
-    """Starts an sshd whose only key is `user_key` in the folder."""
-    for key in ("host_key", "user_key"):
-        if not (folder / key).exists():
-            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
-            subprocess.run(command, check=True)
-    (folder / "sshd_config").write_text(SSHD_CONFIG.format(folder=folder, port=port))
+def make_key(path: Path, key_type: str = "ed25519", passphrase: str = "") -> str:
+    """Makes a pair of keys unless there is one. The public key, as known_hosts files have it."""
+    if not path.exists():
+        command = ["ssh-keygen", "-q", "-t", key_type, "-N", passphrase, "-f", str(path)]
+        subprocess.run(command, check=True)
+    return " ".join(path.with_name(f"{path.name}.pub").read_text().split()[:2])
+
+
+def sshd(
+    program: str, folder: Path, port: int, host_keys: Iterable[str] = ("host_key",)
+) -> subprocess.Popen[bytes]:
+    """Starts an sshd with keys in the folder, of which `user_key` may log in.
+
+    The folder `home` there has a known_hosts file with the keys of the host, and `sshd.log` is
+    what sshd logs.
+    """
+    make_key(folder / "user_key")
+    known = [f"127.0.0.1 {make_key(folder / name)}\n" for name in host_keys]
+    (folder / "home" / ".ssh").mkdir(parents=True, exist_ok=True)
+    (folder / "home" / ".ssh" / "known_hosts").write_text("".join(known))
+    lines = "\n".join(f"HostKey {folder}/{name}" for name in host_keys)
+    config = SSHD_CONFIG.format(folder=folder, port=port, host_keys=lines)
+    (folder / "sshd_config").write_text(config)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd of root requires it
-    return subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")])
+    return subprocess.Popen(
+        [program, "-D", "-E", str(folder / "sshd.log"), "-f", str(folder / "sshd_config")]
+    )
 
 
 def sftp_environment(folder: Path) -> dict[str, str]:
-    """The variables by which fsspec finds the key of `sshd`."""
+    """The variables by which tbcore finds the keys of `sshd`, and fsspec that of the user."""
     return {
+        "HOME": str(folder / "home"),
         "FSSPEC_SFTP_KEY_FILENAME": str(folder / "user_key"),
         "FSSPEC_SFTP_USERNAME": getpass.getuser(),
         "FSSPEC_SFTP_LOOK_FOR_KEYS": "",

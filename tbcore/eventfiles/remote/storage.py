@@ -296,13 +296,11 @@ class Storage:
         """The file system, connected if necessary."""
         with self._lock:
             if self._system is None:
-                import fsspec
-
                 for name in ("paramiko", "gcsfs"):  # They also log what they raise.
                     logging.getLogger(name).setLevel(logging.CRITICAL)
                 root = _passwords.get(self.root, self.root)
                 try:
-                    self._system, _ = fsspec.core.url_to_fs(root, skip_instance_cache=True)
+                    self._system = _file_system(root)
                 except FileNotFoundError as error:  # a key, for example
                     raise OSError(one_line(f"cannot connect: {error}")) from None
                 except Exception as error:
@@ -329,6 +327,18 @@ class Storage:
     def _path(self, uri: str) -> str:
         """What the file system writes for a URI."""
         return self._base() + uri[len(self.root) :] or "/"
+
+
+def _file_system(root: str) -> Any:
+    """A new file system of fsspec, for the beginning of a URI that may have a password."""
+    import fsspec
+
+    if _EXTRAS.get(root.partition(":")[0]) != "sftp":
+        return fsspec.core.url_to_fs(root, skip_instance_cache=True)[0]
+    from tbcore.eventfiles.remote.ssh import VerifiedSftp
+
+    options = VerifiedSftp._get_kwargs_from_urls(root)
+    return VerifiedSftp(**options, skip_instance_cache=True)
 
 
 def _size(data: bytes | OSError) -> int:
