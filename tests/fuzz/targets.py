@@ -6,6 +6,7 @@ are the inputs that the fuzzer starts with: small ones of every form.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import re
@@ -26,6 +27,7 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+from tbcore.eventfiles.remote.ssh_files import SshError, SshHost
 from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
 from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
 from tbcore_graphs import keras
@@ -376,6 +378,42 @@ def _keras_seeds() -> Iterator[bytes]:
         yield json.dumps({"class_name": "Functional", "config": config}).encode()
 
 
+# Files of ssh -------------------------------------------------------------------------------------
+#
+# The input is a name, a configuration, a file that it may include, and a known_hosts file, each of
+# which ends with a zero byte.
+
+
+def ssh_files(data: bytes) -> None:
+    """A host has an address, a port and a user, or is refused; soon, whatever includes what."""
+    name, config, included, known_hosts, *_ = [*data.split(b"\0", 3), b"", b"", b""]
+    with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
+        for file, content in ("config", config), ("1", included), ("known_hosts", known_hosts):
+            (Path(folder) / file).write_bytes(content.replace(b"FOLDER", folder.encode()))
+        with contextlib.suppress(SshError):
+            files = {f"{folder}/config": folder}
+            host = SshHost(name.decode("utf-8", "replace"), config_files=files)
+            assert 0 < host.port < 65536
+            assert isinstance(host.address, str)
+            assert all(Path(path).is_file() for path in host.paths("identityfile"))
+            assert all(key.where.startswith("line ") for key in host.known_keys())
+
+
+def _ssh_file_seeds() -> Iterator[bytes]:
+    known_hosts = (
+        b"UserKnownHostsFile FOLDER/known_hosts FOLDER/%h",
+        b"host,*,!a,[b]:2222 ssh-ed25519 AAAA\n@revoked * ssh-rsa B\n@cert-authority a b c\n"
+        b"|1|AAECAwQFBgcICQoLDA0ODxAREhM=|AAECAwQFBgcICQoLDA0ODxAREhM= ssh-rsa B\n",
+    )
+    for config, included in (
+        (known_hosts[0] + b'\nPort 2222 # x\nHost h* !a\n User "me"\nHostName=%h.b%%', b""),
+        (b"Include 1 1 FOLDER/? ~/*/x\n" + known_hosts[0], b"Include 1\nHost *\nInclude config"),
+        (b"Match host h?,b user me final !all exec 'x'\nProxyJump a", b"IdentityFile ~x/${HOME}%d"),
+        (b"Include 1\nMatch final all\nHostKeyAlias a\\ b\n", b"HostName b\nMatch !host b\nPort 0"),
+    ):
+        yield b"\0".join((b"host", config, included, known_hosts[1]))
+
+
 TARGETS: dict[str, tuple[Target, Callable[[], Iterator[bytes]]]] = {
     "event_files": (event_files, _event_file_seeds),
     "tensors": (tensors, _tensor_seeds),
@@ -384,5 +422,6 @@ TARGETS: dict[str, tuple[Target, Callable[[], Iterator[bytes]]]] = {
     "pbtxt": (pbtxt, _graph_seeds),
     "keras_models": (keras_models, _keras_seeds),
     "markdown_texts": (markdown_texts, _markdown_seeds),
+    "ssh_files": (ssh_files, _ssh_file_seeds),
 }
 """Name to target, and to a function that yields its seeds."""
