@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tbcore.errors import OptionError
 
 if TYPE_CHECKING:  # `tbcore --help` asks for the extension, and must not import numpy.
-    from tbcore.eventfiles.logdir import LogdirSpec
+    from tbcore.eventfiles.logdir import EventFile, LogdirSpec
     from tbcore.store.view import StoredRun
 
 ENTRY_POINT_GROUP = "tbcore.index"
@@ -29,6 +29,12 @@ class RunIndex(Protocol):
     """The log directories that the index was made from."""
     purge_orphaned_data: bool
     """Whether orphaned rows were dropped."""
+    found: Mapping[str, Sequence[EventFile]]
+    """The files of the runs that a scan of the user's directories found. An index may name any
+    path: it opens these files, those below directories that the user has confirmed, and no other.
+    The loader sets it."""
+    warnings: Collection[str]
+    """A line if no file is opened, since the user has confirmed none of the log directories."""
 
     def bookmark(self, name: str, revision: str) -> Sequence[Any]:
         """What `RunReader.go_on_at` needs for a run of this revision.
@@ -53,9 +59,9 @@ class Extension(Protocol):
     def command(self) -> Any:
         """The command `tbcore index`, for click."""
 
-    def open(self, path: str, *, is_server: bool = False) -> RunIndex:
+    def open(self, path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:
         """Opens an index, for a server or for anybody's process. Raises TbcoreError if there is
-        none."""
+        none. The user has confirmed `logdirs`."""
 
     def check(self, path: str, specs: Sequence[LogdirSpec]) -> Any:
         """Reads all of an index, and compares it with the logs below `specs`: a CheckReport."""

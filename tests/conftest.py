@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,6 +21,9 @@ from tbcore._pytest_plugin import tbcore_client, tbcore_logdir
 __all__ = ["real_logs", "serve", "service", "tbcore_client", "tbcore_logdir"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+_data = tempfile.TemporaryDirectory(prefix="tbcore-data-")
+os.environ["XDG_DATA_HOME"] = _data.name  # `tbcore index` writes there.
 
 
 @pytest.fixture(scope="session")

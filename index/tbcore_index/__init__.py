@@ -28,15 +28,15 @@ def command() -> click.Command:
     return index_command
 
 
-def open(path: str, *, is_server: bool = False) -> RunIndex:
-    """Opens an index. Raises TbcoreError if there is none."""
+def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:
+    """Opens an index. Raises TbcoreError if there is none. The user has confirmed `logdirs`."""
     _check_version()
     if is_server:
         # Arrow's own allocator keeps some megabytes for each thread that has read from the index.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from tbcore_index.reader import IndexReader
 
-    return IndexReader(path)
+    return IndexReader(path, logdirs=logdirs)
 
 
 def check(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:

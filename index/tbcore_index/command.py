@@ -98,8 +98,9 @@ def index_command(
     report = _Reporter(is_only=reload_interval == 0)
     with manners(), _executor(workers, cluster, specs, place) as (executor, num_workers):
         coordinator = Coordinator(
-            place.path, executor, num_workers=num_workers, on_progress=report.progress
-        )
+            place.path, executor,
+            specs=specs, num_workers=num_workers, on_progress=report.progress,
+        )  # fmt: skip
         vacuumed_at = 0.0
         while True:
             began = time.monotonic()

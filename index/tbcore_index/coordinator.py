@@ -15,9 +15,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
+from itertools import chain
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, one_line
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
 from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Tables
@@ -59,11 +60,14 @@ class Coordinator:
         index: str,
         executor: Executor,
         *,
+        specs: Sequence[LogdirSpec] | None = None,
         num_workers: Callable[[], int] = lambda: 1,
         on_progress: Callable[[int, int, int, float], None] = lambda *progress: None,
     ) -> None:
         """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened.
 
+        `specs` are the log directories that the user gave, which confirms them: by default those
+        that the index was made from.
         `num_workers` is asked now and then how many workers the executor has. `on_progress` is
         called with the number of runs of an update, how many of them are done, the number of bytes
         read, and the seconds.
@@ -73,7 +77,9 @@ class Coordinator:
         self._on_progress = on_progress
         self._reader = IndexReader(index)
         self._tables = Tables(self._reader.place)
-        self._logdir = Logdir(self._reader.specs)
+        specs = self._reader.specs if specs is None else specs
+        self._reader.confirmed.add(spec.path for spec in specs)
+        self._logdir = Logdir(specs)
         self._left_out: dict[str, Sequence[EventFile]] = {}
         """Runs that could not be read, with the files that they had then."""
         self.problems: list[str] = []
@@ -145,6 +151,8 @@ class Coordinator:
             for name in stored.keys() - scan.runs.keys()
             if not _is_below(stored[name].known_files, unknown)
         }
+        of_changed = (scan.runs[name] for name in changed)
+        self._reader.confirmed.add_links(chain(*(files for _, files in new), *of_changed))
         batches = deque(map(Batch, _in_batches(new)))  # 2
         incomplete = self._tables.incomplete()
         small: list[str] = []
@@ -221,6 +229,7 @@ class Coordinator:
                     pending[self._submit(task.batch)] = task
 
     def _submit(self, batch: Batch) -> Future[Done]:
+        batch = batch._replace(confirmed=self._reader.confirmed.directories)
         return self._executor.submit(work, batch, self._reader.path)
 
     def _halves(self, batch: Batch, error: Exception) -> list[Batch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count, starmap
 from typing import Any
@@ -14,13 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
-from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line
 from tbcore.kinds import Kind
 from tbcore.store.state import quoted
 from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
-from tbcore_index.tables import FORMAT, Place, segments_of
+from tbcore_index.confirmed import Confirmed
+from tbcore_index.tables import FORMATS, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
@@ -35,8 +36,10 @@ _SHOWN = (
 class IndexReader:
     """The runs of an index, as of the last refresh. May be used from several threads."""
 
-    def __init__(self, path: str, *, only: Collection[str] | None = None) -> None:
-        """Opens the index: all of it, or only these segments.
+    def __init__(
+        self, path: str, *, only: Collection[str] | None = None, logdirs: Iterable[str] = ()
+    ) -> None:
+        """Opens the index: all of it, or only these segments. The user has confirmed `logdirs`.
 
         Raises TbcoreError if there is none, or if it is of another format.
         """
@@ -44,16 +47,27 @@ class IndexReader:
         self.path = self.place.path
         self._table = self.place.delta("runs")
         properties = self._table.metadata().configuration
-        if properties.get("tbcore.format") != FORMAT:
+        if properties.get("tbcore.format") not in FORMATS:
             found = properties.get("tbcore.format", "none")
             raise OptionError(
-                f"{self.place} has format {found}, expected {FORMAT}; "
+                f"{self.place} has format {found}, expected {' or '.join(FORMATS)}; "
                 f"make it again with this version of `tbcore index`"
             )
         self.specs: Sequence[LogdirSpec] = [
             LogdirSpec(*spec) for spec in json.loads(properties["tbcore.logdirs"])
         ]
         """The log directories that the index was made from."""
+        self.confirmed = Confirmed(properties.get("tbcore.id", ""), logdirs)
+        self.found: Mapping[str, Sequence[EventFile]] = {}
+        self.warnings: Collection[str] = ()
+        """See RunIndex."""
+        if not logdirs and not all(self.confirmed.covers(spec.path) for spec in self.specs):
+            made_from = one_line(", ".join(spec.path for spec in self.specs))
+            self.warnings = [
+                f"no `tbcore index` of yours has made {self.place}: its numbers are shown, but no "
+                f"file of its logs is opened; for images and new data, give the log directory, "
+                f"too: --logdir {made_from}"
+            ]
         self.purge_orphaned_data = properties["tbcore.purge_orphaned_data"] == "true"
         self.runs: Mapping[str, StoredRun] = {}
         """By name. A run that has not changed since the last refresh is the same object. Runs are
@@ -143,6 +157,11 @@ class IndexReader:
             kind = Kind(row.field, row.plugin, row.is_scalar)
             tags[row.tag] = TagInfo((*kinds, kind), row.metadata)
         return Schema(tags)
+
+    def may_open(self, run: str, path: str) -> bool:
+        """Whether a file that the index names may be opened."""
+        is_found = any(path == file.path for file in self.found.get(run, ()))
+        return is_found or self.confirmed.covers(path)
 
     def series_rows(self, run: StoredView) -> list[SeriesRow]:
         """The rows of a run in `series`."""

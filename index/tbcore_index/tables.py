@@ -31,8 +31,13 @@ from deltalake.transaction import AddAction, RemoveAction
 from tbcore.errors import DataLossError, OptionError, TbcoreError
 from tbcore.eventfiles.logdir import is_remote, one_line
 
-FORMAT = "1"
-"""Version of the layout of an index."""
+FORMATS = ("1",)
+"""Versions of the layout of an index that can be read: the newest one is the last, and the two
+before it stay. `tests/index/formats` has an index of each."""
+FORMAT = FORMATS[-1]
+"""The version that is written."""
+_ID = "tbcore.id"
+"""The property with the id of an index, by which `Confirmed` knows it."""
 _APP = "tbcore-index"
 """Name of the transactions, of which Delta Lake lets no two overlap."""
 
@@ -152,16 +157,22 @@ class Place:
         return {info.base_name: info.size for info in infos}
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Creates the tables that do not exist yet. Raises TbcoreError if that fails."""
+        """Creates the tables that do not exist yet, and gives an id to those that have none.
+
+        Raises TbcoreError if that fails.
+        """
+        index_id = {_ID: uuid.uuid4().hex}
         for table, columns in COLUMNS.items():
             uri = f"{self.path}/{table}"
             try:
                 if not is_remote(uri):
                     os.makedirs(uri, exist_ok=True)
-                DeltaTable.create(
-                    uri, columns, mode="ignore", configuration=dict(properties),
+                made = DeltaTable.create(
+                    uri, columns, mode="ignore", configuration={**properties, **index_id},
                     storage_options=self._options, raise_if_key_not_exists=False,
                 )  # fmt: skip
+                if _ID not in made.metadata().configuration:
+                    made.alter.set_table_properties(index_id, raise_if_not_exists=False)
             except (DeltaError, OSError) as error:
                 raise TbcoreError(one_line(f"cannot make the index {self}: {error}")) from None
 

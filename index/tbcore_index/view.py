@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -30,6 +32,18 @@ if TYPE_CHECKING:
     from tbcore_index.reader import IndexReader
 
 T = TypeVar("T")
+
+
+class IndexedFile(FileRef):
+    """A file that an index names, which is opened if the user has confirmed where it is."""
+
+    may_open: Callable[[str], bool]
+
+    def checked_path(self) -> str:
+        if not self.may_open(self.path):
+            why = "an index names it, and you have not confirmed its directory; give it by --logdir"
+            raise PermissionError(errno.EACCES, why)
+        return self.path
 
 
 class SegmentRuns:
@@ -119,7 +133,15 @@ class StoredView(StoredRun):
 
     @property
     def files(self) -> tuple[FileRef, ...]:
-        return tuple(map(FileRef.of, self.known_files))
+        found = tuple(IndexedFile(*FileRef.of(file)) for file in self.known_files)
+        for file in found:
+            file.may_open = partial(self._runs.index.may_open, self.name)
+        return found
+
+    @property
+    def may_be_opened(self) -> bool:
+        may_open = self._runs.index.may_open
+        return all(may_open(self.name, file.path) for file in self.known_files)
 
     @property
     def _files(self) -> slice:

@@ -31,6 +31,8 @@ class Batch(NamedTuple):
     """Segments of which all other runs are copied."""
     gone: Collection[str] = ()
     """Runs in replaced segments that are not copied, since their files are gone."""
+    confirmed: Collection[str] = ()
+    """The directories below which the index may name files: see `Confirmed`."""
 
 
 class Done(NamedTuple):
@@ -60,7 +62,7 @@ def _unlogged() -> Iterator[None]:
 def work(batch: Batch, path: str) -> Done:
     """Reads the runs of a batch, and writes them. Raises OSError or TbcoreError if that fails."""
     place = Place(path)
-    index = IndexReader(path, only=batch.replaced)
+    index = IndexReader(path, only=batch.replaced, logdirs=batch.confirmed)
     stored = index.runs
     decoder = Decoder()
     new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
@@ -92,6 +94,9 @@ def work(batch: Batch, path: str) -> Done:
             try:
                 add_as_stored(name)
             except (DataLossError, NotFoundError) as error:
+                if not stored[name].may_be_opened:
+                    problems.append(f"{error}; run {one_line(name)} is left out")
+                    continue
                 problems.append(f"{error}; run {one_line(name)} is read from its files again")
                 again.append((name, stored[name].known_files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)

@@ -239,6 +239,8 @@ class StoredReader:
     def __init__(self, path: str) -> None:
         """Opens the index. Raises TbcoreError if that fails."""
         self._index = extension().open(path)
+        for line in self._index.warnings:
+            logger.warning("%s", line)
         self.directories = [path]
 
     def names(self) -> list[str]:

@@ -87,13 +87,17 @@ def serve(config: Config, options: ServeOptions) -> int:
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
-    index = None if options.index is None else extension().open(options.index, is_server=True)
+    specs = [
+        spec if is_remote(spec.path) else spec._replace(path=os.path.abspath(spec.path))
+        for spec in options.specs
+    ]
+    index = None
+    if options.index is not None:
+        logdirs = [spec.path for spec in specs]
+        index = extension().open(options.index, is_server=True, logdirs=logdirs)
     loader = Loader(
         multiplexer,
-        [
-            spec if is_remote(spec.path) else spec._replace(path=os.path.abspath(spec.path))
-            for spec in options.specs
-        ],
+        specs,
         reload_interval=options.reload_interval,
         purge_orphaned_data=options.purge_orphaned_data,
         max_points=options.max_points,

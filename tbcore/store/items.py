@@ -57,7 +57,7 @@ class Item:
         Raises NotFoundError if the file is gone, DataLossError if the record's bytes have changed
         since they were logged, DecodeError if the record is not a valid event with this value.
         """
-        with open_file(self._file.path) as file:
+        with open_file(self._file) as file:
             return self._read_from(file)
 
     def _read_from(self, file: OpenFile) -> Summary.Value | bytes:
@@ -107,7 +107,7 @@ def decode_items(
     for file_ref, consecutive in groupby(items, lambda item: item._file):
         items_of_file = list(consecutive)
         try:
-            with open_file(file_ref.path) as file:
+            with open_file(file_ref) as file:
                 file.fetch(_part(item._offset, item._length) for item in items_of_file)
                 for item in items_of_file:
                     try:
@@ -124,12 +124,12 @@ def _one_line_error(error: E) -> E:
     return type(error)(one_line(str(error)))
 
 
-def open_file(path: str) -> OpenFile:
+def open_file(file: FileRef) -> OpenFile:
     """Opens an event file; raises NotFoundError if that fails."""
     try:
-        return open_event_file(EventFile(path, size=UNKNOWN_SIZE))
+        return open_event_file(EventFile(file.checked_path(), size=UNKNOWN_SIZE))
     except OSError as error:
-        line = one_line(f"cannot read {path}: {error.strerror or error}")
+        line = one_line(f"cannot read {file.path}: {error.strerror or error}")
         raise NotFoundError(line) from None
 
 

@@ -251,6 +251,8 @@ class Loader:
         stored = self._stored
         is_partial = stored is not None and not self._logdir.specs
         scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
+        if stored and not is_partial:
+            stored.index.found = scan.runs
         self._publisher.remotes = tuple(self._logdir.remotes.values())
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
@@ -283,7 +285,7 @@ class Loader:
             if stored.refresh(self._runs):
                 self._publisher.stored = stored.shown
                 self._publisher.publish(self._runs.values(), loading=True)
-            problems = stored.index.problems
+            problems = [*stored.index.warnings, *stored.index.problems]
         except (TbcoreError, OSError) as error:
             # What is known of the index stays.
             problems = [one_line(f"the index cannot be read: {error}")]

@@ -88,6 +88,9 @@ class StoredRuns:
         if stored := self.index.runs.get(run.name):
             self._begun_at[run.name] = stored
             run.view = stored
+            if not {f.path for f in stored.known_files} <= {f.path for f in run.files}:
+                # Nothing but what was found is opened, whatever the index names.
+                return run.read_from_start()
             try:
                 run.go_on_at(self.index.bookmark(run.name, stored.revision), stored)
             except (TbcoreError, OSError):
@@ -99,6 +102,8 @@ class StoredRuns:
         viewed = self._viewed()
         for name in viewed | runs.keys():
             if stored := self.index.runs.get(name):
+                if name not in runs and not stored.may_be_opened:
+                    continue
                 files = list(runs[name].files if name in runs else stored.known_files)
                 found.runs[name] = files
                 if files and name in viewed:

@@ -38,6 +38,10 @@ class FileRef(NamedTuple):
     def of(cls, file: EventFile) -> FileRef:
         return cls(file.path, "" if is_remote(file.path) else file.version)
 
+    def checked_path(self) -> str:
+        """The path, for opening the file. Raises PermissionError if it must not be opened."""
+        return self.path
+
 
 class TagInfo(NamedTuple):
     """What is known of a tag of a run."""
@@ -221,6 +225,11 @@ class StoredRun(RunView):
     def known_files(self) -> Sequence[EventFile]:
         """The files as they were when they were read. One that had changed just before, and so may
         have changed since without a trace, has a negative `ctime_ns`."""
+        raise NotImplementedError
+
+    @property
+    def may_be_opened(self) -> bool:
+        """Whether its files are where the user lets an index name files: see `RunIndex.found`."""
         raise NotImplementedError
 
     def is_as_of(self, files: Sequence[EventFile]) -> bool:

@@ -309,7 +309,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     servers: list[Server] = []
 
     def start(
-        logdir: Path | str,
+        logdir: Path | str | None,
         *options: str,
         plugins: Mapping[str, str] | None = None,
         descriptors: int | None = None,
@@ -322,8 +322,10 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
             installed_plugin(site, name, source)
         path = [str(site), *(os.path.abspath(entry) for entry in sys.path if entry)]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TBCORE_")}
+        path[:0] = filter(None, [variables.pop("PYTHONPATH", "")])
         environment["PYTHONPATH"] = os.pathsep.join(path)
-        arguments = ["--logdir", str(logdir), "--port", "0", "--reload_interval", "0.2", *options]
+        arguments = ["--logdir", str(logdir)] if logdir else []
+        arguments += ["--port", "0", "--reload_interval", "0.2", *options]
         environment |= variables
         servers.append(Server(arguments, environment, folder, descriptors=descriptors))
         return servers[-1].wait_until_started() if waits else servers[-1]

@@ -10,12 +10,13 @@ import pytest
 from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.store.items import open_file, read_payload
+from tbcore.store.view import FileRef
 from tbcore.testing import record_bytes
 
 
 def read(path: Path, offset: int, payload: bytes) -> bytes:
     """Reads the payload at `offset`, which is expected to be this one."""
-    with open_file(str(path)) as file:
+    with open_file(FileRef(str(path))) as file:
         return read_payload(file, offset, len(payload), masked_crc(payload))
 
 
