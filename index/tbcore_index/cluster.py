@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import platform
 import re
+import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
 
 import dask
 import pyarrow as pa
@@ -17,6 +23,7 @@ from tbcore import __version__
 from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import LogdirSpec, one_line
 from tbcore_index.tables import Place
+from tbcore_index.tls import CERT, KEY
 
 # A lost cluster is one line of our own. Read when `distributed` is imported.
 dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
@@ -30,30 +37,46 @@ _CONNECT_SECONDS = 30
 
 @contextlib.contextmanager
 def connected(
-    workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
+    workers: int | None,
+    cluster: str | None,
+    specs: Sequence[LogdirSpec],
+    place: Place,
+    *,
+    tls: str | None = None,
+    is_insecure: bool = False,
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """An executor of `workers` processes, or of the cluster, and what counts its workers.
 
-    Raises OptionError, with a line for each worker, if workers lack something.
+    `tls` is a folder of `make_keys`; without it the keys are those of Dask's own configuration.
+    Raises OptionError, with a line for each worker, if workers lack something; and if a cluster on
+    another machine is not encrypted, unless `is_insecure`.
     """
     with contextlib.ExitStack() as stack:
         if workers is not None:
+            # Other users of this machine can connect to its loopback address, too.
             local = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
-            )
+                n_workers=workers, threads_per_worker=1, dashboard_address=None,
+                protocol="tls://", security=distributed.Security.temporary(),
+            )  # fmt: skip
             client = distributed.Client(stack.enter_context(local))
         else:
             assert cluster is not None
-            is_file = not re.search(r"://|:\d+$", cluster)
-            if is_file and not os.path.exists(cluster):
-                logger.warning("no scheduler has written %s yet; waiting for it", one_line(cluster))
             try:
+                address = _address_of(cluster)
+                if not (is_insecure or _is_safe(address)):
+                    line = one_line(
+                        f"the cluster {address} is not encrypted and on another machine, so others "
+                        f"could run programs as you; use tls:// and --tls DIR with the keys of "
+                        f"--make_tls, or --insecure_cluster"
+                    )
+                    raise OptionError(line)
                 client = distributed.Client(
-                    **{"scheduler_file" if is_file else "address": cluster},
-                    timeout=_CONNECT_SECONDS,
+                    address, security=_keys_in(tls) if tls else None, timeout=_CONNECT_SECONDS
                 )
-            except (OSError, ValueError) as error:
-                line = one_line(f"cannot connect to the cluster {cluster}: {error}")
+            except (OSError, ValueError, TypeError, RuntimeError) as error:
+                # Dask raises TypeError without keys, RuntimeError where nothing is encrypted.
+                why = "it needs keys: --tls DIR" if isinstance(error, TypeError) else error
+                line = one_line(f"cannot connect to the cluster {cluster}: {why}")
                 raise OptionError(line) from None
         stack.enter_context(client)
         if not client.scheduler_info()["workers"]:
@@ -63,6 +86,54 @@ def connected(
         # A task is given out again after three workers died of it.
         executor = client.get_executor(pure=False, retries=0)
         yield executor, lambda: len(client.scheduler_info()["workers"])
+
+
+def _address_of(cluster: str) -> str:
+    """The address of a cluster, perhaps from the file that a scheduler writes.
+
+    Waits for the file. Raises OSError or ValueError if there is no address in it.
+    """
+    if re.search(r"://|:\d+$", cluster):
+        return cluster
+    if not os.path.exists(cluster):
+        logger.warning("no scheduler has written %s yet; waiting for it", one_line(cluster))
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        try:
+            with open(cluster, encoding="utf-8") as file:
+                return str(json.load(file)["address"])
+        except (OSError, ValueError, KeyError, TypeError) as error:  # It may be half written.
+            if time.monotonic() >= deadline:
+                raise ValueError(f"no address in {cluster!r}: {error}") from None
+        time.sleep(0.05)
+
+
+def _is_safe(address: str) -> bool:
+    """Whether the way to an address is encrypted, or does not leave this machine."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme in ("tls", "wss"):
+        return True
+    infos = socket.getaddrinfo(parts.hostname, 9, type=socket.SOCK_DGRAM)
+    return all(_is_own(info[0], info[4]) for info in infos)
+
+
+def _is_own(family: int, address: Any) -> bool:
+    """Whether an address is one of this machine."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(address)  # sends nothing; the way to an own address begins there
+        return ip_address(address[0]).is_loopback or probe.getsockname()[0] == address[0]
+
+
+def _keys_in(folder: str) -> distributed.Security:
+    """What a folder of `make_keys` has. Raises OptionError if it lacks a file."""
+    cert, key = (os.path.join(os.path.expanduser(folder), name) for name in (CERT, KEY))
+    for path in (cert, key):
+        if not os.path.exists(path):
+            line = one_line(f"--tls {folder}: no {path}; make it with `tbcore index --make_tls`")
+            raise OptionError(line)
+    return distributed.Security(
+        require_encryption=True, tls_ca_file=cert, tls_client_cert=cert, tls_client_key=key
+    )
 
 
 def probe(specs: Sequence[LogdirSpec], index: str) -> tuple[dict[str, str], str]:

@@ -9,16 +9,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import Command, logdir_specs
+from tbcore.cli.parsing import Command, as_typed, logdir_specs
 from tbcore.errors import OptionError
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
     from tbcore_index.tables import Place
+
+
+def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | None) -> None:
+    """Makes keys, and ends the command."""
+    if folder is not None:
+        from tbcore_index.tls import make_keys
+
+        make_keys(os.path.expanduser(folder))
+        context.exit()
 
 
 @click.command("index", cls=Command, short_help="Make or update an index of many runs.")
@@ -31,6 +40,15 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster", metavar="ADDRESS",
     help="Read on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, or a scheduler file.",
+)  # fmt: skip
+@click.option("--tls", metavar="DIR", help="The keys of the cluster, which --make_tls has made.")
+@click.option(
+    "--insecure_cluster", is_flag=True,
+    help="Use a cluster on another machine that is not encrypted: anyone there can be you.",
+)  # fmt: skip
+@click.option(
+    "--make_tls", metavar="DIR", is_eager=True, expose_value=False, callback=_make_tls,
+    help="Make a directory with keys for a cluster, and end.",
 )  # fmt: skip
 @click.option(
     "--reload_interval", metavar="SECONDS", type=click.FloatRange(0), default=0.0,
@@ -53,6 +71,8 @@ def index_command(
     path: str,
     workers: int | None,
     cluster: str | None,
+    tls: str | None,
+    insecure_cluster: bool,
     reload_interval: float,
     purge_orphaned_data: bool,
     keep_days: float,
@@ -65,6 +85,9 @@ def index_command(
         raise click.UsageError("expected --logdir or --logdir_spec", context)
     if workers and cluster:
         raise click.UsageError("--workers and --cluster cannot be combined", context)
+    if (tls or insecure_cluster) and not cluster:
+        option = "--tls" if tls else as_typed(context, "--insecure_cluster")
+        raise click.UsageError(f"{option} needs --cluster", context)
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
     )
@@ -96,7 +119,8 @@ def index_command(
                 f"not {value}; use another directory"
             )
     report = _Reporter(is_only=reload_interval == 0)
-    with manners(), _executor(workers, cluster, specs, place) as (executor, num_workers):
+    keys = {"tls": tls, "is_insecure": insecure_cluster}
+    with manners(), _executor(workers, cluster, specs, place, keys) as (executor, num_workers):
         coordinator = Coordinator(
             place.path, executor,
             specs=specs, num_workers=num_workers, on_progress=report.progress,
@@ -116,9 +140,12 @@ def index_command(
 
 @contextlib.contextmanager
 def _executor(
-    workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place
+    workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place, keys: Any
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """The engine that runs the batches, and what counts its workers."""
+    """The engine that runs the batches, and what counts its workers.
+
+    `keys` are the keyword arguments of `connected`.
+    """
     if workers is None and cluster is None:
         with ThreadPoolExecutor(1) as pool:
             yield pool, lambda: 1
@@ -129,7 +156,7 @@ def _executor(
         raise OptionError(
             "--workers and --cluster need another package: pip install 'tbcore-index[cluster]'"
         ) from None
-    with connected(workers, cluster, specs, place) as engine:
+    with connected(workers, cluster, specs, place, **keys) as engine:
         yield engine
 
 
