@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -46,6 +47,9 @@ MAX_TINY_CHUNKS = 1000
 request, and a body of one megabyte could arrive as a million chunks."""
 MIN_CHUNK_BYTES = 64
 """Minimum average size of the chunks after the first `MAX_TINY_CHUNKS`, in bytes."""
+UNCLEAR_LINE_END = re.compile(rb"(?<!\r)\n|\n[ \t]")
+"""What h11 accepts between header lines and RFC 9112 deprecates: a line feed alone, and a line that
+continues the one before it."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -220,7 +224,10 @@ class TimeoutProtocol(H11Protocol):
 
 
 class _LimitedParser(h11.Connection):
-    """h11's parser, except that it refuses a body of too many tiny chunks.
+    """h11's parser, except that it refuses ambiguous headers, and a body of too many tiny chunks.
+
+    Headers are ambiguous if a proxy could read them in another way: it would then find the end of
+    the request elsewhere, and pass on the rest of the bytes as a request that it has not checked.
 
     It also returns the headers of a response together with the first part of the body. uvicorn
     would write them separately, which costs a second system call and wakes the client twice.
@@ -232,7 +239,8 @@ class _LimitedParser(h11.Connection):
     _held_headers = b""
 
     def next_event(self) -> Any:
-        """h11's next event of the request; raises RemoteProtocolError for too many tiny chunks."""
+        """h11's next event of the request; raises RemoteProtocolError for what is refused."""
+        received = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
         if isinstance(event, h11.Data):
             self._num_chunks += 1
@@ -241,6 +249,11 @@ class _LimitedParser(h11.Connection):
                 raise h11.RemoteProtocolError("the body has too many tiny chunks")
         elif isinstance(event, h11.Request):
             self._num_chunks = self._num_bytes = 0
+            if {b"transfer-encoding", b"content-length"} <= {name for name, _ in event.headers}:
+                raise h11.RemoteProtocolError("the body has two lengths")
+            head = received[: len(received) - len(self.trailing_data[0])]
+            if UNCLEAR_LINE_END.search(head):
+                raise h11.RemoteProtocolError("a header line has an unclear end")
         return event
 
     def send(self, event: Any) -> bytes:  # type: ignore[override]

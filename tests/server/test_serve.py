@@ -423,13 +423,19 @@ HOST = b"Host: localhost\r\n"
         (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
         (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Content-Length: 99999999\r\n\r\nx", 405),
         (b"POST /data/runs HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"X: a\r\n\tb: c\r\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\n" + HOST + b"\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\nHost: localhost\n\r\n", 400),
+        (b"GET /data/runs HTTP/1.1\r\n" + HOST + b"\n", 400),
+        (b"\nGET /data/runs HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"GET /data/runs HTTP/1.1\r\n" + HOST
          + b"Upgrade: websocket\r\nConnection: upgrade\r\n\r\n", 200),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\xff" * 100, 400),
         (b"\r\n\r\n\r\n\r\nnonsense\r\n\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     ],
-    ids=range(33),
+    ids=range(39),
 )  # fmt: skip
 def test_every_raw_request_gets_a_complete_response(
     serving: RunningServer, request_bytes: bytes, status: int
@@ -450,6 +456,40 @@ def test_every_raw_request_gets_a_complete_response(
     ):
         assert sum(line.startswith(header) for line in lines) == 1, header
     assert not any(line.startswith(("server:", "access-control")) for line in lines)
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+@pytest.mark.parametrize("chunked_first", [True, False])
+def test_a_body_with_two_lengths_ends_the_connection(
+    serving: RunningServer, version: bytes, chunked_first: bool
+) -> None:
+    """It is refused, and what follows gets no response: a proxy may take it for the body."""
+    lengths = [b"Transfer-Encoding: chunked\r\n", b"Content-Length: 5\r\n"]
+    request = b"POST /data/runs HTTP/" + version + b"\r\n" + HOST
+    request += b"".join(lengths if chunked_first else reversed(lengths)) + b"\r\n0\r\n\r\n"
+    hidden = b"GET /data/runs HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+
+    response = raw(serving.port, request + hidden)
+
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert response.count(b"HTTP/1.1") == 1
+    assert b"\r\nconnection: close\r\n" in response.lower()
+
+
+@pytest.mark.parametrize("pause_after", range(0, 90, 7))
+def test_line_ends_are_checked_in_requests_that_arrive_in_parts(
+    serving: RunningServer, pause_after: int
+) -> None:
+    """The second request on a connection has one line feed alone, wherever the parts are split."""
+    good = b"GET /data/runs HTTP/1.1\r\n" + HOST + b"\r\n"
+    bad = b"GET /data/runs HTTP/1.1\r\n" + HOST + b"A: b\nC: d\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", serving.port), timeout=WAIT_SECONDS) as connection:
+        connection.sendall((good + bad)[:pause_after])
+        received = connection.recv(1 << 16) if pause_after >= len(good) else b""
+        connection.sendall((good + bad)[pause_after:])
+        while part := connection.recv(1 << 16):
+            received += part
+    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200", b"400"]
 
 
 @pytest.fixture(scope="module")
