@@ -32,7 +32,7 @@ class Config:
     """The argument of `--logdir` or `--logdir_spec` as typed, with a leading `~` expanded."""
     host: str = "localhost"
     port: int = DEFAULT_PORT
-    """The port that the server listens on. The name of the cookie with the token contains it."""
+    """The port that the server listens on."""
     path_prefix: str = ""
     """Prefix of the paths of all addresses: empty, or `/some/path` without a trailing slash."""
     allowed_hosts: tuple[str, ...] = ()

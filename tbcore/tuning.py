@@ -118,6 +118,8 @@ class Tuning:
     """A call of an `is_active` hook is logged if it takes longer than this."""
     log_window_seconds: float = 10.0
     """Length of the time window within which the number of log lines of one plugin is limited."""
+    wrong_token_log_seconds: float = 60.0
+    """Minimum time between two log lines about requests with a wrong token."""
     reload_delay_seconds: float = 0.1
     """A plugin is reloaded when its files have been unchanged for this long: editors write a file
     in several steps."""

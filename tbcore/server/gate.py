@@ -8,11 +8,11 @@ other machines can reach it, accepts all host names, so that proxies work.
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import unquote_plus
 
 from starlette.datastructures import Headers
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tbcore.config import Config
 from tbcore.http import error_response
 from tbcore.http.parameters import query_of
+from tbcore.server.login import RENEWAL_SECONDS, Login, WrongTokens
 
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 """A whole Host header, in lower case."""
@@ -32,24 +33,24 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SAFE_METHODS = ("GET", "HEAD")
 
 
-def cookie_name(port: int) -> str:
-    """Name of the token's cookie, with the port: browsers send cookies to all ports of a host."""
-    return f"tbcore_{port}"
-
-
 class Gate:
     """An ASGI layer that refuses invalid requests, with a line of text that says what to do."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app
-        self._token = config.token
-        self._cookie = cookie_name(config.port)
-        self._cookie_path = f"{config.path_prefix}/"
+        self._login = None
+        if config.token is not None:
+            self._login = Login(config.token, f"{config.path_prefix}/")
+        self._wrong_tokens = WrongTokens(config.tuning.wrong_token_log_seconds)
         self._allowed = {host.lower() for host in config.allowed_hosts}
         self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._early_response(scope) or self._app)(scope, receive, send)
+        response = self._early_response(scope)
+        if response is None and self._login is not None:
+            if 0 < _seconds_left(scope, self._login) < RENEWAL_SECONDS:
+                send = self._login.renewing(send)
+        await (response or self._app)(scope, receive, send)
 
     def _early_response(self, scope: Scope) -> Response | None:
         """The response to a request that is not passed on; None if the request is admitted.
@@ -68,8 +69,8 @@ class Gate:
         match = HOST_HEADER.fullmatch(host)
         if match is None:
             return error_response(400, "the Host header is malformed")
-        if self._token is not None:
-            response = self._check_token(scope, target, self._token)
+        if self._login is not None:
+            response = self._check_token(scope, target, self._login)
         else:
             response = self._check_host(scope, host, match["name"])
         return response or self._check_origin(scope, host)
@@ -86,44 +87,30 @@ class Gate:
             f"start the server with --allowed_host {name} to allow it",
         )
 
-    def _check_token(self, scope: Scope, target: bytes, token: str) -> Response | None:
+    def _check_token(self, scope: Scope, target: bytes, login: Login) -> Response | None:
         """Refuses a request without the token, and redirects one with the token in its URL."""
         given = query_of(Request(scope)).get("token")
-        if given is not None and _equals(given, token):
+        if given is not None and login.is_token(given):
             if scope["method"] not in SAFE_METHODS:
                 return None
             # The token must not stay in the browser's history, or in links that people share.
-            return self._redirect_with_cookie(scope, target, token)
+            return _redirect_with_cookie(scope, target, login)
         credentials = [
             value[len("bearer ") :].strip()
             for value in Headers(scope=scope).getlist("authorization")
             if value.lower().startswith("bearer ")
         ]
-        credentials += _cookies(scope, self._cookie)
-        if any(_equals(credential, token) for credential in credentials):
+        if any(map(login.is_token, credentials)) or _seconds_left(scope, login) > 0:
             return None
-        fault = "the token is wrong" if given or credentials else "this server requires a token"
+        fault = "this server requires a token"
+        if given or credentials or any(_cookies(scope, login.cookie_name)):
+            fault = "the token is wrong"
+            self._wrong_tokens.add(_plain_address(scope.get("client")) or "an unknown address")
         return error_response(
             401,
-            f"{fault}; open the address that tbcore printed when it started",
+            f"{fault}; add ?token=TOKEN to the address, "
+            "or open the address that tbcore gave at its start",
             headers={"www-authenticate": "Bearer"},
-        )
-
-    def _redirect_with_cookie(self, scope: Scope, target: bytes, token: str) -> Response:
-        """Redirects to the same URL without the token, which is stored in a cookie."""
-        rest = b"&".join(
-            part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
-        )
-        # After two slashes or backslashes at the start, browsers would expect a host.
-        location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
-        cookie = f"{self._cookie}={token}; Path={self._cookie_path}; HttpOnly; SameSite=Lax"
-        return Response(
-            status_code=303,
-            headers={
-                "location": location.decode("latin-1"),
-                "set-cookie": cookie,
-                "cache-control": "no-store",
-            },
         )
 
     def _check_origin(self, scope: Scope, host: str) -> Response | None:
@@ -154,6 +141,28 @@ def is_host(text: str) -> bool:
     return HOST_HEADER.fullmatch(text.lower()) is not None
 
 
+def _redirect_with_cookie(scope: Scope, target: bytes, login: Login) -> Response:
+    """Redirects to the same URL without the token, which is stored in a cookie."""
+    rest = b"&".join(
+        part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
+    )
+    # After two slashes or backslashes at the start, browsers would expect a host.
+    location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
+    return Response(
+        status_code=303,
+        headers={
+            "location": location.decode("latin-1"),
+            "set-cookie": login.set_cookie(),
+            "cache-control": "no-store",
+        },
+    )
+
+
+def _seconds_left(scope: Scope, login: Login) -> float:
+    """How long the request's cookie is valid; 0 or less if it has none that is."""
+    return login.seconds_left(_cookies(scope, login.cookie_name))
+
+
 def _is_link(scope: Scope) -> bool:
     """Whether the browser will show the response as a page in a tab, not in a frame."""
     mode = Headers(scope=scope).getlist("sec-fetch-mode")
@@ -167,26 +176,24 @@ def _local_address(scope: Scope) -> str | None:
 
     A request for it is safe to accept: DNS can redirect a name, but not an address.
     """
-    server = scope.get("server")
-    if not server:
-        return None
+    address = _plain_address(scope.get("server"))
+    return f"[{address}]" if address and ":" in address else address
+
+
+def _plain_address(endpoint: Sequence[Any] | None) -> str | None:
+    """The address of an end of a connection, without its port and zone; None if it has none."""
     try:
-        address = ipaddress.ip_address(str(server[0]).partition("%")[0])
+        address = ipaddress.ip_address(str(endpoint[0]).partition("%")[0]) if endpoint else None
     except ValueError:
         return None
     address = getattr(address, "ipv4_mapped", None) or address
-    return f"[{address}]" if address.version == 6 else str(address)
+    return str(address) if address else None
 
 
 def _names_of_this_machine() -> set[str]:
     """The machine's own name, with and without its domain."""
     name = socket.gethostname().lower()
     return {name, name.partition(".")[0]} - {""}
-
-
-def _equals(given: str, token: str) -> bool:
-    """Compares in constant time: the duration must not reveal how much of the token is right."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _decoded_name(part: bytes) -> str:

@@ -308,6 +308,8 @@ class Server:
         python_path: Sequence[Path] = (),
         program: str = PROGRAM,
         plugins: Sequence[str] | None = None,
+        host: str = "127.0.0.1",
+        token: str | None = None,
     ) -> None:
         self.url = ""
         """Its address, once it has been started."""
@@ -319,6 +321,8 @@ class Server:
         self._python_path = [REPOSITORY, *python_path]
         self._program = DELAYS.format(MAX_DELAY) + program if MAX_DELAY else program
         self._plugins = plugins  # None: all installed plugins
+        self._host = host
+        self._token = token
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Server:
@@ -329,6 +333,7 @@ class Server:
         environment.pop("TBCORE_PLUGINS", None)
         if self._plugins is not None:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
+        environment |= {"TBCORE_TOKEN": self._token} if self._token else {}
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", self._program, *arguments],
@@ -337,17 +342,18 @@ class Server:
                 env=environment,
             )
         self._port = self._port or port_of(self._process, self.log)
-        self.url = f"http://127.0.0.1:{self._port}{self._prefix}"
+        self.url = f"http://{self._host}:{self._port}{self._prefix}"
         until(self._has_loaded)
         return self
 
     def _has_loaded(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, f"the server did not start:\n{self.log.read_text()}"
+        request = urllib.request.Request(
+            f"{self.url}/data/status", headers={"Authorization": f"Bearer {self._token}"}
+        )
         try:
-            with urllib.request.urlopen(
-                f"{self.url}/data/status", timeout=WAIT_SECONDS
-            ) as response:
+            with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as response:
                 return b'"passes":0' not in response.read()
         except OSError:  # The server does not accept connections yet.
             return False

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from common_fixtures import WAIT_SECONDS
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+
+from tbcore.server.login import Login, WrongTokens
 
 Make = Callable[..., Any]
 
@@ -341,7 +347,23 @@ def test_a_proxy_that_replaces_the_host_needs_the_option(posting: Make) -> None:
 
 @pytest.fixture
 def guarded(posting: Make) -> Any:
-    return posting(token="secret", port=7007)
+    return posting(token="secret")
+
+
+LOGIN = Login("secret", "/")
+NAME = LOGIN.cookie_name
+
+
+def cookie(*, days: float, token: str = "secret") -> str:
+    """The value of a token's cookie that is valid for this long; negative if it has expired."""
+    return Login(token, "/").cookie_value(int(time.time() + days * 86400))
+
+
+def days_of(set_cookie: str) -> float:
+    """For how long the value in a Set-Cookie header is valid."""
+    expiry = re.search(r"=(\d+)\.[0-9a-f]{64}; Max-Age=604800; ", set_cookie)
+    assert expiry, set_cookie
+    return (int(expiry[1]) - time.time()) / 86400
 
 
 @pytest.mark.parametrize(
@@ -354,7 +376,8 @@ def test_requests_without_the_token_are_refused(guarded: Any, path: str) -> None
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
     assert response.text == (
-        "this server requires a token; open the address that tbcore printed when it started"
+        "this server requires a token; "
+        "add ?token=TOKEN to the address, or open the address that tbcore gave at its start"
     )
 
 
@@ -364,7 +387,11 @@ def test_the_token_in_the_address_becomes_a_cookie(guarded: Any) -> None:
 
     assert response.status_code == 303
     assert response.headers["location"] == "/?a=1&b=%2F"
-    assert response.headers["set-cookie"] == ("tbcore_7007=secret; Path=/; HttpOnly; SameSite=Lax")
+    set_cookie = response.headers["set-cookie"]
+    assert re.match(r"tbcore_[0-9a-f]{8}=", set_cookie)
+    assert set_cookie.endswith("; Path=/; HttpOnly; SameSite=Lax")
+    assert "secret" not in set_cookie
+    assert 6.9 < days_of(set_cookie) <= 7
     assert response.headers["cache-control"] == "no-store"
     assert guarded.get("data/runs").status_code == 200
     assert guarded.get("/?token=secret").headers["location"] == "/"
@@ -377,9 +404,7 @@ def test_the_cookie_is_for_the_path_prefix(make_client: Make) -> None:
     response = client.get("data/runs?token=secret")
 
     assert response.headers["location"] == "/a/b/data/runs"
-    assert response.headers["set-cookie"] == (
-        "tbcore_6006=secret; Path=/a/b/; HttpOnly; SameSite=Lax"
-    )
+    assert "; Path=/a/b/; " in response.headers["set-cookie"]
     assert client.get("data/runs").status_code == 200
 
 
@@ -404,26 +429,86 @@ def test_a_path_that_looks_like_a_host_does_not_redirect_to_it(guarded: Any, pat
         ({"authorization": "Bearer"}, 401),
         ({"authorization": "Basic secret"}, 401),
         ({"authorization": "Bearer s\u00e9cret"}, 401),
-        ({"cookie": "a=b; tbcore_7007=secret"}, 200),
-        ({"cookie": "tbcore_7007=old; tbcore_7007=secret"}, 200),
-        ({"cookie": "tbcore_7007=old"}, 401),
-        ({"cookie": "tbcore_6006=secret"}, 401),
-        ({"cookie": "xtbcore_7007=secret"}, 401),
-        ({"cookie": "=; ;tbcore_7007"}, 401),
+        ({"cookie": f"a=b; {NAME}={cookie(days=7)}"}, 200),
+        ({"cookie": f'{NAME}="{cookie(days=7)}"'}, 200),
+        ({"cookie": f"{NAME}=old; {NAME}={cookie(days=7)}"}, 200),
+        ({"cookie": f"{NAME}={cookie(days=-1)}; {NAME}={cookie(days=1)}"}, 200),
+        ({"cookie": f"{NAME}=old"}, 401),
+        ({"cookie": f"{NAME}=secret"}, 401),
+        ({"cookie": f"{NAME}={cookie(days=-0.001)}"}, 401),
+        ({"cookie": f"{NAME}=9{cookie(days=1)}"}, 401),
+        ({"cookie": f"{NAME}={cookie(days=1)[:-1]}"}, 401),
+        ({"cookie": f"{NAME}={cookie(days=1).partition('.')[0]}."}, 401),
+        ({"cookie": f"{NAME}={cookie(days=1, token='other')}"}, 401),
+        ({"cookie": f"{NAME}=name.{LOGIN._signature('name')}"}, 401),
+        ({"cookie": f"{Login('other', '/').cookie_name}={cookie(days=1)}"}, 401),
+        ({"cookie": f"x{NAME}={cookie(days=1)}"}, 401),
+        ({"cookie": f"=; ;{NAME}"}, 401),
     ],
 )
 def test_other_ways_to_send_the_token(guarded: Any, headers: dict[str, str], status: int) -> None:
-    """The token is accepted in the header Authorization and in the cookie."""
+    """The token is accepted in the header Authorization; the cookie, until it expires."""
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     assert guarded.get("data/runs", headers=raw).status_code == status
 
 
 def test_a_wrong_token_is_reported_as_wrong(guarded: Any) -> None:
     """A wrong token is an error, but with the cookie, `token` may be a plugin's parameter."""
-    assert guarded.get("data/runs?token=wrong").text.startswith("the token is wrong; open the")
-    cookie = {"cookie": "tbcore_7007=secret"}
-    assert guarded.get("data/runs?token=wrong", headers=cookie).status_code == 200
-    assert guarded.get("data/runs?token=", headers=cookie).status_code == 200
+    assert guarded.get("data/runs?token=wrong").text.startswith("the token is wrong; add ?token=")
+    headers = {"cookie": f"{NAME}={cookie(days=7)}"}
+    assert guarded.get("data/runs?token=wrong", headers=headers).status_code == 200
+    assert guarded.get("data/runs?token=", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["data/runs", "static/tbcore/shell/boot.js", "nothing"])
+def test_a_cookie_is_renewed_when_it_is_used(guarded: Any, path: str) -> None:
+    """After a day, one response has a new cookie; before, and without a cookie, none has one."""
+    for days, is_renewed in ((6.9, False), (6.01, False), (5.99, True), (0.01, True)):
+        response = guarded.get(path, headers={"cookie": f"{NAME}={cookie(days=days)}"})
+        set_cookie = response.headers.get("set-cookie")
+        guarded.cookies.clear()
+        assert (set_cookie is not None) == is_renewed, days
+        if set_cookie is not None:
+            assert set_cookie.startswith(f"{NAME}=")
+            assert 6.9 < days_of(set_cookie) <= 7
+    response = guarded.get(path, headers={"authorization": "Bearer secret"})
+    assert "set-cookie" not in response.headers
+
+
+def test_a_refused_request_does_not_renew_the_cookie(guarded: Any) -> None:
+    """A request of another site's page is refused before it has an effect on the cookie."""
+    headers = {"cookie": f"{NAME}={cookie(days=1)}", "sec-fetch-site": "cross-site"}
+
+    response = guarded.get("data/runs", headers=headers)
+
+    assert response.status_code == 403
+    assert "set-cookie" not in response.headers
+
+
+def test_wrong_tokens_are_logged_once_per_interval(caplog: pytest.LogCaptureFixture) -> None:
+    """The first at once, the others at the end of the interval, with the most frequent address."""
+
+    def lines() -> list[str]:
+        return [record.getMessage() for record in caplog.records]
+
+    async def guess() -> None:
+        wrong_tokens = WrongTokens(interval_seconds=0.05)
+        for address in ("a", "b", "b", "c", "b"):
+            wrong_tokens.add(address)
+        assert len(lines()) == 1
+        while len(lines()) < 2:
+            await asyncio.sleep(0.01)
+        for number in range(5000):
+            wrong_tokens.add(str(number))
+        while len(lines()) < 3:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(guess(), WAIT_SECONDS))
+    assert lines() == [
+        "wrong token from a: 1 request",
+        "wrong token from b: 3 requests, and 1 from other addresses",
+        "wrong token from many addresses: 4000 requests, and 1000 from other addresses",
+    ]
 
 
 def test_with_a_token_any_name_is_accepted(guarded: Any) -> None:

@@ -343,7 +343,7 @@ def test_off_loopback_a_token_is_required(start: Make) -> None:
     status, headers, _ = server.get(f"/?token={token}", Host="any.example")
     assert (status, headers["location"]) == (303, "/")
     cookie = headers["set-cookie"].partition(";")[0]
-    assert cookie == f"tbcore_{server.port}={token}"
+    assert token not in headers["set-cookie"]
     assert server.get("/data/runs", Cookie=cookie, Host="any.example")[0] == 200
     assert server.get("/data/runs", Authorization=f"Bearer {token}")[0] == 200
     assert server.get("/data/runs", Authorization="Bearer x")[0] == 401
@@ -371,6 +371,40 @@ def test_a_given_token_is_used(start: Make) -> None:
     assert start(TBCORE_TOKEN="def").url.endswith("/?token=def")
     base64 = start(TBCORE_TOKEN="a+b/c==")
     assert base64.get(base64.url.partition(f":{base64.port}")[2])[0] == 303
+
+
+def test_wrong_tokens_are_logged(start: Make) -> None:
+    """One line has the address, as fail2ban expects it; the other guesses wait for the next line.
+
+    Requests without a token, and with the cookie of another server, are no guesses.
+    """
+    server = start("--bind_all", TBCORE_TOKEN="secret")
+
+    assert server.get("/data/runs")[0] == 401
+    assert server.get("/data/runs", Cookie="tbcore_01234567=1.2")[0] == 401
+    assert server.get("/data/runs", Authorization="Bearer secret")[0] == 200
+    for number in range(20):
+        assert server.get(f"/data/runs?token=guess{number}")[0] == 401
+        assert server.get("/data/runs", Authorization=f"Bearer guess{number}")[0] == 401
+
+    server.line("wrong token", noise=True)
+    _, _, noise = server.end(signal.SIGTERM)
+    first, *others = noise.splitlines()
+    assert first == "tbcore: warning: wrong token from 127.0.0.1: 1 request"
+    assert len(others) <= (time.monotonic() - server.started) // 60
+
+
+def test_a_cookie_is_valid_after_a_restart(start: Make) -> None:
+    """The server stores no cookies: with the same token it accepts those that it made before."""
+    first = start(TBCORE_TOKEN="secret")
+    made = first.get("/?token=secret")[1]["set-cookie"].partition(";")[0]
+    first.end(signal.SIGTERM)
+    second, other = start(TBCORE_TOKEN="secret"), start(TBCORE_TOKEN="secret2")
+
+    assert second.get("/data/runs", Cookie=made)[0] == 200
+    assert other.get("/data/runs", Cookie=made)[0] == 401
+    renamed = other.get("/?token=secret2")[1]["set-cookie"].partition("=")[0]
+    assert other.get("/data/runs", Cookie=f"{renamed}={made.partition('=')[2]}")[0] == 401
 
 
 def test_ipv6_addresses_are_in_brackets(start: Make) -> None:

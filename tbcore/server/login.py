@@ -1,0 +1,116 @@
+"""Login: the token of a server, and its cookie. WrongTokens logs requests with a wrong token."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+
+from starlette.types import Message, Send
+
+from tbcore.server.report import plural
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE_SECONDS = 7 * 86400
+"""How long a cookie is valid."""
+RENEWAL_SECONDS = 6 * 86400
+"""A cookie that is valid for less than this is renewed when it is used."""
+MAX_ADDRESSES = 1000
+"""Maximum number of addresses whose wrong tokens are counted; others are counted together."""
+
+
+class Login:
+    """Checks the token and makes cookies. It stores nothing: cookies stay valid after a restart.
+
+    Browsers send a cookie to every port of a host, so servers of other users may see it. It does
+    not contain the token, and expires. The server's port is no part of its name: in the browser,
+    two servers with the same port may be tunnels with different ports. The name is derived from the
+    token instead, so that two servers do not overwrite each other's cookies.
+
+    A value is `EXPIRY.SIGNATURE`: seconds since the epoch, and an HMAC of them.
+    """
+
+    def __init__(self, token: str, path: str) -> None:
+        self._token = token
+        self._path = path
+        self.cookie_name = f"tbcore_{self._signature('name')[:8]}"
+
+    def is_token(self, text: str) -> bool:
+        return _equals(text, self._token)
+
+    def cookie_value(self, expiry: int) -> str:
+        """The value that is valid until `expiry`, in seconds since the epoch."""
+        return f"{expiry}.{self._signature(str(expiry))}"
+
+    def set_cookie(self) -> str:
+        """A Set-Cookie header with a value that is valid from now on."""
+        value = self.cookie_value(int(time.time()) + MAX_AGE_SECONDS)
+        attributes = f"Max-Age={MAX_AGE_SECONDS}; Path={self._path}; HttpOnly; SameSite=Lax"
+        return f"{self.cookie_name}={value}; {attributes}"
+
+    def seconds_left(self, values: Iterable[str]) -> float:
+        """How long the best of these values of the cookie is valid; 0 or less if none is."""
+        expiries = [0]
+        for value in values:
+            expiry, _, signature = value.partition(".")
+            if expiry.isdecimal() and _equals(signature, self._signature(expiry)):
+                expiries.append(int(expiry))
+        return max(expiries) - time.time()
+
+    def renewing(self, send: Send) -> Send:
+        """A `send` that adds a new cookie to the response."""
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                cookie = (b"set-cookie", self.set_cookie().encode())
+                message["headers"] = [*message["headers"], cookie]
+            await send(message)
+
+        return send_with_cookie
+
+    def _signature(self, text: str) -> str:
+        message = f"tbcore cookie {text}".encode()
+        return hmac.new(self._token.encode(), message, hashlib.sha256).hexdigest()
+
+
+class WrongTokens:
+    """Counts requests with a wrong token, and logs one line per interval at most.
+
+    The first one is logged at once; those of an interval together at its end.
+    """
+
+    def __init__(self, interval_seconds: float) -> None:
+        self._interval_seconds = interval_seconds
+        self._counts: Counter[str] = Counter()
+        """Maps each address to its number of requests that have not been logged."""
+        self._is_waiting = False
+        """Whether `_log` will be called at the end of an interval."""
+
+    def add(self, address: str) -> None:
+        """Counts a request from an address. Called on the event loop."""
+        is_counted = address in self._counts or len(self._counts) < MAX_ADDRESSES
+        self._counts[address if is_counted else "many addresses"] += 1
+        if not self._is_waiting:
+            self._log()
+
+    def _log(self) -> None:
+        """Logs and resets the counts. If there are any, starts an interval."""
+        self._is_waiting = bool(self._counts)
+        if not self._is_waiting:
+            return
+        [(address, count)] = self._counts.most_common(1)
+        num_others = self._counts.total() - count
+        others = f", and {num_others} from other addresses" if num_others else ""
+        logger.warning("wrong token from %s: %s%s", address, plural(count, "request"), others)
+        self._counts.clear()
+        asyncio.get_running_loop().call_later(self._interval_seconds, self._log)
+
+
+def _equals(given: str, secret: str) -> bool:
+    """Compares in constant time: the duration must not reveal how much of the secret is right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
