@@ -258,6 +258,8 @@ def serve_command(
         raise click.UsageError(
             f"--token and {as_typed(context, '--no_token')} cannot be combined", context
         )
+    if is_typed:
+        warn("other users can see --token in the list of processes; set TBCORE_TOKEN instead")
     specs = []
     text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
     if logdirs:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
+import socket
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +18,7 @@ from urllib.parse import quote_plus
 
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config
-from tbcore.errors import did_you_mean
+from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec, is_remote
 from tbcore.index import extension
 from tbcore.server.listen import Listening, listen
@@ -72,7 +75,8 @@ class ServeOptions:
 def serve(config: Config, options: ServeOptions) -> int:
     """Serves until SIGINT or SIGTERM, and returns the exit status.
 
-    Raises TbcoreError, with a message of one line, if it cannot listen.
+    Raises TbcoreError, with a message of one line, if it cannot listen, or has no place for a token
+    that it makes.
     """
     log = set_up_logging(dev=config.dev)
     # The sockets are opened first: an error about the port is printed at once, and clients that
@@ -107,9 +111,14 @@ def serve(config: Config, options: ServeOptions) -> int:
     loader.start_helper()
     loader.start(publish_early=False)
     loader.wait_until_started(_LOADER_START_TIMEOUT_SECONDS)
+    token_file = None
     try:
-        return _run_server(config, options, listening, log, multiplexer, loader)
+        token_file = _write_token_file(config, options, listening)
+        return _run_server(config, options, listening, log, multiplexer, loader, token_file)
     finally:
+        if token_file is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(token_file)
         listening.close()
         loader.stop()
 
@@ -121,6 +130,7 @@ def _run_server(
     log: LogHandler,
     multiplexer: Multiplexer,
     loader: Loader,
+    token_file: str | None,
 ) -> int:
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
@@ -145,8 +155,9 @@ def _run_server(
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
     log.reporter = reporter = Reporter(multiplexer, config.logdir, summary)
     print_banner = partial(
-        _print_banner, reporter, config, listening, options, has_plugins=bool(app.mounted)
-    )
+        _print_banner,
+        reporter, config, listening, options, token_file, has_plugins=bool(app.mounted),
+    )  # fmt: skip
     server = HttpServer(app, print_banner)
     if reloader is not None:
         reloader.start(app, plugins)
@@ -203,18 +214,58 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     return secrets.token_urlsafe(24)
 
 
+def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
+    """Writes the address with the token to a file, if others may be able to read stdout.
+
+    stdout may be a log in a shared directory if it is no terminal. Returns the path, and None if no
+    file is needed: there is no token, or the user gave it. Only this user can read the file. It is
+    in the user's directory for state, which the machines of a cluster share, or else in that for
+    temporary files. Raises TbcoreError if neither can be written to.
+    """
+    if config.token is None or options.token or (sys.stdout is not None and sys.stdout.isatty()):
+        return None
+    import tempfile
+
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    folders = (os.path.join(state, "tbcore"), tempfile.gettempdir())
+    prefix = f"{socket.gethostname()}-{listening.port}-"
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor, path = tempfile.mkstemp(prefix=prefix, dir=folder)
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(f"{_url(config, listening, config.token)}\n")
+            return path
+    raise TbcoreError(
+        f"cannot write the token to a file in {' or '.join(folders)}; "
+        f"set TBCORE_TOKEN to a token of your own, or XDG_STATE_HOME to a directory"
+    )
+
+
+def _url(config: Config, listening: Listening, token: str | None) -> str:
+    query = f"?token={quote_plus(token)}" if token else ""
+    return listening.url(f"{config.path_prefix}/{query}")
+
+
 def _print_banner(
     reporter: Reporter,
     config: Config,
     listening: Listening,
     options: ServeOptions,
+    token_file: str | None,
     *,
     has_plugins: bool,
 ) -> None:
     """Prints the server's address and starts the reporter. Called when the server has started."""
-    path = f"{config.path_prefix}/"
-    url = listening.url(f"{path}?token={quote_plus(config.token)}" if config.token else path)
-    reporter.print_line(f"tbcore {__version__} at {url} (Ctrl-C to quit)")
+    hint = ""
+    if config.token and options.token:
+        hint = "requires the given token; "
+    elif token_file is not None:
+        hint = f"with its token in {token_file}; "
+    url = _url(config, listening, None if hint else config.token)
+    reporter.print_line(f"tbcore {__version__} at {url} ({hint}Ctrl-C to quit)")
     if options.port is None and listening.port != DEFAULT_PORT:
         reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
     if not listening.is_loopback and config.token is None:
@@ -223,6 +274,7 @@ def _print_banner(
         reporter.print_line(no_plugins_hint())
     reporter.start()
     if options.open_browser:
+        url = _url(config, listening, config.token)
         threading.Thread(target=_open_browser, args=[url], daemon=True).start()
 
 

@@ -131,7 +131,7 @@ class Server:
         found = re.search(r" at (http://\S+)", self._out.read_text())
         assert found
         self.address = found[1]
-        """The printed address, with the token if there is one."""
+        """The printed address."""
         self.port = int(re.findall(r":(\d+)/", self.address)[0])
         return self
 

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -332,10 +333,31 @@ def test_without_plugins_a_line_has_the_reason(start: Make) -> None:
 # The token ---------------------------------------------------------------------------------------
 
 
-def test_off_loopback_a_token_is_required(start: Make) -> None:
-    """The printed address contains the token, and opening this address stores it in a cookie."""
+def token_file_of(server: RunningServer) -> Path:
+    """The file that the start line of a server names."""
+    found = re.search(r" \(with its token in (.+); Ctrl-C to quit\)$", server.lines[0])
+    assert found, server.lines
+    return Path(found[1])
+
+
+@pytest.fixture
+def home(tmp_path: Path, environment: dict[str, str]) -> Path:
+    """An empty home directory for the servers that are started later."""
+    home = tmp_path / "home"
+    home.mkdir()
+    environment["HOME"] = str(home)
+    environment.pop("XDG_STATE_HOME", None)
+    return home
+
+
+def test_off_loopback_a_token_is_required(start: Make, home: Path) -> None:
+    """A file has the address with the token; opening this address is a login with a cookie."""
     server = start("--host", "0.0.0.0")
-    token = server.url.partition("?token=")[2]
+    file = token_file_of(server)
+    assert file.parent == home / ".local/state/tbcore"
+    assert file.name.startswith(f"{socket.gethostname()}-{server.port}-")
+    address, token = file.read_text().removesuffix("\n").split("?token=")
+    assert address == server.url
 
     assert len(token) >= 32
     assert "0.0.0.0" not in server.url
@@ -347,6 +369,89 @@ def test_off_loopback_a_token_is_required(start: Make) -> None:
     assert server.get("/data/runs", Cookie=cookie, Host="any.example")[0] == 200
     assert server.get("/data/runs", Authorization=f"Bearer {token}")[0] == 200
     assert server.get("/data/runs", Authorization="Bearer x")[0] == 401
+    _, _, noise = server.end(signal.SIGTERM)
+    assert token not in "".join(server.lines) + noise
+
+
+def test_only_the_user_can_read_the_file_with_the_token(start: Make, home: Path) -> None:
+    """It is removed when the server ends. The next server on the same port has another one."""
+    old_umask = os.umask(0)
+    try:
+        first = start("--bind_all")
+    finally:
+        os.umask(old_umask)
+    file = token_file_of(first)
+    assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_uid) == (0o600, os.geteuid())
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    first.process.kill()  # leaves the file
+    first.process.wait()
+    second = start("--bind_all", "--port", str(first.port))
+    other = token_file_of(second)
+    assert other.read_text() != file.read_text()
+    second.end(signal.SIGINT)
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_the_file_with_the_token_may_be_elsewhere(start: Make, home: Path, tmp_path: Path) -> None:
+    """XDG_STATE_HOME is used if it is an absolute path; if it cannot be, temporary files are."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "tmp").mkdir()
+    state, temporary = str(tmp_path / "state"), str(tmp_path / "tmp")
+
+    assert token_file_of(start("--bind_all", XDG_STATE_HOME=state)).parts[:-1] == (
+        *Path(state).parts, "tbcore",
+    )  # fmt: skip
+    relative = token_file_of(start("--bind_all", XDG_STATE_HOME="state"))
+    assert relative.is_relative_to(home)
+    elsewhere = token_file_of(start("--bind_all", XDG_STATE_HOME="/dev/null/x", TMPDIR=temporary))
+    assert elsewhere.is_relative_to(temporary)
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600
+
+
+def test_without_a_place_for_the_token_the_server_does_not_start(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """The error is one line. With a given token it starts, since it writes none."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys, tempfile; os.rmdir(os.getcwd()); tempfile.tempdir = '/dev/null/x';"
+        "from tbcore.cli import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), "--bind_all", "--port", "0"],
+        env={**environment, "XDG_STATE_HOME": "/dev/null/x"}, cwd=gone,
+        capture_output=True, text=True, timeout=WAIT_SECONDS, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("tbcore: cannot write the token to a file in /dev/null/x/tbcore or ")
+    assert line.endswith(
+        "; set TBCORE_TOKEN to a token of your own, or XDG_STATE_HOME to a directory"
+    )
+
+
+def test_a_terminal_gets_the_token(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
+    """On a terminal the printed address has the token, and no file is written."""
+    terminal, end = os.openpty()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tbcore", str(tmp_path), "--bind_all", "--port", "0"],
+        env=environment, stdout=end, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(end)
+    try:
+        text = b""
+        while b"\n" not in text:
+            text += os.read(terminal, 1 << 16)
+        assert re.match(
+            rb"tbcore \S+ at http://\S+:\d+/\?token=\S{32,} \(Ctrl-C to quit\)\r\n", text
+        )
+        assert list(home.iterdir()) == []
+    finally:
+        server.kill()
+        server.wait()
+        os.close(terminal)
 
 
 def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
@@ -363,14 +468,42 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
 
 
 def test_a_given_token_is_used(start: Make) -> None:
-    """The token of --token, or else of TBCORE_TOKEN, is required on loopback, too."""
+    """The token of --token, or else of TBCORE_TOKEN, is required on loopback, too.
+
+    It is not printed. On the command line others can see it, which a warning says.
+    """
     server = start("--token", "abc", TBCORE_TOKEN="other")
-    assert server.url.endswith("/?token=abc")
     assert server.get("/data/runs")[0] == 401
     assert server.get("/data/runs", Authorization="Bearer abc")[0] == 200
-    assert start(TBCORE_TOKEN="def").url.endswith("/?token=def")
-    base64 = start(TBCORE_TOKEN="a+b/c==")
-    assert base64.get(base64.url.partition(f":{base64.port}")[2])[0] == 303
+    assert server.end(signal.SIGTERM)[2] == (
+        "tbcore: warning: other users can see --token in the list of processes; "
+        "set TBCORE_TOKEN instead\n"
+    )
+    for option in ("--port=0", "--bind_all"):
+        quiet = start(option, TBCORE_TOKEN="a+b/c==")
+        assert quiet.url.endswith(f":{quiet.port}/")
+        [first] = quiet.lines[:1]
+        assert first.endswith("/ (requires the given token; Ctrl-C to quit)")
+        assert quiet.get("/?token=a%2Bb%2Fc%3D%3D")[0] == 303
+        assert quiet.end(signal.SIGTERM)[2] == ""
+        assert "a+b" not in "".join(quiet.lines)
+
+
+@pytest.mark.parametrize("variables", [{}, {"TBCORE_TOKEN": "a+b"}])
+@pytest.mark.usefixtures("home")
+def test_the_browser_opens_the_address_with_the_token(
+    start: Make, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    """--open needs the token, wherever the token is from."""
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    server = start("--bind_all", "--open", BROWSER=str(browser), **variables)
+
+    until(lambda: opened.exists() and opened.read_text().endswith("\n"))
+    address = opened.read_text().strip()
+    assert address.startswith(f"{server.url}?token=")
+    assert server.get(address.partition(f":{server.port}")[2])[0] == 303
 
 
 def test_wrong_tokens_are_logged(start: Make) -> None:
