@@ -1,6 +1,6 @@
 /**
- * Numbers, steps, times, durations and sizes as short text, for tooltips, tables and the shell. Pure
- * functions, no DOM.
+ * Numbers, steps, times, durations, sizes and names as short text, for tooltips, tables and the
+ * shell. Pure functions, no DOM.
  */
 
 const INTEGER_FORMAT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -21,6 +21,19 @@ export function formatValue(value, digits = 6) {
   if (size < 1e-4 || size >= 1e9) return value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
   const whole = Math.floor(Math.log10(size)) + 1;
   return trimZeros(value.toFixed(Math.min(12, Math.max(0, digits - whole))));
+}
+
+/** Characters of names that are not shown as themselves: control characters, line breaks, and those that change the direction of text. */
+const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/**
+ * The name of a run or tag as one line of text, in which hidden characters are escaped: `\n`,
+ * `\u001b`, `\u202e`. With the last one, `fdp.exe` would look like `exe.pdf`. Only for text that is
+ * shown: use the name itself in requests and keys.
+ * @param {string} name
+ */
+export function formatName(name) {
+  return name.replace(HIDDEN, (char) => (char === "\n" ? "\\n" : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
 
 /** A training step with thousands separators, `1,234,567`. @param {number} step */

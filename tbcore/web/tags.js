@@ -9,7 +9,7 @@
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
-import { plural } from "./format.js";
+import { formatName, plural } from "./format.js";
 import { LazyCard } from "./lib/cards/card.js";
 import { FilterBox } from "./lib/ui/filter.js";
 import { Icon } from "./lib/ui/icons.js";
@@ -148,7 +148,7 @@ function Group({ group: { name, tags }, open, onToggle, renderCard }) {
     <h2>
       <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
         <${Icon} name="chevron" />
-        <span>${name === "" ? "(no prefix)" : name}</span>
+        <span>${name === "" ? "(no prefix)" : formatName(name)}</span>
         <small>${tags.length}</small>
       </button>
     </h2>
@@ -229,6 +229,6 @@ function TagCards({ tag, group, runs, renderCard }) {
   )}
   ${rest > 0 &&
   html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + CARDS_PER_PAGE)}>
-    ${tag}: show ${Math.min(CARDS_PER_PAGE, rest)} more of ${rest} runs
+    ${formatName(tag)}: show ${Math.min(CARDS_PER_PAGE, rest)} more of ${rest} runs
   </button>`}`;
 }

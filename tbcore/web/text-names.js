@@ -1,6 +1,7 @@
 /** Names of runs and tags: their order, their groups, lists of them in the address, and elements. */
 
 import { html } from "htm/preact";
+import { formatName } from "./format.js";
 import { decode, escapeName, unescapeName } from "./lib/address.js";
 
 /**
@@ -162,28 +163,29 @@ export function formatLists(lists) {
 export function Name({ name, part: [start, end] = [0, name.length] }) {
   const [head, tail] = cutLabel(name.slice(start, end));
   return html`<span class="tb-name">
-    ${start > 0 && html`<span class="tb-name-common">${name.slice(0, start)}</span>`}
+    ${start > 0 && html`<span class="tb-name-common">${formatName(name.slice(0, start))}</span>`}
     ${head && html`<span class="tb-name-head">${head}</span>`}
     <span class="tb-name-tail">${tail}</span>
-    ${end < name.length && html`<span class="tb-name-common">${name.slice(end)}</span>`}
+    ${end < name.length && html`<span class="tb-name-common">${formatName(name.slice(end))}</span>`}
   </span>`;
 }
 
 /** The label of a run in a card: its colour, group and name. @param {{ run: import("./host.js").Run }} props */
 export function RunLabel({ run }) {
   return html`<i style=${{ background: run.color }}></i>
-    ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${run.group}</span>`}
+    ${run.group !== null && run.group !== run.name && html`<span class="tb-run-group">${formatName(run.group)}</span>`}
     <${Name} name=${run.name} />`;
 }
 
 /**
  * Splits a label into a head, which is truncated when space is short, and a tail, which is not:
- * names mostly differ at their ends.
- * @param {string} label
+ * names mostly differ at their ends. Hidden characters are escaped, see `formatName`.
+ * @param {string} name
  * @returns {[head: string, tail: string]} `head` is "" for a short label
  */
-export function cutLabel(label) {
+export function cutLabel(name) {
   const TAIL_LENGTH = 12;
+  const label = formatName(name);
   if (label.length <= TAIL_LENGTH + 4) return ["", label];
   let at = label.length - TAIL_LENGTH;
   if (/[\udc00-\udfff]/.test(label[at])) at--; // do not split a surrogate pair

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatName } from "./format.js";
 import { Icon, IconButton } from "./lib/ui/icons.js";
 
 export { colorsOf, oklchToHex } from "./lib/ui/colors.js";
@@ -47,7 +48,7 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
     return () => sizes.disconnect();
   }, [open]);
 
-  return html`<button type="button" class=${className} ref=${button} aria-label=${label} title=${label} popovertarget=${id}>
+  return html`<button type="button" class=${className} ref=${button} aria-label=${label} title=${formatName(label)} popovertarget=${id}>
       ${icon && html`<${Icon} name=${icon} />`}${text}
     </button>
     <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
@@ -80,7 +81,7 @@ export function Pick({ label, choices, value, onChange }) {
   return html`<label class="tb-pick" title=${choices[at]?.[2]}>
     ${label}
     <select class="tb-input" onChange=${onInput}>
-      ${choices.map(([choice, title, why], i) => html`<option value=${String(choice)} title=${why} selected=${i === at}>${title}</option>`)}
+      ${choices.map(([choice, title, why], i) => html`<option value=${String(choice)} title=${why} selected=${i === at}>${formatName(title)}</option>`)}
     </select>
   </label>`;
 }

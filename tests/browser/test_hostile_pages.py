@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore.testing.graphs import Node, graph_def
 
 COUNTER = """
 from starlette.responses import PlainTextResponse
@@ -286,3 +287,79 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, profile: Any, tmp_path
     tags.fill(r"re:(\w+\s?)+$")
     error.wait_for()
     assert page.evaluate("() => tb.all('.tb-card').length") == 1
+
+
+HIDDEN = "\u202e\u2066\u200f\x1b\n"
+ESCAPED = r"\u202e\u2066\u200f\u001b\n"
+
+TEXTS = """() => {
+  const texts = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) texts.push(node.data);
+    if (node.title) texts.push(node.title);
+    if (!['SCRIPT', 'STYLE'].includes(node.tagName)) [...node.childNodes].forEach(walk);
+    if (node.shadowRoot) walk(node.shadowRoot);
+  };
+  walk(document.body);
+  return texts;
+}"""
+"""All texts of the page, including those in the open tab and in tooltips."""
+
+
+@pytest.fixture(scope="module")
+def with_hidden(
+    serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """A server with runs, tags, hyperparameters and nodes whose names have hidden characters."""
+    logdir = tmp_path_factory.mktemp("hidden")
+    for run in (f"rtl{HIDDEN}gnp.exe", f"group{HIDDEN}/a"):
+        tag = f"tag{HIDDEN}of "
+        write_run(
+            logdir, run,
+            scalars={f"{tag}scalars": [1.0, 0.5], f"g{HIDDEN}/x": [1.0], f"g{HIDDEN}/y": [1.0]},
+            histograms={f"{tag}histograms": [[1.0, 2.0]]},
+            images={f"{tag}images": [summaries.png()]},
+            audio={f"{tag}audio": [summaries.wav()]},
+            texts={f"{tag}texts": ["a text"]},
+            graph=graph_def([Node(f"node{HIDDEN}", "Const"), Node(f"scope{HIDDEN}/b", "Const")]),
+            values=[
+                summaries.pr_curve(f"{tag}curves", [0, 1, 1, 0], [0.1, 0.9, 0.6, 0.4]),
+                summaries.session_start({"lr": f"value{HIDDEN}", f"name{HIDDEN}": 1.0}),
+            ],
+        )  # fmt: skip
+    return serve_for_module(logdir)
+
+
+@pytest.mark.parametrize(
+    ("tab", "name"),
+    [
+        ("scalars", "tag"),
+        ("images", "tag"),
+        ("audio", "tag"),
+        ("text", "tag"),
+        ("histograms", "tag"),
+        ("distributions", "tag"),
+        ("pr_curves", "tag"),
+        ("hparams", "name"),
+        ("graphs", "group"),
+    ],
+)
+def test_hidden_characters_of_names_are_shown_as_escapes(
+    with_hidden: Any, profile: Any, tab: str, name: str
+) -> None:
+    """They could make a name look like another one, or overflow its row. Copies are exact."""
+    page = profile.open(with_hidden.url, f"#{tab}&columns=lr")
+    for text in (f"{name}{ESCAPED}", f"value{ESCAPED}", f"{ESCAPED}gnp.exe"):
+        page.wait_for_function(
+            f"(text) => ({TEXTS})().some((each) => each.includes(text))", arg=text
+        )
+
+    raw = set(HIDDEN) - {"\n"}
+    assert [text for text in page.evaluate(TEXTS) if raw & set(text)] == []
+    row = page.locator(".tb-run", has_text="gnp.exe")
+    assert row.bounding_box()["height"] < 40
+    profile.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    row.click(button="right")
+    page.get_by_role("menuitem", name="Copy name").click()
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == f"rtl{HIDDEN}gnp.exe"

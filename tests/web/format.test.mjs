@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatBytes, formatDuration, formatStep, formatTime, formatValue, plural, toNumber } from "../../tbcore/web/format.js";
+import { formatBytes, formatDuration, formatName, formatStep, formatTime, formatValue, plural, toNumber } from "../../tbcore/web/format.js";
 
 /**
  * Asserts that a function formats inputs as expected.
@@ -89,4 +89,15 @@ test("the server's names of non-finite numbers are parsed", () => {
   assert.equal(toNumber("-Infinity"), -Infinity);
   assert.equal(toNumber(0.5), 0.5);
   assert.ok(Number.isNaN(toNumber(null)));
+});
+
+test("hidden characters of names are escaped, all others are kept", () => {
+  assertFormats(formatName, [
+    ["exp/lr=1e-3 ä 漢字 שלום 👩‍💻", "exp/lr=1e-3 ä 漢字 שלום 👩‍💻"],
+    ["rtl\u202egnp.exe", "rtl\\u202egnp.exe"],
+    ["a\nb\r\tc", "a\\nb\\u000d\\u0009c"],
+    ["\0\x1b[31m\x7f\x85", "\\u0000\\u001b[31m\\u007f\\u0085"],
+    ["\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u2028\u2029", "\\u200e\\u200f\\u061c\\u202a\\u202b\\u202c\\u202d\\u2028\\u2029"],
+    ["\u2066a\u2067b\u2068c\u2069", "\\u2066a\\u2067b\\u2068c\\u2069"],
+  ]);
 });

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatTime, plural } from "../format.js";
+import { formatName, formatTime, plural } from "../format.js";
 import { Icon } from "../lib/ui/icons.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
@@ -155,7 +155,7 @@ export function UnshownList({ state }) {
           <b>${kind}</b>
           <span>${plural(num_tags, "tag")} in ${plural(num_runs, "run")}</span>
           ${install ? html`<code>${install}</code>` : html`<span class="tb-dim">no known plugin</span>`}
-          <span class="tb-name" title=${example}><span class="tb-name-tail">${example_tag === "" ? example_run : example}</span></span>
+          <span class="tb-name" title=${formatName(example)}><span class="tb-name-tail">${formatName(example_tag === "" ? example_run : example)}</span></span>
         </li>`;
       })}
       ${state.status.value?.other_files.map(

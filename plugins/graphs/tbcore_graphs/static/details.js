@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatBytes, plural } from "tbcore/format.js";
+import { formatBytes, formatName, plural } from "tbcore/format.js";
 import { formatMicros } from "./colors.js";
 import { graphChoices, paramsOf } from "./graph-ref.js";
 import { options } from "./model.js";
@@ -50,7 +50,7 @@ export function Details({ model, onReveal }) {
   const trace = model.traced.value;
   const functions = functionsOf(model);
   return html`<div class="details">
-    <h2>${lastPart(name)}</h2>
+    <h2>${formatName(lastPart(name))}</h2>
     <p class="path">${scopeOf(name) === "" ? "at the top level" : html`in <${NodeLink} name=${scopeOf(name)} text=${scopeOf(name)} onReveal=${onReveal} />`}</p>
     <p class="actions">
       ${box && box.kind !== "op" && html`<button type="button" class="tb-button" onClick=${() => model.toggle(name)}>${box.open ? "Close" : "Open"}</button>`}
@@ -92,7 +92,7 @@ function AboutGraph({ model }) {
   const title = graphChoices(overview).find(({ id }) => id === graphRef.graph)?.title ?? graphRef.graph;
   return html`<div class="details">
     <h2>${title}</h2>
-    <p class="path">${graphRef.run}</p>
+    <p class="path">${formatName(graphRef.run)}</p>
     ${graph &&
     html`<dl>
       <dt>Nodes</dt><dd>${graph.nodes.toLocaleString("en")}</dd>
@@ -211,5 +211,5 @@ function Counts({ title, counts }) {
  * @param {{ name: string, text: string, onReveal: (name: string) => void }} props
  */
 function NodeLink({ name, text, onReveal }) {
-  return html`<button type="button" class="link" title=${name} onClick=${() => onReveal(name)}>${text}</button>`;
+  return html`<button type="button" class="link" title=${formatName(name)} onClick=${() => onReveal(name)}>${formatName(text)}</button>`;
 }

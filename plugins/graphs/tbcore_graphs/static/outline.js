@@ -3,7 +3,7 @@
  */
 
 import { html } from "htm/preact";
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { Icon, VirtualList } from "tbcore/ui.js";
 import { costText } from "./colors.js";
 import { scopeOf } from "./paths.js";
@@ -86,7 +86,7 @@ function Row({ box, row, index, model, go, by }) {
     aria-label="${box.label}, ${isGroup ? box.sub : box.op}${cost && `, ${cost}`}${box.auxiliary ? ", auxiliary" : ""}"
     tabindex=${isSelected || (index < 0 && row === 0) ? 0 : -1}
     ref=${follow}
-    title=${box.name}
+    title=${formatName(box.name)}
     style=${{ paddingLeft: `${8 + 14 * Math.min(box.depth, 12)}px` }}
     onClick=${() => go(box)}
     onDblClick=${() => isGroup && model.toggle(box.name)}
@@ -94,6 +94,6 @@ function Row({ box, row, index, model, go, by }) {
     <span class="twist" onClick=${(/** @type {Event} */ event) => isGroup && (event.stopPropagation(), model.toggle(box.name))}>
       ${isGroup && html`<${Icon} name="chevron" />`}
     </span>
-    <span class="label">${box.label}</span><small>${cost || (isGroup ? box.nodes.toLocaleString("en") : box.op)}</small>
+    <span class="label">${formatName(box.label)}</span><small>${cost || (isGroup ? box.nodes.toLocaleString("en") : box.op)}</small>
   </div>`;
 }

@@ -3,7 +3,7 @@
  * where edges cross borders, and lays out the inner scopes before the outer ones.
  */
 
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { findAuxiliary } from "./auxiliary-nodes.js";
 import { labelOf, weightOf } from "./lines.js";
 import { lastPart } from "./paths.js";
@@ -159,7 +159,7 @@ function reasonNotDrawn({ children, edges, total }) {
  */
 function sizeOf({ children }, row, measure) {
   const isOp = children.kind[row] === "op";
-  const label = shorten(lastPart(children.name[row]), measure);
+  const label = shorten(formatName(lastPart(children.name[row])), measure);
   const op = children.op[row];
   // MatMul_1 does not need a second line with MatMul.
   const isRedundant = label.replace(/_\d+$/, "") === op;

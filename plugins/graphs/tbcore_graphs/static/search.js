@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { FilterBox, IconButton, VirtualList } from "tbcore/ui.js";
 import { paramsOf } from "./graph-ref.js";
 import { lastPart, scopeOf } from "./paths.js";
@@ -117,9 +117,9 @@ export function SearchResults({ search: { found, error, setText }, selected, onC
         keyOf=${(/** @type {{ name: string }} */ row) => row.name}
         onKeyDown=${onKeyDown}
         renderRow=${(/** @type {{ name: string, op: string, kind: string }} */ { name, op, kind }) =>
-          html`<button type="button" class="node" title=${name} aria-pressed=${name === selected} onClick=${() => onChoose(name)}>
-            <span><b>${lastPart(name)}</b> <small>${kind === "op" ? op : "scope"}</small></span>
-            <small class="path">${scopeOf(name) || "at the top level"}</small>
+          html`<button type="button" class="node" title=${formatName(name)} aria-pressed=${name === selected} onClick=${() => onChoose(name)}>
+            <span><b>${formatName(lastPart(name))}</b> <small>${kind === "op" ? op : "scope"}</small></span>
+            <small class="path">${formatName(scopeOf(name)) || "at the top level"}</small>
           </button>`}
       />
     </div>`;

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes, plural } from "tbcore/format.js";
+import { formatBytes, formatName, plural } from "tbcore/format.js";
 import { Choice, IconButton, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";
@@ -161,19 +161,19 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
     <${SearchBox} search=${search} />
     <${Select} label="Run" value=${model.run.value} onChange=${(/** @type {string} */ run) => model.chooseRun(run)}>
-      ${runs.map((run, k) => html`<option key=${run} value=${run} title=${run}>${shortNames[k]}</option>`)}
+      ${runs.map((run, k) => html`<option key=${run} value=${run} title=${formatName(run)}>${formatName(shortNames[k])}</option>`)}
     <//>
     ${choices.length > 1 &&
     html`<${Select} label="Graph" value=${graphRef?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
-      ${choices.filter(({ of }) => of === null).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+      ${choices.filter(({ of }) => of === null).map(({ id, title }) => html`<option key=${id} value=${id}>${formatName(title)}</option>`)}
       ${choices.some(({ of }) => of !== null) &&
       html`<optgroup label="Functions">
-        ${choices.filter(({ of }) => of !== null).map(({ id, title }) => html`<option key=${id} value=${id}>${title}</option>`)}
+        ${choices.filter(({ of }) => of !== null).map(({ id, title }) => html`<option key=${id} value=${id}>${formatName(title)}</option>`)}
       </optgroup>`}
     <//>`}
     ${tags.length > 0 &&
     html`<${Select} label="Metadata" value=${graphRef?.tag} onChange=${(/** @type {string} */ tag) => model.chooseTag(tag)}>
-      ${tags.map(({ tag }) => html`<option key=${tag} value=${tag}>${tag}</option>`)}
+      ${tags.map(({ tag }) => html`<option key=${tag} value=${tag}>${formatName(tag)}</option>`)}
     <//>`}
     <${Select} label="Colour" value=${color} onChange=${(/** @type {string} */ value) => options.set(model.host, "color", value)}>
       ${COLORS.slice(0, tags.length > 0 ? 4 : 2).map(([value, title]) => html`<option key=${value} value=${value}>${title}</option>`)}
@@ -234,7 +234,7 @@ function Pane({ model, view, search, found, by, pane, setPane, onReveal }) {
 function Select({ label, value, onChange, children }) {
   return html`<label class="choose"
     ><span>${label}</span
-    ><select aria-label=${label} value=${value} title=${value} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+    ><select aria-label=${label} value=${value} title=${value && formatName(value)} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
       ${children}
     </select></label
   >`;

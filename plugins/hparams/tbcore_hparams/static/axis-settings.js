@@ -3,6 +3,7 @@
  */
 
 import { html } from "htm/preact";
+import { formatName } from "tbcore/format.js";
 import { Check } from "tbcore/ui.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { ImportanceMark } from "./importance-mark.js";
@@ -21,7 +22,7 @@ export function AxisSettings({ tab, column }) {
   /** @param {number} by */
   const move = (by) => tab.setAxes(moveKey(keys, column.key, keys[at + by]));
   return html`<div class="axis-settings">
-    <h4>${column.label}</h4>
+    <h4>${formatName(column.label)}</h4>
     ${column.description && html`<p class="tb-dim">${column.description}</p>`}
     <${ImportanceMark} tab=${tab} column=${column} isExplained />
     <${ColumnFilterForm} column=${column} filter=${tab.filterOf(column.key)} onFilter=${(/** @type {any} */ filter) => tab.setFilter(column.key, filter)} />

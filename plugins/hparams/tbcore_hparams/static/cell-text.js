@@ -2,7 +2,7 @@
  * Cells as text: short in the table, exact in the tooltip. Pure functions.
  */
 
-import { formatStep, formatValue } from "tbcore/format.js";
+import { formatName, formatStep, formatValue } from "tbcore/format.js";
 import { textOf } from "./filters.js";
 import { extentOf, isNumeric, labelOf } from "./scales.js";
 
@@ -21,7 +21,7 @@ const MAX_DECIMALS = 6;
 /** The short text of a cell. @param {Column} column @param {Cell} cell */
 export function shortText(column, cell) {
   if (cell === null) return "—";
-  if (typeof cell !== "number") return cell === "" ? "“”" : String(cell);
+  if (typeof cell !== "number") return cell === "" ? "“”" : formatName(String(cell));
   if (column.isStep) return formatStep(cell);
   return isNumeric(column) ? labelOf(column, cell) : formatValue(cell);
 }
@@ -42,7 +42,7 @@ export function stepText({ steps }, row, isMean) {
 export function exactText(column, cell) {
   if (cell === null) return "not logged";
   const exact = column.type === "time" || column.type === "duration" ? shortText(column, cell) : textOf(cell);
-  return cell === "" ? "empty text" : exact;
+  return cell === "" ? "empty text" : formatName(exact);
 }
 
 /**

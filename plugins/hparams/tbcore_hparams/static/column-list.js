@@ -4,6 +4,7 @@
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
+import { formatName } from "tbcore/format.js";
 import { moveKey } from "./sorting.js";
 
 /** @typedef {import("./types.js").Column} Column */
@@ -47,7 +48,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
       ${matching.map((column) => {
         const isChosen = keys.includes(column.key);
         return html`<li key=${column.key} ...${dragColumn(column.key, (key) => onChoose(moveKey(keys, key, column.key)), isChosen)}>
-          <label title=${column.description || column.label}>
+          <label title=${column.description || formatName(column.label)}>
             <input
               type="checkbox"
               class="tb-check"
@@ -55,7 +56,7 @@ export function ColumnList({ label, columns, chosen, onChoose }) {
               onChange=${(/** @type {Event} */ event) => onCheck(column, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
               onKeyDown=${(/** @type {KeyboardEvent} */ event) => onKeyDown(event, column)}
             />
-            <span>${column.label}</span>
+            <span>${formatName(column.label)}</span>
           </label>
           <small>${remarkOf(column)}</small>
         </li>`;

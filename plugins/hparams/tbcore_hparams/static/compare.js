@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatValue } from "tbcore/format.js";
+import { formatName, formatValue } from "tbcore/format.js";
 import { Icon, IconButton, colorsOf } from "tbcore/ui.js";
 import { exactText, shortText } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
@@ -64,7 +64,7 @@ export function Compare({ tab, onClose }) {
               <td></td>
               ${picked.map((row) => {
                 const { name, label } = sweep.groups[row];
-                return html`<th scope="col" title=${label}><span><i style=${{ background: colors.get(name) }}></i>${label}</span></th>`;
+                return html`<th scope="col" title=${formatName(label)}><span><i style=${{ background: colors.get(name) }}></i>${formatName(label)}</span></th>`;
               })}
               ${picked.length === 2 && html`<th scope="col" title="Second minus first">Difference</th>`}
             </tr>
@@ -112,7 +112,7 @@ function Line({ tab, column, rows }) {
   const [a, b] = rows.map((row) => column.cells[row]);
   const difference = rows.length === 2 && typeof a === "number" && typeof b === "number" ? b - a : NaN;
   return html`<tr>
-    <th scope="row" title=${column.description || column.label}>${column.label}</th>
+    <th scope="row" title=${column.description || formatName(column.label)}>${formatName(column.label)}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
         ? html`<td class="number best" title=${`${exactText(column, column.cells[row])} ${tab.stepText(column, row)}\nbest of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`

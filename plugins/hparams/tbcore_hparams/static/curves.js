@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, plural, toNumber } from "tbcore/format.js";
+import { formatName, formatStep, plural, toNumber } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
@@ -109,7 +109,7 @@ function MetricChart({ tab, metric, members }) {
   useEffect(() => chart.current?.restyle(), [tab.theme]);
 
   return html`<article class="tb-card curve" aria-label=${title}>
-    <header><h3 title=${title}>${title}</h3></header>
+    <header><h3 title=${formatName(title)}>${formatName(title)}</h3></header>
     <div class="tb-card-chart" data-hint=${curves || error ? "" : "loading"}>
       <div class=${isCurve ? "" : "single"} ref=${box} key=${String(isCurve)}>${!isCurve && singlePoints(lines)}</div>
     </div>
@@ -120,7 +120,7 @@ function MetricChart({ tab, metric, members }) {
   function singlePoints(single) {
     return single.map(
       ({ name, color, value, step }) => html`<p class="tb-card-run">
-        <i style=${{ background: color }}></i><span class="tb-name" title=${name}>${name}</span>
+        <i style=${{ background: color }}></i><span class="tb-name" title=${formatName(name)}>${formatName(name)}</span>
         <b>${shortText(metric, value[0] ?? null)}</b>${value.length > 0 && html` at step ${formatStep(step[0])}`}
       </p>`,
     );

@@ -3,6 +3,7 @@
  * so that hit tests can use the same arithmetic.
  */
 
+import { formatName } from "tbcore/format.js";
 import { LABEL_FONT, TITLE_FONT } from "./plot-canvas.js";
 
 /**
@@ -142,7 +143,7 @@ export function paintNames(context, { xs, width }, names, y, color) {
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = color;
-  names.forEach((name, i) => context.fillText(shortened(context, name, space), xs[i], y));
+  names.forEach((name, i) => context.fillText(shortened(context, formatName(name), space), xs[i], y));
 }
 
 /**

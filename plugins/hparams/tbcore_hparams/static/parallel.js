@@ -5,6 +5,7 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { formatName } from "tbcore/format.js";
 import { Menu } from "tbcore/ui.js";
 import { AxisSettings } from "./axis-settings.js";
 import { dragColumn } from "./column-list.js";
@@ -107,7 +108,7 @@ export function ParallelPlot({ tab }) {
             <${Menu}
               label="Axis ${column.label}"
               className="axis-name ${tab.filterOf(column.key) ? "filtered" : ""} ${column === view.metric ? "metric" : ""}"
-              text=${html`<span>${column.label}</span>`}
+              text=${html`<span>${formatName(column.label)}</span>`}
               content=${() => html`<${AxisSettings} tab=${tab} column=${column} />`}
             />
             <${ImportanceMark} tab=${tab} column=${column} />

@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
-import { formatDuration, formatStep, formatTime } from "tbcore/format.js";
+import { formatDuration, formatName, formatStep, formatTime } from "tbcore/format.js";
 import { VALUE_NAMES, exactText, shortText } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
 
@@ -70,8 +70,8 @@ function Sessions({ tab, group: { sessions }, metrics }) {
           ${has.start && html`<th scope="col">Started</th>`}
           ${has.end && html`<th scope="col">Duration</th>`}
           ${metrics.map(
-            (metric) => html`<th scope="col" class="number" title=${VALUE_NAMES[metric.extreme ?? "last"]}>${metric.label}</th>
-              ${metric.extreme && html`<th scope="col" class="number" title="The step of ${metric.label}">at step</th>`}`,
+            (metric) => html`<th scope="col" class="number" title=${VALUE_NAMES[metric.extreme ?? "last"]}>${formatName(metric.label)}</th>
+              ${metric.extreme && html`<th scope="col" class="number" title="The step of ${formatName(metric.label)}">at step</th>`}`,
           )}
           ${lasts.length > 0 && html`<th scope="col" class="number" title="of the last values">Step</th>`}
           ${has.links && html`<th scope="col">Links</th>`}
@@ -81,7 +81,7 @@ function Sessions({ tab, group: { sessions }, metrics }) {
         ${sessions.map((session) => {
           const { name, status, start, end } = session;
           return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
-            <th scope="row" title=${name}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${name}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
+            <th scope="row" title=${formatName(name)}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${formatName(name)}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
             <td>${status}</td>
             ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}
             ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}

@@ -3,7 +3,7 @@
  */
 
 import { useEffect, useRef } from "preact/hooks";
-import { formatStep } from "tbcore/format.js";
+import { formatName, formatStep } from "tbcore/format.js";
 import { Tooltip, readOutNodes } from "tbcore/ui.js";
 import { shortText } from "./cell-text.js";
 
@@ -39,9 +39,9 @@ export function useRowHover(plot, tab, columns, rowAt) {
         ...(more > 0 ? [`${more} more in the table`] : []),
       ];
       const nodes = readOutNodes({
-        name: label,
+        name: formatName(label),
         color: tab.colorOf(row),
-        rows: shown.slice(0, MAX_TOOLTIP_ROWS).map((column) => [column.label, shortText(column, column.cells[row])]),
+        rows: shown.slice(0, MAX_TOOLTIP_ROWS).map((column) => [formatName(column.label), shortText(column, column.cells[row])]),
         note: notes.join(" · "),
         spoken: "",
       });

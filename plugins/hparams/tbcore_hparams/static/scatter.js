@@ -4,7 +4,7 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { LogSwitch } from "./axis-settings.js";
 import { contextOf, followDrag, readColors, renderPNG, useExporter, useSize } from "./plot-canvas.js";
 import { useRowHover } from "./row-hover.js";
@@ -54,7 +54,7 @@ export function ScatterPlot({ tab }) {
     return renderPNG(width, height + 2 * TITLE_HEIGHT_PX, surface, (context) => {
       context.translate(0, TITLE_HEIGHT_PX);
       paint(context, element);
-      paintTitles(context, frame, x.label, y.label, ink);
+      paintTitles(context, frame, formatName(x.label), formatName(y.label), ink);
     });
   });
 
@@ -152,7 +152,7 @@ function ColumnSelect({ label, tab, column, onChange }) {
     <label>
       <span>${label}</span>
       <select class="tb-input" onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
-        ${tab.sweep.columns.map(({ key, label: title }) => html`<option value=${key} selected=${key === column.key}>${title}</option>`)}
+        ${tab.sweep.columns.map(({ key, label: title }) => html`<option value=${key} selected=${key === column.key}>${formatName(title)}</option>`)}
       </select>
     </label>
     ${canBeLog(column) && html`<${LogSwitch} tab=${tab} column=${column} short />`}

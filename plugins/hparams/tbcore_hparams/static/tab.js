@@ -5,7 +5,7 @@
 
 import { computed, signal } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { formatLists } from "tbcore/text-names.js";
 import { VALUE_NAMES, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
@@ -71,7 +71,7 @@ export function useTab(host, loadedSweep, answers) {
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
     runColorOf: ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR,
-    bestText: metric ? `The best ${metric.label} of the ${plural(passingRows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
+    bestText: metric ? `The best ${formatName(metric.label)} of the ${plural(passingRows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
     importance: useImportance(sweep, metric, passingRows),
     hoveredRow,
     hover,

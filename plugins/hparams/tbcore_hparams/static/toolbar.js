@@ -4,7 +4,7 @@
  */
 
 import { html } from "htm/preact";
-import { plural } from "tbcore/format.js";
+import { formatName, plural } from "tbcore/format.js";
 import { Choice, Icon, IconButton, Menu, Pick, save } from "tbcore/ui.js";
 import { shortText, writerOf } from "./cell-text.js";
 import { ColumnList } from "./column-list.js";
@@ -124,18 +124,18 @@ export function StatusLine({ tab }) {
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
-      <${Icon} name="star" /><span class="what">Best ${metric.label}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
+      <${Icon} name="star" /><span class="what">Best ${formatName(metric.label)}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
       <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">
-        <span class="run">${sweep.groups[bestRow].label}</span>
-        ${settings.map((column) => html`<span class="setting">${column.label} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
+        <span class="run">${formatName(sweep.groups[bestRow].label)}</span>
+        ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
       </span>
     </button>`}
     ${filters.length > 0 &&
     html`<ul class="chips" aria-label="Filters">
       ${filters.map((filter) => {
         const column = /** @type {Column} */ (sweep.byKey.get(filter.key));
-        const text = `${column.label} ${describeFilter(filter, (value) => labelOf(column, value))}`;
+        const text = `${formatName(column.label)} ${describeFilter(filter, (value) => labelOf(column, value))}`;
         return html`<li key=${filter.key}>
           <button type="button" class="chip" aria-label="Remove filter ${text}" title="Remove this filter" onClick=${() => tab.setFilter(filter.key, null)}>
             <span>${text}</span><${Icon} name="close" />

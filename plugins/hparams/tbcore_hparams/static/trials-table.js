@@ -6,7 +6,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatValue, plural } from "tbcore/format.js";
+import { formatName, formatValue, plural } from "tbcore/format.js";
 import { cutLabel } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
 import { exactText, shortText, writerOf } from "./cell-text.js";
@@ -217,8 +217,8 @@ function Heading({ tab, column, keys, isFixed = false }) {
     ...${dragColumn(key, (dragged) => tab.setColumns(moveKey(keys, dragged, key)), !isFixed)}
   >
     <div class="heading">
-      <button type="button" class="sort" title="${description ? `${label}: ${description}` : label}\n${sortHint}" onClick=${onSort} onKeyDown=${isFixed ? undefined : onKeyDown}>
-        <span>${heading}</span>
+      <button type="button" class="sort" title="${formatName(description ? `${label}: ${description}` : label)}\n${sortHint}" onClick=${onSort} onKeyDown=${isFixed ? undefined : onKeyDown}>
+        <span>${formatName(heading)}</span>
         ${order && html`<b aria-hidden="true">${order === "ascending" ? "↑" : "↓"}${view.sorts.length > 1 ? sortIndex + 1 : ""}</b>`}
       </button>
       <${Menu}
@@ -241,7 +241,7 @@ function Heading({ tab, column, keys, isFixed = false }) {
 function ColumnMenu({ tab, column }) {
   const { metric } = tab.view;
   return html`<div class="axis-settings">
-    <h4>${column.label}</h4>
+    <h4>${formatName(column.label)}</h4>
     ${column.description && html`<p class="tb-dim">${column.description}</p>`}
     <${ColumnFilterForm} column=${column} filter=${tab.filterOf(column.key)} onFilter=${(/** @type {any} */ filter) => tab.setFilter(column.key, filter)} />
     ${column.kind === "metric" && column !== metric && html`<button type="button" class="tb-button" onClick=${() => tab.setMetric(column.key)}>Optimise this metric</button>`}
@@ -284,7 +284,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
     data-name=${group.label}
     onPointerEnter=${() => tab.hover(row)}
   >
-    <th scope="row" class="name" title=${group.label === group.name ? group.label : `${group.label}\ngroup ${group.name}`}>
+    <th scope="row" class="name" title=${group.label === group.name ? formatName(group.label) : `${formatName(group.label)}\ngroup ${formatName(group.name)}`}>
       <div>
         <button
           type="button"

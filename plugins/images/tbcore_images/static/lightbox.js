@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatStep, toNumber } from "tbcore/format.js";
+import { formatName, formatStep, toNumber } from "tbcore/format.js";
 import { Answers, useAnswer } from "tbcore/requests.js";
 import { StepSlider, comparePlaces, describePlace, findPlace, stepTo, usePlaces } from "tbcore/steps.js";
 import { runsInGroupOrder } from "tbcore/tags.js";
@@ -83,7 +83,7 @@ export function Lightbox({ host, tag, run: firstRun, found: first, sample: first
 
   return html`<dialog class="lightbox" ref=${dialog} aria-label="${tag}, enlarged" onClose=${onClose}>
     <header>
-      <h2 title="${tag}, ${run.name}"><${RunLabel} run=${run} /><span class="tb-dim">${tag}</span></h2>
+      <h2 title=${formatName(`${tag}, ${run.name}`)}><${RunLabel} run=${run} /><span class="tb-dim">${formatName(tag)}</span></h2>
       ${numSamples > 1 &&
       html`<${IconButton} icon="previous" label="Previous image of the step" title="Previous image of the step (Page ↑)" disabled=${sampleIndex === 0} onClick=${() => moveSample(-1)} />
         <span class="tb-dim">${sampleIndex + 1} of ${numSamples}</span>

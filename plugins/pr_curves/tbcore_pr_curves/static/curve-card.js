@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard, seriesCards } from "tbcore/cards.js";
-import { formatStep, formatValue } from "tbcore/format.js";
+import { formatName, formatStep, formatValue } from "tbcore/format.js";
 import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
 import { RunLabel } from "tbcore/text-names.js";
@@ -124,7 +124,7 @@ function Values({ host, label, lines, place }) {
             onPointerEnter=${() => host.hoveredRun.set(run.name)}
             onPointerLeave=${() => host.hoveredRun.set(null)}
           >
-            <th scope="row" title=${run.name}><span class="pr-run"><${RunLabel} run=${run} /></span></th>
+            <th scope="row" title=${formatName(run.name)}><span class="pr-run"><${RunLabel} run=${run} /></span></th>
             ${error || !found?.curve
               ? html`<td class="pr-why ${error ? "tb-card-error" : ""}" colspan=${COLUMNS.length + 2}>${error || emptyReason(found, place)}</td>`
               : html`<td>${formatRate(found.curve.area)}</td>

@@ -5,6 +5,7 @@
 
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
+import { formatName } from "tbcore/format.js";
 import { Name } from "tbcore/text-names.js";
 import { VirtualList, save } from "tbcore/ui.js";
 import { drawnCSV, saveNumbers } from "./downloads.js";
@@ -94,7 +95,7 @@ function Download({ host, row: { tag, name, color }, title }) {
   const params = { run: name, tag, samples: 0 };
   return html`<div class="download">
     <i style=${{ background: color }}></i>
-    <span title=${title}><${Name} name=${title} /></span>
+    <span title=${formatName(title)}><${Name} name=${title} /></span>
     <a href=${host.url("scalars", { ...params, format: "csv" })} download="${file}.csv" aria-label="CSV of ${title}">CSV</a>
     <a href=${host.url("scalars", params)} download="${file}.json" aria-label="JSON of ${title}">JSON</a>
   </div>`;
@@ -130,7 +131,7 @@ function TagPicker({ tab, tags }) {
     <${SearchBox} label="Find a tag" hint="Find a tag, or drag its title onto the chart" value=${text} onInput=${setText} />
     <div class="picks">
       ${found.slice(0, MAX_LISTED_TAGS).map(
-        (tag) => html`<button type="button" key=${tag} title=${tag} onClick=${() => tab.onCombine(tags, tag)}>${tag}</button>`,
+        (tag) => html`<button type="button" key=${tag} title=${formatName(tag)} onClick=${() => tab.onCombine(tags, tag)}>${formatName(tag)}</button>`,
       )}
     </div>
     ${tags.length > 1 &&

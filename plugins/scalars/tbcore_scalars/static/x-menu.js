@@ -4,6 +4,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatName } from "tbcore/format.js";
 import { Name } from "tbcore/text-names.js";
 import { VirtualList } from "tbcore/ui.js";
 
@@ -74,7 +75,7 @@ export function AxisMenu({ x, runs, tags, onChange }) {
           label="Tags"
           renderRow=${(/** @type {string} */ tag) => {
             const count = /** @type {number} */ (counts.get(tag));
-            return html`<button type="button" title=${tag} aria-pressed=${x === BY_TAG + tag} onClick=${(/** @type {Event} */ event) => choose(event, BY_TAG + tag)}>
+            return html`<button type="button" title=${formatName(tag)} aria-pressed=${x === BY_TAG + tag} onClick=${(/** @type {Event} */ event) => choose(event, BY_TAG + tag)}>
               <${Name} name=${tag} />${count < runs.length && html`<small>${count} of ${runs.length} runs</small>`}
             </button>`;
           }}

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { formatName } from "../../format.js";
 import { IconButton } from "../ui/icons.js";
 import { isNear, watchNear } from "../ui/lazy.js";
 
@@ -84,8 +85,8 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
       draggable=${dragged !== undefined}
       onDragStart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData(DRAG_TYPE, dragged ?? "")}
     >
-      <h3 title=${title}>
-        ${dimmed > 0 && html`<span class="tb-dim">${title.slice(0, dimmed)}</span>`}<span>${title.slice(dimmed)}</span>
+      <h3 title=${formatName(title)}>
+        ${dimmed > 0 && html`<span class="tb-dim">${formatName(title.slice(0, dimmed))}</span>`}<span>${formatName(title.slice(dimmed))}</span>
       </h3>
       <div class="tb-card-actions">
         ${actions}
@@ -163,7 +164,7 @@ export function LazyCard({ title, label = title, draw }) {
     return stop;
   }, []);
   if (isDrawn) return draw();
-  return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${title}</article>`;
+  return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${formatName(title)}</article>`;
 }
 
 /** The grid to measure in the next frame; null if no frame is requested. @type {Element | null} */

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { plural } from "../../format.js";
+import { formatName, plural } from "../../format.js";
 
 /** Maximum number of different descriptions in a card. */
 const MAX_DESCRIPTIONS = 3;
@@ -32,8 +32,8 @@ export function Descriptions({ host, texts }) {
   if (!isStyled) return null;
   const rest = distinct.length - MAX_DESCRIPTIONS;
   return html`${distinct.slice(0, MAX_DESCRIPTIONS).map(
-    ({ tag, display_name: name, description = "", runs }) => html`<p class="tb-card-note tb-description" title=${`${description}\n\n${runs.join(", ")}`.trim()}>
-      ${tag && html`<span>${tag}: </span>`}${name && html`<b>${name}</b>`} ${description}
+    ({ tag, display_name: name, description = "", runs }) => html`<p class="tb-card-note tb-description" title=${`${description}\n\n${runs.map(formatName).join(", ")}`.trim()}>
+      ${tag && html`<span>${formatName(tag)}: </span>`}${name && html`<b>${formatName(name)}</b>`} ${description}
     </p>`,
   )}
   ${rest > 0 && html`<p class="tb-card-note tb-description">and ${plural(rest, "other description")}</p>`}`;

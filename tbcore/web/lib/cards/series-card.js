@@ -6,7 +6,7 @@
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
 import { ChartCard } from "../../cards.js";
-import { formatStep, plural } from "../../format.js";
+import { formatName, formatStep, plural } from "../../format.js";
 import { useAnswer } from "../../requests.js";
 import { RunLabel } from "../../text-names.js";
 import { save, toCSV, useNear } from "../../ui.js";
@@ -111,7 +111,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
     menu=${{ content: downloads }}
     picture=${{ name }}
   >
-    <p class="tb-card-run" title=${run.name}>
+    <p class="tb-card-run" title=${formatName(run.name)}>
       <${RunLabel} run=${run} />
       ${series && series.numShown < series.numSteps && html`<span class="tb-card-steps">${stepsText(series)}</span>`}
     </p>

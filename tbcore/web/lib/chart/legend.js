@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
+import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../../format.js";
 import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
 import { capitalized, shortTitle } from "./hover-tooltip.js";
 import { lineSample } from "../ui/colors.js";
@@ -134,8 +134,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
               class=${row.run === highlighted ? "tb-nearest" : ""}
               onPointerEnter=${() => onHover?.(row)}
             >
-              <th scope="row" title=${row.name}>
-                <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: lineSample(row.color, row.dash) }}></i><span><bdi>${row.name}</bdi></span>
+              <th scope="row" title=${formatName(row.name)}>
+                <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: lineSample(row.color, row.dash) }}></i><span><bdi>${formatName(row.name)}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>
               ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${hasValue(row, column) ? format(row[column]) : ""}</td>`)}

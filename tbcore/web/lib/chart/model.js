@@ -4,7 +4,7 @@
  * readers. No DOM.
  */
 
-import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
+import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../../format.js";
 import { axisColumn, padded, toAxis, union, valueAt } from "./axes.js";
 import { clipRange, extent, farLines, lastIndex, linearPart, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
@@ -112,7 +112,7 @@ export class ChartModel {
       const oldSource = /** @type {any} */ (item?.line ?? item?.band);
       const isSame = item && ITEM_INPUTS.every((key) => oldSource[key] === source[key]);
       const { name, color, run = name } = source;
-      return { ...(isSame ? item : this.#convert(line, band)), line, band, name, run, color };
+      return { ...(isSame ? item : this.#convert(line, band)), line, band, name: formatName(name), run, color };
     };
     const faint = this.lines.filter((line) => line.faint);
     const others = this.lines.filter((line) => !line.faint);

@@ -5,7 +5,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatStep, formatTime } from "../../format.js";
+import { formatName, formatStep, formatTime } from "../../format.js";
 import { useAnswer } from "../../requests.js";
 import { comparePlaces, describePlace } from "../../steps.js";
 import { RunLabel } from "../../text-names.js";
@@ -119,7 +119,7 @@ export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
     onPointerEnter=${() => host.hoveredRun.set(run.name)}
     onPointerLeave=${() => host.hoveredRun.set(null)}
   >
-    <header title=${run.name}><${RunLabel} run=${run} />${hasItem && html`<${ShownStep} found=${shown} place=${place} />`}</header>
+    <header title=${formatName(run.name)}><${RunLabel} run=${run} />${hasItem && html`<${ShownStep} found=${shown} place=${place} />`}</header>
     ${hasItem && expanded && html`<p class="tb-step-note">${formatTime(shown.wall_time)}</p>`}
     ${shown?.index === null && html`<p class="tb-step-note">${nothingLoggedText(shown.first_step, settled)}</p>`}
     ${message && html`<p class="tb-step-error" role="status">${message}</p>`}

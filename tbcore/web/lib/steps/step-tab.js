@@ -14,7 +14,7 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { plural, toNumber } from "../../format.js";
+import { formatName, plural, toNumber } from "../../format.js";
 import { Answers } from "../../requests.js";
 import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, stepTo, usePlaces } from "../../steps.js";
 import { TagTab, runsInGroupOrder, watchTags } from "../../tags.js";
@@ -175,7 +175,7 @@ function StepCard({ tab, tag, group, runs }) {
       html`<${StepSlider} places=${places} value=${place} onChange=${(/** @type {Place | null} */ to) => tab.onMove(tag, to)} label="Step of ${tag}" />`}
       <div class="tb-step-cells" style=${{ "--num-steps": shownPlaces.length }}>
         ${shownRuns.flatMap((run) => [
-          tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${run.name}><${RunLabel} run=${run} /></p>`,
+          tab.numSteps > 1 && html`<p key="run ${run.name}" class="tb-card-run" title=${formatName(run.name)}><${RunLabel} run=${run} /></p>`,
           ...shownPlaces.map((at, column) => {
             const isLast = column === shownPlaces.length - 1;
             return html`<${Cell} key="${isLast ? "" : column} ${run.name}" ...${{ tab, run, tag, expanded, onFound }} place=${at} next=${isLast ? next : undefined} />`;

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
+import { formatName } from "../../format.js";
 import { attributesOf } from "./groups.js";
 import { keepColors } from "./seeds-offer.js";
 
@@ -40,7 +41,7 @@ export function ColorField({ state, hparams }) {
       >
         <option value="" selected=${choice === ""}>${state.groupRule.value === "" ? "run" : "group"}</option>
         <option value="family" selected=${choice === "family"}>family, in shades</option>
-        ${hparams.map((name) => html`<option value="by:${name}" selected=${choice === `by:${name}`}>${name}</option>`)}
+        ${hparams.map((name) => html`<option value="by:${name}" selected=${choice === `by:${name}`}>${formatName(name)}</option>`)}
         <option value=${OTHER} selected=${choice === OTHER}>another attribute…</option>
       </select>
     </label>

@@ -3,6 +3,7 @@
 import { computed, effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
+import { formatName } from "../../format.js";
 import { parseLists } from "../../text-names.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "./columns.js";
 
@@ -79,7 +80,7 @@ function Heads({ table }) {
       const isUnknown = unknown.has(column.text) || !column.attribute;
       return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
         <button type="button" class=${isUnknown ? "tb-unknown" : ""} title=${describe(column)} disabled=${!column.attribute} onClick=${() => toggleSort(column)}>
-          <span>${column.heading}</span>${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
+          <span>${formatName(column.heading)}</span>${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
       </span>`;
     })}
@@ -92,7 +93,7 @@ function Orders({ table: { columns, sorted } }) {
     [ASCENDING, DESCENDING].map((sign) => {
       const isChosen = sorted.value?.column === column && sorted.value.isDescending === (sign === DESCENDING);
       return html`<option value=${sign + column.text} disabled=${!column.attribute} selected=${isChosen}>
-        ${column.heading}, ${sign === ASCENDING ? "ascending" : "descending"}
+        ${formatName(column.heading)}, ${sign === ASCENDING ? "ascending" : "descending"}
       </option>`;
     }),
   );

@@ -3,7 +3,7 @@
  * a table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { formatDuration, formatStep, formatValue } from "../../format.js";
+import { formatDuration, formatName, formatStep, formatValue } from "../../format.js";
 import { formatAttribute, parseAttribute, readNumber } from "../../lib/queries/syntax.js";
 
 /** @import { Attribute } from "../../lib/queries/syntax.js" */
@@ -79,7 +79,7 @@ function headingOf({ kind, name, stat, step }, isShort) {
 
 /** A value as short text: numbers have at most eight characters. @param {AttributeValue} value @param {Attribute | null} attribute */
 export function formatCell(value, attribute) {
-  if (typeof value !== "number") return String(value);
+  if (typeof value !== "number") return formatName(String(value));
   if (attribute?.kind === "fact") return attribute.name === "step" ? formatStep(value) : formatDuration(value);
   for (let digits = 4; digits > 0; digits--) {
     const text = formatValue(value, digits);
@@ -91,7 +91,7 @@ export function formatCell(value, attribute) {
 /** A value in full, with the step that it was logged at. @param {AttributeValue} value @param {Attribute | null} attribute @param {number} [step] */
 export function describeCell(value, attribute, step) {
   const isTime = attribute?.kind === "fact" && attribute.name !== "step";
-  const text = isTime ? `${formatDuration(Number(value))} (${Math.round(Number(value))} s)` : String(value);
+  const text = isTime ? `${formatDuration(Number(value))} (${Math.round(Number(value))} s)` : formatName(String(value));
   return step === undefined ? text : `${text} at step ${formatStep(step)}`;
 }
 

@@ -6,7 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { plural } from "../../format.js";
+import { formatName, plural } from "../../format.js";
 import { formatAttribute } from "../../lib/queries/syntax.js";
 import { expressionOf } from "../../lib/ui/expressions.js";
 import { ColorField } from "./color-field.js";
@@ -84,7 +84,7 @@ export function GroupEditor({ state, onClose }) {
       )}
       ${hparams.slice(0, MAX_SUGGESTED).map(
         ({ name, numValues }) => html`<button type="button" aria-pressed=${`by:${name}` === applied} onClick=${() => choose(`by:${name}`)}>
-          <span>By ${name}</span><small>${plural(numValues, "value")}</small>
+          <span>By ${formatName(name)}</span><small>${plural(numValues, "value")}</small>
         </button>`,
       )}
     </div>`}
@@ -108,7 +108,7 @@ export function GroupEditor({ state, onClose }) {
         <ul>
           ${groups
             .slice(0, MAX_LISTED_GROUPS)
-            .map(([name, members]) => html`<li title=${members.slice(0, 20).join("\n")}><span>${name}</span><small>${members.length}</small></li>`)}
+            .map(([name, members]) => html`<li title=${members.slice(0, 20).map(formatName).join("\n")}><span>${formatName(name)}</span><small>${members.length}</small></li>`)}
           ${groups.length > MAX_LISTED_GROUPS && html`<li class="tb-dim">and ${plural(groups.length - MAX_LISTED_GROUPS, "more group")}</li>`}
         </ul>`}
     </div>

@@ -7,7 +7,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { plural } from "../../format.js";
+import { formatName, plural } from "../../format.js";
 import { copy } from "../../ui.js";
 import { divergedRuns } from "./rows.js";
 
@@ -66,7 +66,7 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
   };
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
-    <p>${row.name}</p>
+    <p>${formatName(row.name)}</p>
     ${item(isRun ? "Show only this run" : "Show only these runs", () => state.checkOnly(row.runs))}
     ${item(isRun ? "Hide this run" : "Hide these runs", () => state.checkRuns(row.runs, false))}
     ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}

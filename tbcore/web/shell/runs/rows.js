@@ -8,7 +8,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatTime, plural } from "../../format.js";
+import { formatName, formatTime, plural } from "../../format.js";
 import { Icon } from "../../lib/ui/icons.js";
 import { VirtualList } from "../../lib/ui/lazy.js";
 import { Name } from "../../text-names.js";
@@ -125,7 +125,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
   return html`<div
     class="tb-row ${isRun ? "tb-run" : "tb-folder"} ${isRun && name === state.hoveredRun.value ? "tb-hovered" : ""}"
     role="row"
-    title=${name}
+    title=${formatName(name)}
     aria-level=${depth + 1}
     aria-setsize=${row.numSiblings}
     aria-posinset=${row.position}
