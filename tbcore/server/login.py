@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import logging
 import time
@@ -75,7 +74,7 @@ class Login:
 
     def _signature(self, text: str) -> str:
         message = f"tbcore cookie {text}".encode()
-        return hmac.new(self._token.encode(), message, hashlib.sha256).hexdigest()
+        return hmac.digest(self._token.encode(), message, "sha256").hex()
 
 
 class WrongTokens:
