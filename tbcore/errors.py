@@ -24,6 +24,8 @@ class TbcoreError(Exception):
 
     status = 500
     """HTTP status of the response if a route raises the error."""
+    exit_status = 1
+    """Exit status of a command that the error ends."""
 
 
 class NotFoundError(TbcoreError):
@@ -45,7 +47,9 @@ class BadRequestError(TbcoreError):
 
 
 class DataError(TbcoreError):
-    """Data on disk is not valid."""
+    """Data on disk is not valid, or cannot be read."""
+
+    exit_status = 3
 
 
 class DataLossError(DataError):
@@ -66,6 +70,8 @@ class PluginError(TbcoreError):
 
 class OptionError(TbcoreError):
     """A user set an unknown option, an option of an unknown plugin, or an invalid value."""
+
+    exit_status = 2
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -366,7 +366,7 @@ def test_damage_is_a_warning(tmp_path: Path) -> None:
 
     result = piped("ls", tmp_path)
 
-    assert result.returncode == 0
+    assert result.returncode == 3
     assert result.stderr.startswith("tbcore: warning: ")
     assert str(path) in result.stderr
 

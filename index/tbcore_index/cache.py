@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError
+from tbcore.eventfiles.logdir import one_line
 from tbcore_index.tables import COLUMNS, Place, SegmentFile
 
 _MAX_OPEN_FILES = 512
@@ -74,8 +75,9 @@ class SegmentCache:
                 try:
                     self._files[key] = self._place.open(table, segment)
                 except FileNotFoundError:
+                    name = f"{self._place.path}/{table}/{segment}.parquet"
                     raise SegmentGoneError(
-                        f"segment {segment} of the index {self._place} is gone"
+                        one_line(f"a segment of the index is gone: {name}")
                     ) from None
                 if len(self._files) > _MAX_OPEN_FILES:
                     self._files.popitem(last=False)

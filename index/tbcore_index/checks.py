@@ -39,7 +39,8 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
                     line = f"has {num_rows} rows, expected {counts[table]}"
                     findings.append(Finding("corrupt", name, line))
             except (TbcoreError, OSError) as error:
-                findings.append(Finding("corrupt", name, one_line(str(error))))
+                what = "unreadable" if isinstance(error, OSError) else "corrupt"
+                findings.append(Finding(what, name, one_line(str(error))))
     findings += _compared(index, specs)
     return CheckReport(len(index.runs), num_files, num_bytes, findings, [], [])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.cli.parsing import Command, as_typed, logdir_specs
-from tbcore.errors import OptionError
+from tbcore.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
@@ -79,7 +79,7 @@ def index_command(
 ) -> int:
     """Make or update an index: read what is new below LOGDIR, and keep it in INDEX.
 
-    The exit status is 1 if something could not be read. What can be read is in the index.
+    The exit status is 3 if something could not be read. What can be read is in the index.
     """
     if (logdir is None) == (logdir_spec is None):
         raise click.UsageError("expected --logdir or --logdir_spec", context)
@@ -134,7 +134,7 @@ def index_command(
                 coordinator.vacuum(keep_days)
                 vacuumed_at = time.monotonic()
             if reload_interval == 0:
-                return 1 if coordinator.problems else 0
+                return DataError.exit_status if coordinator.problems else 0
             time.sleep(reload_interval)
 
 

@@ -21,7 +21,7 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
 from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
-from tbcore_index.tables import IndexWriteError, Tables
+from tbcore_index.tables import IndexWriteError, Place, Tables
 from tbcore_index.work import Batch, Done, work
 
 logger = logging.getLogger("tbcore.index")
@@ -75,8 +75,8 @@ class Coordinator:
         self._executor = executor
         self._num_workers = num_workers
         self._on_progress = on_progress
+        self._tables = Tables(Place(index))  # A commit that was interrupted is mended first.
         self._reader = IndexReader(index)
-        self._tables = Tables(self._reader.place)
         specs = self._reader.specs if specs is None else specs
         self._reader.confirmed.add(spec.path for spec in specs)
         self._logdir = Logdir(specs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count, starmap
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from deltalake import DeltaTable
 from numpy.typing import NDArray
 
-from tbcore.errors import DataLossError, NotFoundError, OptionError
+from tbcore.errors import DataError, DataLossError, NotFoundError, OptionError, TbcoreError
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line
 from tbcore.kinds import Kind
 from tbcore.store.state import quoted
@@ -25,6 +27,8 @@ from tbcore_index.tables import FORMATS, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
+_COMMIT_SECONDS = 2.0
+"""After this time a commit to one table should have reached the others."""
 _BY_VIEW = "run", "shape", "first_event_time", "last_event_time"
 _SHOWN = (
     *_BY_VIEW, "revision", "first_series", "num_series", "num_points", "num_items",
@@ -53,10 +57,14 @@ class IndexReader:
                 f"{self.place} has format {found}, expected {' or '.join(FORMATS)}; "
                 f"make it again with this version of `tbcore index`"
             )
-        self.specs: Sequence[LogdirSpec] = [
-            LogdirSpec(*spec) for spec in json.loads(properties["tbcore.logdirs"])
-        ]
-        """The log directories that the index was made from."""
+        try:
+            self.specs: Sequence[LogdirSpec] = [
+                LogdirSpec(*spec) for spec in json.loads(properties["tbcore.logdirs"])
+            ]
+            """The log directories that the index was made from."""
+            self.purge_orphaned_data = properties["tbcore.purge_orphaned_data"] == "true"
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(one_line(f"{self.place} has damaged properties: {error}")) from None
         self.confirmed = Confirmed(properties.get("tbcore.id", ""), logdirs)
         self.found: Mapping[str, Sequence[EventFile]] = {}
         self.warnings: Collection[str] = ()
@@ -68,13 +76,18 @@ class IndexReader:
                 f"file of its logs is opened; for images and new data, give the log directory, "
                 f"too: --logdir {made_from}"
             ]
-        self.purge_orphaned_data = properties["tbcore.purge_orphaned_data"] == "true"
         self.runs: Mapping[str, StoredRun] = {}
         """By name. A run that has not changed since the last refresh is the same object. Runs are
         in the order of their first events."""
         self.damaged: dict[str, str] = {}
         """Segments of which the runs are not known, since their files are damaged: each with a line
         that says why."""
+        self._lost: dict[str, str] = {}
+        """Segments of which a file of series, points or items is damaged or gone, as somebody found
+        who asked for its rows: each with a line that says so."""
+        self._log_problem = ""
+        """What is wrong with the logs of the tables; empty if nothing is."""
+        self._series: DeltaTable | None = None
         self._only = only
         self._version: int | None = None
         """The version of the table of runs at the last refresh."""
@@ -95,10 +108,12 @@ class IndexReader:
         """
         with self._lock:
             if self._version is not None:
-                self._table.update_incremental()
-            version = self._table.version()
-            if version == self._version:
+                self.place.update(self._table)
+            if self._table.version() == self._version and not self._log_problem:
                 return
+            if self._only is None:
+                self._log_problem = self._compared_logs()
+            version = self._table.version()
             segments = segments_of(self._table) if self._only is None else self._only
             by_segment = {n: self.segments.get(n) or self._runs_of(n) for n in segments}
             pa.default_memory_pool().release_unused()
@@ -106,6 +121,7 @@ class IndexReader:
             runs.sort(key=lambda run: sort_key(run.first_event_time, run.name))
             self.segments, self._places = by_segment, {run.name: run for run in runs}
             self.damaged = {n: line for n, line in self.damaged.items() if n in by_segment}
+            self._lost = {n: line for n, line in self._lost.items() if n in by_segment}
             known = self.runs
             self.runs = {
                 name: known[name] if name in known and known[name].revision == run.revision else run
@@ -127,10 +143,46 @@ class IndexReader:
             schemas = map(self._schemas.__getitem__, shapes)
             return list(map(partial(StoredView, runs), count(), names, schemas, *times))
         except (DataLossError, NotFoundError, FileNotFoundError) as error:
-            self.damaged[segment] = str(error)
+            line = str(error)
         except (TypeError, ValueError) as error:
-            self.damaged[segment] = f"segment {segment} of the index is damaged: {error}"
+            line = f"segment {segment} of the index is damaged: {error}"
+        self.damaged[segment] = self._line(segment, line)
         return []
+
+    def lose(self, segment: str, error: Exception) -> str:
+        """Takes note that rows of a segment cannot be read; returns a line that says so."""
+        if segment not in self._lost:
+            self._lost[segment] = self._line(segment, str(error))
+        return self._lost[segment]
+
+    def _line(self, segment: str, why: str) -> str:
+        """Why rows of a segment cannot be read, with its number of runs."""
+        files = pa.table(self._table.get_add_actions())
+        numbers = zip(files["path"].to_pylist(), files["num_records"].to_pylist(), strict=True)
+        num_runs = dict(numbers).get(f"{segment}.parquet") or 0
+        return one_line(f"{why}; it has data of {num_runs:,} run{'s'[: num_runs != 1]}")
+
+    def _compared_logs(self) -> str:
+        """A line if `runs` and `series` do not have the same segments, as after a lost commit."""
+        # Without a file of its log, a table is what it was at an earlier time. But the tables also
+        # differ while somebody commits, to `runs` last.
+        try:
+            series = self._series = self._series or self.place.delta("series")
+            self.place.update(series)
+            while segments_of(series) != segments_of(self._table):
+                last_ms = max((each.get("timestamp", 0) for each in series.history(1)), default=0)
+                if abs(time.time() - last_ms / 1000) > _COMMIT_SECONDS:
+                    return (
+                        f"the tables `runs` and `series` of the index {self.place} differ: a file "
+                        f"in a _delta_log is lost or damaged, or a commit was interrupted; "
+                        f"run `tbcore index` again"
+                    )
+                time.sleep(0.1)
+                self.place.update(self._table)
+                self.place.update(series)
+        except TbcoreError as error:
+            return str(error)
+        return ""
 
     def bookmark(self, name: str, revision: str) -> Any:
         """What a RunReader needs to go on with a run. Raises DataLossError, or NotFoundError."""
@@ -146,8 +198,9 @@ class IndexReader:
 
     @property
     def problems(self) -> Collection[str]:
-        """One line for each damaged segment of which the runs are not known."""
-        return self.damaged.values()
+        """One line for each segment of which a file is damaged or gone, and one for the logs."""
+        lines = self.damaged | self._lost
+        return [*filter(None, [self._log_problem]), *lines.values()]
 
     def _schema(self, run: StoredView) -> Schema:
         """The schema of a run, which is that of all runs of its shape."""
@@ -176,6 +229,13 @@ class IndexReader:
                 raise damaged(run, "the series of other runs")
             rows += found
         return rows
+
+    def check_series(self, run: StoredView) -> None:
+        """Raises DataLossError or SegmentGoneError if the rows of `series` cannot be read."""
+        begin = run.number("first_series")
+        file = self._cache.file("series", run.segment)
+        for group, *_ in file.rows(begin, begin + run.number("num_series")):
+            self._cache.columns("series", run.segment, group)
 
     def rows(self, run: StoredView, table: str, begin: int, end: int) -> dict[str, NDArray[Any]]:
         """Columns of some rows of a run in `points` or `items`."""

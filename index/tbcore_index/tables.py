@@ -28,7 +28,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from tbcore.errors import DataLossError, OptionError, TbcoreError
+from tbcore.errors import DataError, DataLossError, OptionError, TbcoreError
 from tbcore.eventfiles.logdir import is_remote, one_line
 
 FORMATS = ("1",)
@@ -125,13 +125,20 @@ class Place:
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), root
 
     def delta(self, table: str) -> DeltaTable:
-        """A table as it is now. Raises TbcoreError if there is none."""
+        """A table as it is now. Raises OptionError if there is none, else DataError."""
         try:
             return DeltaTable(f"{self.path}/{table}", storage_options=self._options)
         except TableNotFoundError:
             raise OptionError(f"no index at {self}; make one with `tbcore index`") from None
         except (DeltaError, OSError) as error:
-            raise TbcoreError(one_line(f"cannot open the index {self}: {error}")) from None
+            raise DataError(one_line(f"cannot open the index {self}: {error}")) from None
+
+    def update(self, table: DeltaTable) -> None:
+        """Takes note of later commits to a table. Raises DataError if it cannot be read."""
+        try:
+            table.update_incremental()
+        except (DeltaError, OSError) as error:
+            raise DataError(one_line(f"cannot read the index {self}: {error}")) from None
 
     @property
     def _options(self) -> dict[str, str] | None:

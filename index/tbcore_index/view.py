@@ -173,6 +173,9 @@ class StoredView(StoredRun):
 
         return self._read_at(read)
 
+    def check(self) -> None:
+        self._read_at(self._runs.index.check_series)
+
     def last_points(self, claims: tuple[Any, ...]) -> LastPoints:
         last: dict[str, SeriesRow] = {}
         for row in self._rows():
@@ -204,12 +207,19 @@ class StoredView(StoredRun):
         return self._read_at(self._runs.index.series_rows)
 
     def _read_at(self, read: Callable[[StoredView], T]) -> T:
-        """Calls a function with where the run is by now: its segment may have been replaced."""
+        """Calls a function with where the run is by now: its segment may have been replaced.
+
+        Raises DataLossError if a file of the segment is damaged or gone.
+        """
+        index = self._runs.index
         try:
-            return read(self._runs.index.located(self))
-        except SegmentGoneError:
-            self._runs.index.refresh()
-            return read(self._runs.index.located(self))
+            try:
+                return read(index.located(self))
+            except SegmentGoneError:
+                index.refresh()
+                return read(index.located(self))
+        except (DataLossError, SegmentGoneError) as error:
+            raise DataLossError(index.lose(index.located(self).segment, error)) from None
 
     def _table(self, run: StoredView, rows: Sequence[SeriesRow]) -> Table:
         """A table with the rows of these series, which have some."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -87,6 +88,7 @@ def work(batch: Batch, path: str) -> Done:
             segments.append(writer.write(place))
             writer = SegmentWriter()
 
+    lost, left_out = Counter[str](), Counter[str]()
     names = {name for name, _ in batch.runs}
     again: list[tuple[str, Sequence[EventFile]]] = []
     for name in sorted(stored):
@@ -95,9 +97,9 @@ def work(batch: Batch, path: str) -> Done:
                 add_as_stored(name)
             except (DataLossError, NotFoundError) as error:
                 if not stored[name].may_be_opened:
-                    problems.append(f"{error}; run {one_line(name)} is left out")
+                    left_out[one_line(str(error))] += 1
                     continue
-                problems.append(f"{error}; run {one_line(name)} is read from its files again")
+                lost[one_line(str(error))] += 1
                 again.append((name, stored[name].known_files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     # What has just changed is kept apart from much that has not: it may change again soon.
@@ -112,9 +114,13 @@ def work(batch: Batch, path: str) -> Done:
                 run.go_on_at(index.bookmark(name, known.revision), known)
                 before[name] = known.problems
             except (TbcoreError, OSError) as error:
-                problems.append(one_line(f"run {name} is read again: {error}"))
+                lost[one_line(str(error))] += 1
         runs.append(run)
     runs += [TrackedRun(name, list(files), new_reader) for name, files in again]
+    for why, num in lost.items():
+        problems.append(f"{why}; {num:,} {'is' if num == 1 else 'are'} read from the logs again")
+    for why, num in left_out.items():
+        problems.append(f"{why}; {num:,} {'is' if num == 1 else 'are'} left out")
     for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found

@@ -16,31 +16,37 @@ from tbcore import __version__
 from tbcore.cli.commands import check, plugin, plugins
 from tbcore.cli.parsing import Command, CommandGroup
 from tbcore.cli.serve import serve_command
-from tbcore.errors import OptionError, TbcoreError
+from tbcore.errors import DataError, TbcoreError
 
 # Other modules are imported when a command needs them, to keep `tbcore --help` fast.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit status: 2 if the command line is not valid."""
+    """Runs a command and returns the exit status: 2 if the command line is not valid.
+
+    It is 3 rather than 0 or 1 if the logs that the command opened have problems.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    opened: list[Any] = []
     threads_before = threading.enumerate()
     try:
-        result: Any = cli.main(args=arguments, prog_name="tbcore", standalone_mode=False)
+        result: Any = cli.main(arguments, prog_name="tbcore", standalone_mode=False, obj=opened)
         status = result if isinstance(result, int) else 0
     except click.ClickException as error:
         _print_error(error.format_message(), getattr(error, "ctx", None))
-        return error.exit_code
+        status = error.exit_code
     except TbcoreError as error:
         _print_error(str(error))
-        return 2 if isinstance(error, OptionError) else 1
+        status = error.exit_status
     except OSError as error:
         # Mostly a full disk. Expected errors have been converted to a TbcoreError where they occur.
         with contextlib.suppress(OSError):
             _print_error(str(error))
-        return 1
+        status = 1
     except (KeyboardInterrupt, click.Abort):
         status = 130
+    if status in (0, 1) and any(logs.problems for logs in opened):
+        status = DataError.exit_status
     for stream in (sys.stdout, sys.stderr):
         # The streams are None or closed in some processes.
         with contextlib.suppress(OSError, ValueError, AttributeError):

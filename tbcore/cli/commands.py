@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, plugins_dir_option
-from tbcore.errors import did_you_mean
+from tbcore.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from tbcore.plugin_types import MountedPlugin
@@ -28,7 +28,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
-    data that no loaded plugin shows. The exit status is 1 if something is damaged or unreadable.
+    data that no loaded plugin shows. The exit status is 1 if something is damaged, and 3 if
+    something could not be opened.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
@@ -50,6 +51,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     else:
         for line in report.lines():
             click.echo(line)
+    if any(finding.what == "unreadable" for finding in report.findings):
+        return DataError.exit_status
     return 1 if report.num_damaged else 0
 
 

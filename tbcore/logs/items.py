@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 from tbcore.store.items import Item
 
@@ -19,24 +19,25 @@ class LoggedItem(Generic[T]):
     wall_time: float
     """Seconds since the epoch."""
     _item: Item = field(repr=False)
-    _decode: Callable[[Any], T] = field(repr=False)
+    _read: Callable[[Item], T] = field(repr=False)
 
     @property
     def value(self) -> T:
         """The value, which is read from its file at each access. Nothing is cached.
 
         Raises NotFoundError if the file is gone, DataLossError if its bytes have changed since they
-        were logged, and DecodeError if they are not what the metadata of the tag says.
+        were logged, and DecodeError if they are not what the metadata of the tag says. The error is
+        among the `problems` of the logs from then on.
         """
-        return self._decode(self._item.read())
+        return self._read(self._item)
 
 
 class LoggedItems(Sequence[LoggedItem[T]]):
     """The values of one tag, in the order they were written."""
 
-    def __init__(self, items: Iterable[Item], decode: Callable[[Any], T]) -> None:
-        """`decode` is called with what `Item.read` returns."""
-        self._items = [LoggedItem(item.step, item.wall_time, item, decode) for item in items]
+    def __init__(self, items: Iterable[Item], read: Callable[[Item], T]) -> None:
+        """`read` is called with an item whenever its value is asked for."""
+        self._items = [LoggedItem(item.step, item.wall_time, item, read) for item in items]
 
     def __len__(self) -> int:
         return len(self._items)

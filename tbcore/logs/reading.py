@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tbcore.errors import NotFoundError, OptionError
+from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
@@ -53,11 +53,26 @@ def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
     return multiplexer
 
 
-class LazyReader:
+class _Problems:
+    """What a reader has found wrong."""
+
+    def __init__(self) -> None:
+        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
+
+    def report(self, *lines: str) -> None:
+        """Adds lines to the problems, and logs them, unless they are among them already."""
+        for line in lines:
+            if line not in self._problems:
+                self._problems.append(line)
+                logger.warning("%s", line)
+
+
+class LazyReader(_Problems):
     """The runs below some paths. Its methods may be called on any thread."""
 
     def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
         """Scans the directories. Raises FileNotFoundError, or ValueError for what is no log."""
+        super().__init__()
         specs, self._files = _specs_and_files(paths)
         self.directories = [spec.path for spec in specs]
         """The directories that contain all files."""
@@ -75,7 +90,6 @@ class LazyReader:
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
         """Names of the runs whose place in the order is not known yet."""
-        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
         self._scan = Scan({}, 0, 0, [], [], [])
         self.refresh()
         if self._logdir.remotes and not self._runs:
@@ -130,7 +144,11 @@ class LazyReader:
         Returns the names of the runs that are new, have changed, or are gone.
         """
         with self._lock:
+            known = self._scan.problems
             self._scan = scan = self._scanned()
+            for line in scan.problems:
+                if line not in known:
+                    logger.warning("%s", line)
             gone = {
                 name
                 for name in self._runs.keys() - scan.runs.keys()
@@ -225,23 +243,22 @@ class LazyReader:
 
     def _report(self, reader: RunReader) -> None:
         """Logs which files could not be read; the first damage of a file was logged already."""
-        for line in reader.read_errors:
-            logger.warning("%s", line)
-        self._problems.extend([*reader.problems, *reader.read_errors])
+        self._problems.extend(reader.problems)
+        self.report(*reader.read_errors)
         reader.problems, reader.read_errors = [], []
 
 
-class StoredReader:
+class StoredReader(_Problems):
     """The runs of an index, with the methods of a LazyReader. The logs are not looked at."""
-
-    problems: list[str] = []  # noqa: RUF012 - it stays empty
 
     def __init__(self, path: str) -> None:
         """Opens the index. Raises TbcoreError if that fails."""
+        super().__init__()
         self._index = extension().open(path)
         for line in self._index.warnings:
             logger.warning("%s", line)
         self.directories = [path]
+        self.report(*self._index.problems)
 
     def names(self) -> list[str]:
         return list(self._index.runs)
@@ -260,17 +277,30 @@ class StoredReader:
         for name in names:
             if name not in runs:
                 raise NotFoundError(f"run {name!r} is gone")
-            found[name] = RunSnapshot(runs[name], runs[name].modified)
+            view: RunView = runs[name]
+            self.report(*runs[name].problems)
+            try:
+                runs[name].check()
+            except DataLossError as error:
+                self.report(str(error))
+                view = RunView()
+            found[name] = RunSnapshot(view, runs[name].modified)
         return found
 
     def refresh(self) -> set[str]:
         before = self._index.runs
         self._index.refresh()
+        self.report(*self._index.problems)
         after = self._index.runs
         return {n for n in before.keys() | after.keys() if before.get(n) is not after.get(n)}
 
     def forget(self, name: str) -> None:
         """Does nothing: the index keeps what was read."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What was wrong with the index, and with the files of the runs that were asked for."""
+        return [*dict.fromkeys([*self._problems, *self._index.problems])]
 
     @property
     def sizes(self) -> Mapping[str, int]:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from tbcore import values
 from tbcore.drawings import MAX_SHOWN, line_svg, table_html, time_of
-from tbcore.errors import NotFoundError, UnknownNameError
+from tbcore.errors import DataError, NotFoundError, UnknownNameError
+from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.logs.items import LoggedItems
 from tbcore.logs.reading import Reader, RunSnapshot, multiplexer_of
 from tbcore.queries.evaluation import HParam, is_live
 from tbcore.queries.inheritance import ROOT, InheritedHParams
+from tbcore.store.items import Item
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import ScalarSeries, Series, merged_columns
 from tbcore.store.state import quoted
@@ -128,7 +130,8 @@ class Run:
         claims = CLAIMS[GRAPH]
         tags = self._multiplexer.tags(claims)[self.name]
         items = (self._multiplexer.items(self.name, tag, claims) for tag in tags)
-        return LoggedItems([item for of_tag in items for item in of_tag], _graph)
+        found = [item for of_tag in items for item in of_tag]
+        return LoggedItems(found, self._reading("", _graph))
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -144,7 +147,7 @@ class Run:
         )
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.tags)
+        return iter(self._data.view.schema.tags)
 
     def __contains__(self, tag: object) -> bool:
         return tag in self._data.view.schema.tags
@@ -200,7 +203,8 @@ class Run:
 
     def _items(self, tag: str, form: str, decode: Callable[[Any], T]) -> LoggedItems[T]:
         try:
-            return LoggedItems(self._multiplexer.items(self.name, tag, CLAIMS[form]), decode)
+            items = self._multiplexer.items(self.name, tag, CLAIMS[form])
+            return LoggedItems(items, self._reading(tag, decode))
         except NotFoundError as error:
             message = str(error)
             if tag in self:
@@ -210,6 +214,18 @@ class Run:
                 where = f"{quoted(tag)} in run {quoted(self.name)}"
                 message = f"no {what} under {where}{known if others else ''}"
             raise UnknownNameError(message) from None
+
+    def _reading(self, tag: str, decode: Callable[[Any], T]) -> Callable[[Item], T]:
+        """A function that reads and decodes an item of a tag, and reports errors."""
+
+        def read(item: Item) -> T:
+            try:
+                return decode(item.read())
+            except (DataError, NotFoundError) as error:
+                self._reader.report(one_line(f"run {self.name!r}, tag {tag!r}: {error}"))
+                raise
+
+        return read
 
 
 def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:

@@ -232,6 +232,9 @@ class StoredRun(RunView):
         """Whether its files are where the user lets an index name files: see `RunIndex.found`."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Raises DataLossError if what the index knows of its series cannot be read."""
+
     def is_as_of(self, files: Sequence[EventFile]) -> bool:
         """Whether the files have not changed since they were read."""
         known = self.known_files

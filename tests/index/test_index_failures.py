@@ -260,7 +260,7 @@ def test_a_damaged_segment_is_made_again_from_the_logs(
     if has_grown:
         grow(logdir)
 
-    assert update(logdir, index) == 1
+    assert update(logdir, index) == 3
 
     check_whole(logdir, index)
     assert update(logdir, index) == 0
@@ -280,7 +280,7 @@ def test_a_run_that_cannot_be_read_is_left_out_with_a_line(
         add_item(self, item, file_index)  # type: ignore[arg-type]
 
     monkeypatch.setattr(RunData, "add_item", failing)
-    assert update(logdir, tmp_path / "index") == 1
+    assert update(logdir, tmp_path / "index") == 3
     monkeypatch.undo()
 
     assert "run run2: left out, since it cannot be read whole" in capfd.readouterr().err
@@ -305,7 +305,7 @@ def test_a_run_stays_while_its_replaced_file_cannot_be_read(
         opened(self, path)
 
     monkeypatch.setattr(local_file.LocalFile, "__init__", refused)
-    assert update(logdir, index) == 1
+    assert update(logdir, index) == 3
     monkeypatch.undo()
 
     assert len(loaded(None, index).scalars("run2", "loss")) == 40

@@ -155,7 +155,7 @@ def test_files_that_are_empty_or_cannot_be_read(
 
     status, report = run_check(capsys, tmp_path)
 
-    assert status == 1
+    assert status == 3
     assert [(f["what"], f["path"]) for f in report["findings"]] == [
         ("empty", str(empty)), ("unreadable", str(broken)),
     ]  # fmt: skip

@@ -15,13 +15,15 @@ import click
 
 import tbcore
 from tbcore.cli.parsing import warn
-from tbcore.errors import BadRequestError
+from tbcore.errors import BadRequestError, DataError, NotFoundError
 from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import LoggedItems, Logs, Run
 from tbcore.logs.logs import matching
 from tbcore.queries.notes import unknown_names
 from tbcore.queries.syntax import parse
 from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
+
+logger = logging.getLogger("tbcore")
 
 _BATCH_BYTES = 1 << 26
 """Maximum size of the files of runs that are read together; a larger run is read by itself."""
@@ -91,7 +93,9 @@ def manners() -> Iterator[None]:
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
-    logger = logging.getLogger("tbcore")
+    printed: dict[str, logging.LogRecord] = {}
+    # Each line once: many runs may lack the same file, and some commands read a run twice.
+    handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)
     logger.addHandler(handler)
     try:
         if hasattr(sys.stdout, "reconfigure"):
@@ -109,6 +113,15 @@ def manners() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def if_readable() -> Iterator[None]:
+    """Goes on after what cannot be read, with a warning."""
+    try:
+        yield
+    except (DataError, NotFoundError) as error:
+        logger.warning("%s", one_line(str(error)))
+
+
+@contextlib.contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[None]:
     """Makes an error while something is written to a path one line."""
     try:
@@ -123,12 +136,17 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
 def opened(logdir: str | None) -> Logs:
     """The logs of a directory or event file, else of $TBCORE_LOGDIR, else of this directory."""
     path = logdir or default_logdir()
+    context = click.get_current_context()
     try:
-        return tbcore.open(path)
+        logs = tbcore.open(path)
     except FileNotFoundError:
-        raise click.UsageError(f"{path!r} does not exist", click.get_current_context()) from None
+        raise click.UsageError(f"{path!r} does not exist", context) from None
     except ValueError as error:
-        raise click.UsageError(str(error), click.get_current_context()) from None
+        raise click.UsageError(str(error), context) from None
+    except OSError as error:
+        raise DataError(str(error)) from None
+    context.ensure_object(list).append(logs)  # for the exit status, in `main`
+    return logs
 
 
 def default_logdir() -> str:

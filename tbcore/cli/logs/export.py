@@ -23,11 +23,10 @@ from urllib.parse import quote
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import ITEMS_OF, LogSelection, read_in_batches, written
+from tbcore.cli.logs.access import ITEMS_OF, LogSelection, if_readable, read_in_batches, written
 from tbcore.cli.logs.writers import WRITERS, Writer
 from tbcore.cli.parsing import warn
 from tbcore.errors import DataError, NotFoundError
-from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Logs, Run
 from tbcore.logs.logs import matching
 from tbcore.logs.tables import free_name
@@ -106,13 +105,14 @@ def _write_long(writer: Writer, source: _Source) -> int:
     num_rows = 0
     for run, tags in source.scalars():
         for tag in tags:
-            series = run[tag]
-            if len(series) and not num_rows:
-                writer.begin(["run", "tag"], titles)
-            for rows in _chunks(len(series)):
-                columns = series.steps(rows), series.wall_time[rows], series.value[rows]
-                writer.write([run.name, tag], columns)
-            num_rows += len(series)
+            with if_readable():
+                series = run[tag]
+                if len(series) and not num_rows:
+                    writer.begin(["run", "tag"], titles)
+                for rows in _chunks(len(series)):
+                    columns = series.steps(rows), series.wall_time[rows], series.value[rows]
+                    writer.write([run.name, tag], columns)
+                num_rows += len(series)
     if num_rows:
         writer.end()
     return num_rows
@@ -132,16 +132,17 @@ def _write_wide(writer: Writer, source: _Source) -> int:
     writer.begin(["run"], titles, is_sparse=True)
     num_rows, num_left_out = 0, 0
     for run, own in source.scalars():
-        with warnings.catch_warnings():
+        with if_readable(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the points that are counted here for all runs
             wide = source.logs.scalars(own, [run.name]).wide()
-        _, step, *values = wide.columns.values()
-        num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
-        by_tag = dict(zip(own, values, strict=True))
-        missing = np.full(len(step), np.nan, np.float32)
-        for rows in _chunks(len(step)):
-            writer.write([run.name], [step[rows], *(by_tag.get(t, missing)[rows] for t in tags)])
-        num_rows += len(step)
+            _, step, *values = wide.columns.values()
+            num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
+            by_tag = dict(zip(own, values, strict=True))
+            missing = np.full(len(step), np.nan, np.float32)
+            for rows in _chunks(len(step)):
+                columns = [step[rows], *(by_tag.get(tag, missing)[rows] for tag in tags)]
+                writer.write([run.name], columns)
+            num_rows += len(step)
     writer.end()
     if num_left_out:
         warn(f"{num_left_out:,} points are left out: a later one of the tag has the same step")
@@ -190,16 +191,17 @@ def _write_media(folder: Path, source: _Source) -> int:
     """Writes images and clips as FOLDER/RUN/TAG/STEP.png; returns the number of files."""
     num_files = 0
     for run in source.runs():
-        media = [tag.name for tag in run.tags.values() if tag.kind in (IMAGE, AUDIO)]
+        media: list[str] = []
+        with if_readable():
+            media += [tag.name for tag in run.tags.values() if tag.kind in (IMAGE, AUDIO)]
         for tag in source.selection.tags_of(media):
             directory = folder.joinpath(*map(_safe, run.name.split("/")), _safe(tag))
             num_of_step: Counter[int] = Counter()
             for item in ITEMS_OF[run.tags[tag].kind](run, tag):
                 try:
                     samples = _samples(item.value)
-                except (DataError, NotFoundError) as error:
-                    warn(one_line(f"run {run.name!r}, tag {tag!r}: {error}"))
-                    continue
+                except (DataError, NotFoundError):
+                    continue  # It was reported.
                 for content, ending in samples:
                     num_of_step[item.step] += 1
                     number = num_of_step[item.step]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tbcore.cli.logs.access import LogSelection, read
+from tbcore.cli.logs.access import LogSelection, if_readable, read
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import (
     Form,
@@ -91,12 +91,13 @@ def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) 
     """Prints a line for each tag; returns the exit status."""
     rows: dict[tuple[str, str], list[Any]] = {}
     for run in read(*selection.opened()):
-        for tag in run.tags.values():
-            row = rows.setdefault((tag.name, tag.kind), [tag.name, tag.kind, 0, 0, None])
-            row[2] += 1
-            row[3] += tag.count
-            if tag.last_step is not None:
-                row[4] = tag.last_step if row[4] is None else max(row[4], tag.last_step)
+        with if_readable():
+            for tag in run.tags.values():
+                row = rows.setdefault((tag.name, tag.kind), [tag.name, tag.kind, 0, 0, None])
+                row[2] += 1
+                row[3] += tag.count
+                if tag.last_step is not None:
+                    row[4] = tag.last_step if row[4] is None else max(row[4], tag.last_step)
     columns = [
         PrintedColumn("tag", is_name=True),
         PrintedColumn("kind"),
@@ -152,4 +153,6 @@ def _line(run: Run, tag: str) -> str:
     own = next((own for own in run if own == tag or own.lower() == tag.lower()), None)
     if own is None or own not in run.scalar_tags:
         return ""
-    return sparkline(run[own].value, _SPARKLINE_WIDTH)
+    with if_readable():
+        return sparkline(run[own].value, _SPARKLINE_WIDTH)
+    return ""

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from tbcore.cli.logs.access import LogSelection, default_logdir, read, written
+from tbcore.cli.logs.access import LogSelection, default_logdir, if_readable, read, written
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import short, short_count, short_time
 from tbcore.drawings import chart_svg
@@ -80,7 +80,9 @@ def _table(runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
     for run, own in zip(runs[:_MAX_ROWS], hparams, strict=False):
         cells, steps = [short(own.get(name)) for name in differing], []
         for tag in tags:
-            series = run[tag] if tag in run.scalar_tags else None
+            series = None
+            with if_readable():
+                series = run[tag] if tag in run.scalar_tags else None
             if series is None or series.last is None:
                 cells += ["", ""]
                 continue
@@ -101,10 +103,11 @@ def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
     with_tag = [run for run in runs if tag in run.scalar_tags]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", tag)
     for scheme, (ink, colors) in _SCHEMES.items():
-        lines = [
-            (run[tag].step, run[tag].value, colors[index % len(colors)], run.name)
-            for index, run in enumerate(with_tag)
-        ]
+        lines = []
+        for index, run in enumerate(with_tag):
+            with if_readable():
+                color = colors[index % len(colors)]
+                lines.append((run[tag].step, run[tag].value, color, run.name))
         svg = chart_svg(lines, ink=ink, width=720, height=280, label="step")
         if not svg:
             return ["No value is a finite number."]

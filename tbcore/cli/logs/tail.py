@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.cli.logs.access import LogSelection, read
+from tbcore.cli.logs.access import LogSelection, if_readable, read
 from tbcore.cli.logs.output import (
     cut,
     exact,
@@ -101,8 +101,10 @@ class _LineReader:
     def _lines(self, run: Run) -> list[_Line]:
         lines: dict[tuple[int, int], _Line] = {}
         for tag in self._selection.tags_of(run.scalar_tags):
-            series = run[tag]
-            if not len(series):
+            series = None
+            with if_readable():
+                series = run[tag]
+            if series is None or not len(series):
                 continue
             ordinals = series.ordinal
             start = self._next_ordinals.get(tag, 0)
