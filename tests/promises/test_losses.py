@@ -183,6 +183,7 @@ def check_asks(source: Path, files: list[Path]) -> Counter[str]:
                 else:
                     assert found == expected[name], what
                     counts["same"] += 1
+    print(dict(counts))
     return counts
 
 
