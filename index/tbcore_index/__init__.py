@@ -36,7 +36,7 @@ def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> 
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from tbcore_index.reader import IndexReader
 
-    return IndexReader(path, logdirs=logdirs)
+    return IndexReader(path, is_server=is_server, logdirs=logdirs)
 
 
 def check(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count, starmap
 from typing import Any
@@ -41,11 +42,17 @@ class IndexReader:
     """The runs of an index, as of the last refresh. May be used from several threads."""
 
     def __init__(
-        self, path: str, *, only: Collection[str] | None = None, logdirs: Iterable[str] = ()
+        self,
+        path: str,
+        *,
+        only: Collection[str] | None = None,
+        is_server: bool = False,
+        logdirs: Iterable[str] = (),
     ) -> None:
         """Opens the index: all of it, or only these segments. The user has confirmed `logdirs`.
 
-        Raises TbcoreError if there is none, or if it is of another format.
+        For a server, rows that could not be read are no problem any more when they can be read.
+        Raises TbcoreError if there is no index, or if it is of another format.
         """
         self.place = Place(path)
         self.path = self.place.path
@@ -82,9 +89,10 @@ class IndexReader:
         self.damaged: dict[str, str] = {}
         """Segments of which the runs are not known, since their files are damaged: each with a line
         that says why."""
-        self._lost: dict[str, str] = {}
+        self._lost: dict[str, tuple[str, Callable[[], object]]] = {}
         """Segments of which a file of series, points or items is damaged or gone, as somebody found
-        who asked for its rows: each with a line that says so."""
+        who asked for its rows: each with a line that says so, and what asks for the rows again."""
+        self._is_server = is_server
         self._log_problem = ""
         """What is wrong with the logs of the tables; empty if nothing is."""
         self._series: DeltaTable | None = None
@@ -107,6 +115,10 @@ class IndexReader:
         Raises TbcoreError or OSError if the index cannot be read; then all stays as it was.
         """
         with self._lock:
+            for segment, (_, ask) in list(self._lost.items()) if self._is_server else ():
+                with contextlib.suppress(TbcoreError, OSError):
+                    ask()
+                    del self._lost[segment]
             if self._version is not None:
                 self.place.update(self._table)
             if self._table.version() == self._version and not self._log_problem:
@@ -121,7 +133,7 @@ class IndexReader:
             runs.sort(key=lambda run: sort_key(run.first_event_time, run.name))
             self.segments, self._places = by_segment, {run.name: run for run in runs}
             self.damaged = {n: line for n, line in self.damaged.items() if n in by_segment}
-            self._lost = {n: line for n, line in self._lost.items() if n in by_segment}
+            self._lost = {n: lost for n, lost in self._lost.items() if n in by_segment}
             known = self.runs
             self.runs = {
                 name: known[name] if name in known and known[name].revision == run.revision else run
@@ -149,11 +161,14 @@ class IndexReader:
         self.damaged[segment] = self._line(segment, line)
         return []
 
-    def lose(self, segment: str, error: Exception) -> str:
-        """Takes note that rows of a segment cannot be read; returns a line that says so."""
+    def lose(self, segment: str, error: Exception, ask: Callable[[], object]) -> str:
+        """Takes note that rows of a segment cannot be read; returns a line that says so.
+
+        `ask` raises the error again while that is so.
+        """
         if segment not in self._lost:
-            self._lost[segment] = self._line(segment, str(error))
-        return self._lost[segment]
+            self._lost[segment] = self._line(segment, str(error)), ask
+        return self._lost[segment][0]
 
     def _line(self, segment: str, why: str) -> str:
         """Why rows of a segment cannot be read, with its number of runs."""
@@ -199,8 +214,8 @@ class IndexReader:
     @property
     def problems(self) -> Collection[str]:
         """One line for each segment of which a file is damaged or gone, and one for the logs."""
-        lines = self.damaged | self._lost
-        return [*filter(None, [self._log_problem]), *lines.values()]
+        lost = (line for line, _ in self._lost.values())
+        return [*filter(None, [self._log_problem]), *self.damaged.values(), *lost]
 
     def _schema(self, run: StoredView) -> Schema:
         """The schema of a run, which is that of all runs of its shape."""

@@ -219,7 +219,9 @@ class StoredView(StoredRun):
                 index.refresh()
                 return read(index.located(self))
         except (DataLossError, SegmentGoneError) as error:
-            raise DataLossError(index.lose(index.located(self).segment, error)) from None
+            segment = index.located(self).segment
+            line = index.lose(segment, error, lambda: read(index.located(self)))
+            raise DataLossError(line) from None
 
     def _table(self, run: StoredView, rows: Sequence[SeriesRow]) -> Table:
         """A table with the rows of these series, which have some."""

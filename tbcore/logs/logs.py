@@ -130,7 +130,8 @@ class Logs:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files that have been read, and with the directories; a line each.
+        """What is wrong with the files that have been read, the directories and the index; a line
+        each. A command that opened logs with problems ends with status 3.
 
         What was found first is logged as a warning, too.
         """

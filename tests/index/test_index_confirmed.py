@@ -208,4 +208,4 @@ def test_a_worker_reads_again_only_what_the_user_has_confirmed(tmp_path: Path, d
     assert (done.num_bytes, [*done.segments]) == (0, [])
     assert done.problems[0].endswith("; 1 is left out")
     assert again.num_bytes > 0
-    assert again.problems[0].endswith("run a is read from its files again")
+    assert again.problems[0].endswith("; 1 is read from the logs again")

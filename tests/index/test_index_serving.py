@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from same_answers import check_same, loaded, update
 
-from tbcore.errors import NotFoundError, OptionError
+from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -97,6 +97,25 @@ def test_a_damaged_segment_is_no_problem_any_more_when_it_was_made_again(
 
     assert [*reader.problems] == []
     assert [*reader.runs] == ["a", "b"]
+
+
+def test_a_lost_file_is_no_problem_any_more_when_it_is_back(indexed: tuple[Path, Path]) -> None:
+    """For a server: a command has left its rows out."""
+    _, index = indexed
+    (path,) = (index / "points").glob("*.parquet")
+    for is_server in (True, False):
+        away = path.rename(index / "away")
+        reader = IndexReader(str(index), is_server=is_server)
+        with pytest.raises(DataLossError, match="it has data of 2 runs"):
+            reader.runs["b"].series("loss")
+        reader.refresh()
+        assert len(reader.problems) == 1
+
+        away.rename(path)
+        reader.refresh()
+
+        assert len(reader.problems) == (0 if is_server else 1)
+        assert len(reader.runs["b"].series("loss")[0]) == 1
 
 
 def test_what_somebody_views_is_read_on(indexed: tuple[Path, Path]) -> None:
