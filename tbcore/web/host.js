@@ -29,7 +29,8 @@
  * @property {(path: string, init?: RequestInit) => Promise<Response>} fetch  sends a request below
  *   `data/plugin/<name>/`, like the browser's `fetch`; aborted when the tab closes
  * @property {(path: string, params?: Params) => Promise<any>} fetchJSON  sends a GET request there;
- *   rejects with a ServerError that has the server's message and `status`
+ *   rejects with a ServerError that has the server's message and `status`. An object has no
+ *   prototype, so that `tags[run]` is undefined for each run that is not a key
  * @property {(path: string, params?: Params) => string} url  the URL of such a request, for images
  *   and downloads
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the shadow root:

@@ -26,8 +26,8 @@ export class Options {
    */
   constructor(defaults, choices = {}, limits = {}) {
     this.#defaults = defaults;
-    this.#choices = choices;
-    this.#limits = limits;
+    this.#choices = new Map(Object.entries(choices));
+    this.#limits = new Map(Object.entries(limits));
   }
 
   /**
@@ -36,18 +36,18 @@ export class Options {
    * @returns {T}
    */
   parse(texts) {
-    /** @type {Record<string, unknown>} */
-    const options = { ...this.#defaults };
-    for (const [name, fallback] of Object.entries(this.#defaults)) {
-      const text = texts[name];
-      if (text === undefined) continue;
+    /** @type {Map<string, unknown>} */
+    const options = new Map(Object.entries(this.#defaults));
+    for (const [name, text] of Object.entries(texts)) {
+      const fallback = options.get(name);
+      if (fallback === undefined) continue;
       const value = typeof fallback === "boolean" ? text === "true" : typeof fallback === "number" ? Number(text) : text;
-      const isAllowed = this.#choices[name]?.includes(value) ?? (typeof value !== "number" || Number.isFinite(value));
+      const isAllowed = this.#choices.get(name)?.includes(value) ?? (typeof value !== "number" || Number.isFinite(value));
       if (!isAllowed) continue;
-      const [min, max] = this.#limits[name] ?? [];
-      options[name] = min === undefined ? value : Math.min(max, Math.max(min, Number(value)));
+      const [min, max] = this.#limits.get(name) ?? [];
+      options.set(name, min === undefined ? value : Math.min(Number(max), Math.max(min, Number(value))));
     }
-    return /** @type {T} */ (options);
+    return /** @type {T} */ (Object.fromEntries(options));
   }
 
   /**
@@ -58,7 +58,7 @@ export class Options {
    * @param {T[Name]} value
    */
   set(host, name, value) {
-    if (!(name in this.#defaults)) throw new Error(`there is no option ${name}; there are ${Object.keys(this.#defaults).join(", ")}`);
+    if (!Object.hasOwn(this.#defaults, name)) throw new Error(`there is no option ${name}; there are ${Object.keys(this.#defaults).join(", ")}`);
     const text = value === this.#defaults[name] ? null : String(value);
     host.settings.set(name, text);
     host.preferences.set(name, text);
@@ -70,7 +70,7 @@ export class Options {
     // values.
     if (Object.keys(host.settings.value).length > 0 || globalThis.location?.hash.includes("&")) return;
     for (const [name, text] of Object.entries(host.preferences.value)) {
-      if (name in this.#defaults) host.settings.set(name, text);
+      if (Object.hasOwn(this.#defaults, name)) host.settings.set(name, text);
     }
   }
 }

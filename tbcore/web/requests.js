@@ -188,13 +188,9 @@ export function readColumns(buffer) {
   return {
     header,
     tables: tables.map(({ rows, columns }) => {
-      /** @type {Record<string, Float64Array>} */
-      const table = {};
-      for (const name of columns) {
-        table[name] = new Float64Array(buffer, offset, rows);
-        offset += 8 * rows;
-      }
-      return table;
+      const pairs = columns.map((name, i) => [name, new Float64Array(buffer, offset + 8 * rows * i, rows)]);
+      offset += 8 * rows * columns.length;
+      return Object.fromEntries(pairs);
     }),
   };
 }

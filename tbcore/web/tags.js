@@ -26,19 +26,21 @@ import { formatLists, groupTags, parseLists } from "./text-names.js";
  * the tags change.
  * @param {Host} host
  * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
- * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} rejects if the first
- *   request fails
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} an object without a
+ *   prototype; rejects if the first request fails
  */
-export async function watchTags(host, read = (json) => json) {
+export async function watchTags(host, read) {
   let { lists } = host.generations.value;
   let numRequests = 0;
-  let lastAnswered = 0; // number of the latest request that has a response
+  // Number of the latest request that has a response.
+  let lastAnswered = 0;
   const load = async () => {
     const requestNumber = ++numRequests;
     const response = await host.fetchJSON("tags");
-    if (requestNumber < lastAnswered) return; // the response to a later request arrived first
+    // The response to a later request arrived first.
+    if (requestNumber < lastAnswered) return;
     lastAnswered = requestNumber;
-    tags.value = read(response);
+    tags.value = read ? Object.assign(Object.create(null), read(response)) : response;
   };
   const tags = signal(/** @type {RunToTags} */ ({}));
   await load();
@@ -66,10 +68,12 @@ export async function watchTags(host, read = (json) => json) {
  * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
  */
 export function closedGroups(host, setting = "closed", closedByDefault = new Set()) {
-  const read = () => new Set(parseLists(host.settings.value[setting]).flat().map((name) => (name === "/" ? "" : name)));
+  const textOf = () => new Map(Object.entries(host.settings.value)).get(setting);
+  const read = () => new Set(parseLists(textOf()).flat().map((name) => (name === "/" ? "" : name)));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
-    const toggled = read(); // read it again: it may have changed since the tab was rendered
+    // Read it again: it may have changed since the tab was rendered.
+    const toggled = read();
     if (open === closedByDefault.has(name)) toggled.add(name);
     else toggled.delete(name);
     host.settings.set(setting, formatLists([[...toggled].map((group) => group || "/")]));
@@ -109,7 +113,7 @@ export function indexTags(runToTags, runs, matches) {
   /** @type {Map<string, R[]>} */
   const runsOf = new Map();
   for (const run of runs) {
-    for (const tag of runToTags[run.name] ?? []) {
+    for (const tag of Object.hasOwn(runToTags, run.name) ? runToTags[run.name] : []) {
       const members = runsOf.get(tag);
       if (members) members.push(run);
       else runsOf.set(tag, [run]);

@@ -40,3 +40,10 @@ test("regular expressions of older links are queries that find the same", () => 
   for (const expression of ["[)]", "a)", "a\tb"]) assert.equal(expressionQuery(expression), `re:"${expression}"`);
   assert.equal(expressionQuery('say "hi"'), 're:"say ""hi"""');
 });
+
+test("a setting can have any name", () => {
+  const hash = "#text&__proto__=a&text.constructor=b";
+  const { values } = parseAddress(hash);
+  assert.deepEqual(Object.entries(values), [["__proto__", "a"], ["text.constructor", "b"]]);
+  assert.equal(formatAddress({ tab: "text", values }), hash);
+});

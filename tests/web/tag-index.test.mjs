@@ -26,3 +26,11 @@ test("tags of hidden runs and tags that do not match are left out", () => {
   // A tag that does not match can still be shown in the same chart as one that does.
   assert.equal(indexTags(TAGS, runs("train"), (tag) => tag.endsWith("b")).runsOf.size, 3);
 });
+
+test("a run without tags has none if it is called like a member of all objects", () => {
+  for (const name of ["constructor", "toString", "__proto__", "valueOf"]) {
+    assert.deepEqual([...indexTags(TAGS, runs(name), () => true).runsOf.keys()], []);
+    const tags = Object.fromEntries([[name, ["loss"]]]);
+    assert.deepEqual([...indexTags(tags, runs(name, "train"), () => true).runsOf.keys()], ["loss"]);
+  }
+});

@@ -70,3 +70,12 @@ test("a failed request is sent again on the next reload", async () => {
   await settle();
   assert.deepEqual(tags.value, { a: ["again"] });
 });
+
+test("converted tags are undefined for every run that is not listed", async () => {
+  const { host, respond } = slowHost();
+  const watching = watchTags(host, (json) => Object.fromEntries(Object.entries(json).map(([run, tags]) => [run, Object.keys(tags)])));
+  respond[0](JSON.parse('{"train": {"loss": 1}, "__proto__": {"rate": 2}}'));
+  const { value } = await watching;
+  assert.deepEqual([value.train, value["__proto__"]], [["loss"], ["rate"]]);
+  assert.equal(value["constructor"], undefined);
+});

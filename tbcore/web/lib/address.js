@@ -11,14 +11,10 @@
 
 /** Parses a URL fragment, with or without the leading `#`. @param {string} hash @returns {Address} */
 export function parseAddress(hash) {
-  const [tab, ...pairs] = hash.replace(/^#/, "").split("&");
-  /** @type {Record<string, string>} */
-  const values = {};
-  for (const pair of tab.includes("=") ? [tab, ...pairs] : pairs) {
-    const equals = pair.indexOf("=");
-    if (equals > 0) values[decode(pair.slice(0, equals))] = decode(pair.slice(equals + 1));
-  }
-  return { tab: tab.includes("=") ? "" : decode(tab), values };
+  const text = hash.replace(/^#/, "");
+  const [tab] = text.split("&");
+  const pairs = Array.from(text.matchAll(/(?<=^|&)([^&=]+)=([^&]*)/g), (found) => found.slice(1).map(decode));
+  return { tab: tab.includes("=") ? "" : decode(tab), values: Object.fromEntries(pairs) };
 }
 
 /** Formats a URL fragment with the leading `#`, or "" for an empty address. Values keep their order, empty ones included. @param {Address} address */
@@ -28,7 +24,7 @@ export function formatAddress({ tab, values }) {
 }
 
 /** The names that older links, and those of TensorBoard, had for queries: all were regular expressions. */
-const OLD_NAMES = { runFilter: "query", regexInput: "query", tagFilter: "tagQuery" };
+const OLD_NAMES = /** @type {const} */ ({ runFilter: "query", regexInput: "query", tagFilter: "tagQuery" });
 
 /** The address with queries in place of the regular expressions of older links and of TensorBoard. @param {Address} address @returns {Address} */
 export function withQueries({ tab, values }) {

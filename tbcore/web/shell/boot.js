@@ -172,7 +172,8 @@ const emptyStates = () => withStyles(import("./empty-states.js"));
 
 /** The page: top bar, run list and open tab, and a dialog while one is open. @param {{ state: State, sync: ReturnType<typeof keepInSync> }} props */
 function Page({ state, sync }) {
-  const [showsRuns, setShowsRuns] = useState(false); // on narrow pages
+  // Whether the run list is open on a narrow page.
+  const [showsRuns, setShowsRuns] = useState(false);
   const [dialog, setDialog] = useState(/** @type {"info" | "help" | null} */ (null));
   const [isTabOpening, setIsTabOpening] = useState(true);
   const frontends = state.frontends.value;
@@ -184,7 +185,8 @@ function Page({ state, sync }) {
 
   const onInfo = () => setDialog("info");
   const onHelp = () => setDialog("help");
-  useLayoutEffect(() => openFirstTab(state)); // an effect after the paint would load the notice that no tab is open
+  // An effect after the paint would load the notice that no tab is open.
+  useLayoutEffect(() => openFirstTab(state));
   useEffect(() => watchKeys({ state, onRuns: () => setShowsRuns(true), onHelp }), []);
   useEffect(() => {
     const directory = frontends?.logdir.split("/").filter(Boolean).pop();

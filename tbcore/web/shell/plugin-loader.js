@@ -130,10 +130,12 @@ async function importModule(url) {
 /** Sends an error to the server, which prints it if it runs with `--dev`. @param {Plugin} plugin @param {unknown} error */
 function reportToServer(plugin, error) {
   const isDev = plugin.traceback !== undefined;
-  if (!isDev || error instanceof ServerError) return; // the server has already printed its own errors
+  // The server has already printed its own errors.
+  if (!isDev || error instanceof ServerError) return;
   const stack = (error instanceof Error && error.stack) || String(error);
   const body = JSON.stringify({ plugin: plugin.name, stack });
-  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {}); // shown in the page too
+  // Shown in the page too.
+  fetch(address("data/page_errors"), { method: "POST", body }).catch(() => {});
 }
 
 // --- the host object -----------------------------------------------------------------------------
@@ -176,7 +178,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
   const readable = (source) => makeReadable(source, signal, fail);
   const ownSettings = computed(() => {
     const own = Object.entries(state.settings.value).filter(([name]) => name.startsWith(prefix));
-    return Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));
+    return withoutPrototype(Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value])));
   });
   const preferences = openPreferences(plugin.name);
   const generations = readable(state.generations);

@@ -16,6 +16,7 @@ test("the extension follows from the content type", () => {
     "application/ogg": ".ogg",
     "application/octet-stream": ".bin",
     "text/html": ".bin",
+    "audio/constructor": ".bin",
     "": ".bin",
   };
   assert.deepEqual(Object.keys(types).map(fileExtension), Object.values(types));

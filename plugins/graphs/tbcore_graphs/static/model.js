@@ -346,7 +346,7 @@ export class Model {
     this.isBusy.value = false;
   }
 
-  /** The set of names in a setting. @param {string} setting */
+  /** The set of names in a setting. @param {"open" | "in" | "apart"} setting */
   #namesIn(setting) {
     const text = computed(() => this.host.settings.value[setting]);
     return computed(() => /** @type {ReadonlySet<string>} */ (new Set(parseLists(text.value).flat())));

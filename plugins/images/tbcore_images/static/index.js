@@ -11,7 +11,7 @@ import { ImageSample } from "./image-sample.js";
  * Settings that the browser remembers. Brightness and contrast are not among them: they belong to
  * one view.
  */
-const REMEMBERED_SETTINGS = ["size", "smooth", "across"];
+const REMEMBERED_SETTINGS = /** @type {const} */ (["size", "smooth", "across"]);
 
 /** Number of steps that are shown side by side. */
 const NUM_STEPS_ACROSS = 6;

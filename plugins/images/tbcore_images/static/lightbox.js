@@ -161,7 +161,7 @@ function useRunsOf(host, tag, firstRun) {
   const [tags, setTags] = useState(/** @type {Record<string, string[]>} */ ({}));
   useEffect(() => void host.fetchJSON("tags").then(setTags, () => {}), []);
   return useMemo(() => {
-    const runs = all.filter(({ name }) => tags[name]?.includes(tag));
+    const runs = all.filter(({ name }) => Object.hasOwn(tags, name) && tags[name].includes(tag));
     return runs.length > 0 ? runs : [firstRun];
   }, [all, tags, tag]);
 }

@@ -189,11 +189,12 @@ function Dashboard({ host, store, tags }) {
  * @returns {import("./types.js").StateOfCards}
  */
 function stateOfCards(host) {
+  /** @typedef {"cards" | "zoom" | "with"} ListSetting */
   // A setting has lists, which begin with a card or a tag. Zooms are by tag: both copies of a pinned
   // card show the same part.
-  const listOf = (/** @type {string} */ setting, /** @type {string} */ first) =>
+  const listOf = (/** @type {ListSetting} */ setting, /** @type {string} */ first) =>
     parseLists(host.settings.value[setting]).find((list) => list[0] === first)?.slice(1) ?? [];
-  /** @param {string} setting @param {string} first @param {string[]} rest  empty: removes the list */
+  /** @param {ListSetting} setting @param {string} first @param {string[]} rest  empty: removes the list */
   const setList = (setting, first, rest) => {
     const lists = parseLists(host.settings.value[setting]).filter((list) => list[0] !== first);
     host.settings.set(setting, formatLists(rest.length > 0 ? [...lists, [first, ...rest]] : lists));

@@ -29,7 +29,8 @@ export function AxisMenu({ x, runs, tags, onChange }) {
   const counts = useMemo(() => {
     /** @type {Map<string, number>} */
     const found = new Map();
-    for (const { name } of runs) for (const tag of tags[name] ?? []) found.set(tag, (found.get(tag) ?? 0) + 1);
+    const all = runs.flatMap(({ name }) => (Object.hasOwn(tags, name) ? tags[name] : []));
+    for (const tag of all) found.set(tag, (found.get(tag) ?? 0) + 1);
     return found;
   }, [runs, tags]);
   const words = text.toLowerCase().split(/\s+/);

@@ -52,10 +52,11 @@ export class Search {
     this.results.value = query === "" ? NO_RESULTS : { ...NO_RESULTS, isBusy: true };
     if (query === "") return;
     await this.#reportErrors(abortSignal, async () => {
+      /** @type {Record<string, string[]>} */
       const tags = await this.#host.fetchJSON("tags");
       const runs = this.#host.runs.value.map(({ name }) => name);
       const { matches } = this.#host.tagFilter.value;
-      const shown = new Set(runs.flatMap((run) => tags[run] ?? []).filter(matches));
+      const shown = new Set(runs.flatMap((run) => (Object.hasOwn(tags, run) ? tags[run] : [])).filter(matches));
       this.#request = { query, runs, tags: [...shown] };
       await this.#search(abortSignal);
     });

@@ -224,16 +224,16 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
     }
   }
 
-  /** Maps a shape to the position of its last mark. @type {Record<string, number>} */
-  const lastLeft = {};
+  /** Maps a shape to the position of its last mark. @type {Map<string, number>} */
+  const lastLeft = new Map();
   /**
    * Returns whether a mark is to be drawn at a position: inside the plot, and not too close to the
    * last mark of the same shape. If so, the mark becomes the last mark of this shape.
    * @param {number} left @param {string} shape
    */
   const addMark = (left, shape) => {
-    if (!(left >= 0 && left <= width) || Math.abs(left - lastLeft[shape]) < MIN_MARK_DISTANCE_PX) return false;
-    lastLeft[shape] = left;
+    if (!(left >= 0 && left <= width) || Math.abs(left - (lastLeft.get(shape) ?? NaN)) < MIN_MARK_DISTANCE_PX) return false;
+    lastLeft.set(shape, left);
     return true;
   };
   for (const { index, markAt } of nonFinite) {

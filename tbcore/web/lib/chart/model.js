@@ -19,10 +19,10 @@ import { axisTicks } from "./ticks.js";
  */
 
 /** The fields of a line or band from which its item is computed (see `#convert`), without `value` and `mean`, which identify the item. */
-const ITEM_INPUTS = [
+const ITEM_INPUTS = /** @type {const} */ ([
   ...["step", "wallTime", "smoothed", "segments", "startTime", "faint", "overview"],
   ...["x", "low", "high", "inner", "nonfinite", "count", "overviewCount"],
-];
+]);
 
 /** Minimum distance between ticks, in CSS pixels, by kind of axis. */
 const MIN_TICK_DISTANCE_PX = { step: 52, number: 52, relative: 58, wall_time: 78, value: 26 };

@@ -80,8 +80,8 @@ export function aboutValue(text, { value, range: [start, nameEnd, end] }, values
  * @returns {Offer[]}
  */
 export function withSigns(text, subject) {
-  const signs = /** @type {Record<string, string>} */ ({ and: "", or: "| ", not: "-" });
-  const query = text.replace(OPERATOR_WORDS, (found, word) => (found[0] === '"' ? found : signs[(word ?? "not").toLowerCase()])).trim();
+  const signs = new Map([["and", ""], ["or", "| "], ["not", "-"]]);
+  const query = text.replace(OPERATOR_WORDS, (found, word) => (found[0] === '"' ? found : signs.get((word ?? "not").toLowerCase()) ?? found)).trim();
   if (query === text.trim()) return [];
   try {
     parseQuery(query, subject);

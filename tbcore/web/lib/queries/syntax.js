@@ -51,7 +51,7 @@ export const MAX_QUERY_LENGTH = 500;
 /** Maximum number of parentheses that are open at one place. */
 const MAX_DEPTH = 50;
 /** Seconds of each unit of a duration. */
-const SECONDS = /** @type {Record<string, number>} */ ({ s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 });
+const SECONDS = new Map([["s", 1], ["m", 60], ["h", 3600], ["d", 86_400], ["w", 604_800]]);
 
 const BLANK = String.raw` \t\n\r\f\v\xa0`;
 const QUOTED = String.raw`"((?:[^"]|"")*)"(?!")`;
@@ -65,8 +65,8 @@ const NEEDS_QUOTES = /[\s|()":=!<>*?]|^-|^$/u;
 /** A name or value beside an operator with blanks. */
 const OPERAND = String.raw`[^${BLANK}|()"=<>!]+`;
 const OPERATOR = /[<>]=?|!=|==?/;
-/** Operators, and those with which the operands change places. @type {Record<string, string>} */
-const TURNED = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
+/** Operators, and those with which the operands change places. */
+const TURNED = new Map([["<", ">"], ["<=", ">="], [">", "<"], [">=", "<="]]);
 const DECIMAL = String.raw`[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?`;
 const NUMBER = new RegExp(`^(?:${DECIMAL}|([+-]?inf)(?:inity)?|nan)$`, "i");
 const DURATION = new RegExp(`^(${DECIMAL})([smhdw])$`, "i");
@@ -323,12 +323,12 @@ class Parser {
 
 /** `3<lr<4` or `3<lr` with the name first: `lr>3 lr<4`; null if the first operand is no number, or the next one is no name. @param {string} first @param {string} sign @param {string} rest */
 function nameFirst(first, sign, rest) {
-  if (!(sign in TURNED) || (readNumber(first) ?? readDuration(first)) === null) return null;
+  if (!TURNED.has(sign) || (readNumber(first) ?? readDuration(first)) === null) return null;
   const second = operatorOf(rest);
   const name = rest.slice(0, second?.index);
   const last = second ? rest.slice(second.index + second[0].length) : "";
-  if (name === "" || readNumber(name) !== null || (second && (!(second[0] in TURNED) || last === "" || operatorOf(last)))) return null;
-  return name + TURNED[sign] + first + (second ? ` ${name}${second[0]}${last}` : "");
+  if (name === "" || readNumber(name) !== null || (second && (!TURNED.has(second[0]) || last === "" || operatorOf(last)))) return null;
+  return name + TURNED.get(sign) + first + (second ? ` ${name}${second[0]}${last}` : "");
 }
 
 /**
@@ -345,7 +345,7 @@ export function readNumber(text) {
 /** A duration in seconds; null if the text is none. @param {string} text */
 function readDuration(text) {
   const [, number, unit] = DURATION.exec(text) ?? [];
-  return number ? Number(number) * SECONDS[unit.toLowerCase()] : null;
+  return number ? Number(number) * Number(SECONDS.get(unit.toLowerCase())) : null;
 }
 
 /** A text as a glob; null if it has no wildcards outside of quotes. @param {string} chunk @returns {Glob | null} */

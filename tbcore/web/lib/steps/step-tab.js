@@ -83,7 +83,7 @@ function Dashboard({ host, kind, tags, answers }) {
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
   const shownTags = useMemo(
-    () => [...new Set(runs.flatMap(({ name }) => tags.value[name] ?? []))].filter(filter.matches),
+    () => [...new Set(runs.flatMap(({ name }) => (Object.hasOwn(tags.value, name) ? tags.value[name] : [])))].filter(filter.matches),
     [tags.value, runs, filter],
   );
   const places = usePlaces(host, runs, shownTags, shownTags.length > 0);

@@ -35,11 +35,11 @@ const FAULTS = /** @type {[RegExp, string][]} */ ([
   [/-/y, "write \\- for - inside of []"],
 ]);
 /** The contents of lists in place of sets that browsers define otherwise than RE2. */
-const SETS = /** @type {Record<string, string>} */ ({
-  ".": String.raw`\0-\t\v-\u{10ffff}`,
-  "\\s": String.raw`\t\n\f\r\x20`,
-  "\\S": String.raw`\0-\x08\v\x0e-\x1f\x21-\u{10ffff}`,
-});
+const SETS = new Map([
+  [".", String.raw`\0-\t\v-\u{10ffff}`],
+  ["\\s", String.raw`\t\n\f\r\x20`],
+  ["\\S", String.raw`\0-\x08\v\x0e-\x1f\x21-\u{10ffff}`],
+]);
 
 /**
  * Compiles an expression, which ignores case.
@@ -72,7 +72,7 @@ export function compileExpression(text) {
       if (before === undefined) throw new SyntaxError("unmatched )");
       [most, last] = [Math.max(before, most), most];
     } else last = token.or || token.edge ? 0 : 1;
-    source += SETS[part] ? `[${SETS[part]}]` : token.char ? quote(part) : part;
+    source += SETS.has(part) ? `[${SETS.get(part)}]` : token.char ? quote(part) : part;
     if (token.list) {
       const list = compileList(text, at);
       source += list.source;
@@ -94,7 +94,7 @@ function compileList(text, start) {
   while (text[at] !== "]") {
     if (at >= text.length) throw new SyntaxError("unclosed [");
     const [part, { set, low, high }] = read(MEMBER, text, at);
-    source += set ? (SETS[part] ?? part) : high ? `${quote(low)}-${quote(high)}` : quote(part);
+    source += set ? (SETS.get(part) ?? part) : high ? `${quote(low)}-${quote(high)}` : quote(part);
     at += part.length;
   }
   if (at === start) throw new SyntaxError("nothing in []");

@@ -18,7 +18,7 @@ import { compileExpression } from "./expression-syntax.js";
  * @property {string[]} added  names that were not sent before; their numbers continue those of the
  *   names before
  * @property {number[]} asked  numbers of the names to match
- * @property {Readonly<Record<string, readonly unknown[]>> | null} columns  what is known of these
+ * @property {ReadonlyMap<string, readonly unknown[]> | null} columns  what is known of these
  *   names by the keys that the query needs; null in the first question about a query
  *
  * @typedef {"matches" | "captures" | "runs" | "tags"} Kind  whether the text is an expression, whose
@@ -66,7 +66,7 @@ function answer({ text, kind, added, asked, columns }) {
 function answerQuery(query, text, asked, columns) {
   const keys = keysOf(query);
   if (columns || keys.length === 0) {
-    return { results: asked.map((number, i) => isFound(query, names[number], (key) => /** @type {any} */ (columns?.[key][i]))) };
+    return { results: asked.map((number, i) => isFound(query, names[number], (key) => /** @type {any} */ (columns?.get(key)?.[i]))) };
   }
   const needs = attributesOf(query).map((node) => {
     const { key, attribute: { kind, name }, range } = node;

@@ -113,7 +113,7 @@ class Expression {
     if (kind === "runs" && !this.#isRead) return { text, kind, added: [], asked: [], columns: null };
     const asked = this.#toAsk.splice(0, NAMES_AT_ONCE);
     const columns = this.#columns?.map((column) => asked.map((number) => column.get(names[number]) ?? null));
-    const byKey = columns && Object.fromEntries(columns.map((column, i) => [this.keys.peek()?.[i], column]));
+    const byKey = columns && new Map(columns.map((column, i) => [this.keys.peek()?.[i] ?? "", column]));
     const added = names.slice(numSent);
     numSent = names.length;
     return { text, kind, added, asked, columns: byKey ?? null };

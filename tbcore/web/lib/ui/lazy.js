@@ -12,7 +12,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
  *
  * `load` imports the module, and `of` is the name of the component. All other props are passed to
  * the component. `onClose` is also called if the module cannot be loaded.
- * @param {{ load: () => Promise<any>, of: string, onClose?: () => void, [name: string]: unknown }} props
+ * @template {string} Of
+ * @param {{ load: () => Promise<Readonly<Record<Of, unknown>>>, of: Of, onClose?: () => void, [name: string]: unknown }} props
  */
 export function Lazy({ load, of, ...props }) {
   const [Component, setComponent] = useState(/** @type {unknown} */ (null));

@@ -31,10 +31,9 @@ const [MIN_CHARS, MAX_CHARS] = [5, 16];
 const MAX_MEASURED = 2000;
 /** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
 const AGE_SECONDS = 60;
-/** What the values of tags are called, by their statistic. @type {Readonly<Record<string, string>>} */
-const STATISTICS = { last: "Last value", min: "Lowest value", max: "Highest value", at: "Value" };
-/** @type {Readonly<Record<string, string>>} */
-const FACT_TITLES = { step: "Last step", age: "Time since the last event", took: "Time from the first to the last event" };
+/** What the values of tags are called, by their statistic. */
+const STATISTICS = new Map([["last", "Last value"], ["min", "Lowest value"], ["max", "Highest value"], ["at", "Value"]]);
+const FACT_TITLES = new Map([["step", "Last step"], ["age", "Time since the last event"], ["took", "Time from the first to the last event"]]);
 
 /** The columns for these attributes, each once. @param {readonly string[]} texts @returns {Column[]} */
 export function parseColumns(texts) {
@@ -63,9 +62,9 @@ export function parseColumns(texts) {
 
 /** @param {Attribute} attribute */
 function titleOf({ kind, name, stat, step }) {
-  if (kind === "fact") return FACT_TITLES[name];
+  if (kind === "fact") return FACT_TITLES.get(name) ?? name;
   if (kind === "hparam") return `Hyperparameter ${name}`;
-  return `${STATISTICS[stat ?? ""]} of ${name}${stat === "at" ? ` at step ${formatStep(Number(step))}, or the last before it` : ""}`;
+  return `${STATISTICS.get(stat ?? "")} of ${name}${stat === "at" ? ` at step ${formatStep(Number(step))}, or the last before it` : ""}`;
 }
 
 /** @param {Attribute} attribute @param {boolean} isShort  whether only the last segment of the name is shown */

@@ -163,7 +163,7 @@ function useDifferingHparams({ attributes, runs }) {
 
 /** The title of a suggested rule. That of a path pattern has names of the folders that it puts together. @param {string} rule @param {readonly string[]} runs */
 function titleOf(rule, runs) {
-  if (WORDS[rule]) return WORDS[rule].title;
+  if (Object.hasOwn(WORDS, rule)) return WORDS[rule].title;
   const index = rule.split("/").length - 1;
   const [members] = [...groupsOf(runs, compileRule(rule)).values()].sort((a, b) => b.length - a.length);
   const [first, second, ...others] = new Set(members.map((run) => run.split("/")[index]));

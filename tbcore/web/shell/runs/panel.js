@@ -84,7 +84,7 @@ export function RunsPanel({ state, listed }) {
         title="Sort runs"
         onChange=${(/** @type {Event} */ event) => {
           const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
-          const isColumn = !(value in SORTS);
+          const isColumn = !Object.hasOwn(SORTS, value);
           state.setList("column", isColumn ? value : null);
           if (!isColumn) state.setList("sort", value === "name" ? null : value);
         }}
@@ -161,8 +161,8 @@ function useTable(state) {
 function useOpen({ text, error }) {
   const scope = error ? "" : text;
   // Keys of the rows that were toggled from their initial state, by the text of the filter.
-  const [toggled, setToggled] = useState(/** @type {Record<string, ReadonlySet<string>>} */ ({}));
-  const keys = toggled[scope];
+  const [toggled, setToggled] = useState(/** @type {ReadonlyMap<string, ReadonlySet<string> | undefined>} */ (new Map()));
+  const keys = toggled.get(scope);
   const isOpen = useMemo(
     () => (/** @type {string} */ key) => (scope !== "" || !key.startsWith("group:")) !== (keys?.has(key) ?? false),
     [scope === "", keys],
@@ -171,7 +171,7 @@ function useOpen({ text, error }) {
     const next = new Set(keys);
     if (!next.delete(key)) next.add(key);
     // What was toggled for other filters is forgotten.
-    setToggled({ "": toggled[""], [scope]: next });
+    setToggled(new Map([["", toggled.get("")], [scope, next]]));
   };
   return [isOpen, toggle];
 }

@@ -62,7 +62,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
       PageUp: current - ROWS_PER_PAGE,
       Home: 0,
       End: rows.length - 1,
-    }[key];
+    }[event.key];
     if (key === "Enter" && target instanceof HTMLInputElement) state.checkOnly(row.runs);
     else if (key === "ArrowLeft" && row.isOpen) onToggle(row.key);
     else if (key === "ArrowRight" && row.kind !== "run" && !row.isOpen) onToggle(row.key);

@@ -14,6 +14,9 @@ const answers = openPreferences("#seeds");
 /** The log directory whose answer is stored; "" until it is known. @param {State} state */
 const logdirOf = (state) => state.frontends.value?.logdir ?? "";
 
+/** The answer that is stored for a log directory; undefined if there is none. @param {string} logdir */
+const answerFor = (logdir) => new Map(Object.entries(answers.values.value)).get(logdir);
+
 /**
  * The offer. It is made once for each log directory, while runs are neither grouped nor coloured by
  * a rule, and the filter finds some. Under the pointer it does not appear, so that nobody accepts it
@@ -27,7 +30,7 @@ export function SeedsOffer({ state }) {
   const hasRule = state.groupRule.value !== "" || state.colorRule.value !== "";
   const hadRule = useRef(false);
   hadRule.current ||= hasRule;
-  const isPossible = !hadRule.current && logdir !== "" && answers.values.value[logdir] === undefined;
+  const isPossible = !hadRule.current && logdir !== "" && answerFor(logdir) === undefined;
   const found = useMemo(() => (isPossible ? repetitionsOf(runs) : null), [runs, isPossible]);
   const isOffered = found !== null && runs.some(matches);
   const [isVisible, setVisible] = useState(false);
@@ -71,7 +74,7 @@ export function SeedsOffer({ state }) {
 
 /** Resets the colours that the accepted offer set, unless the reader has chosen others since. @param {State} state */
 export function resetColors(state) {
-  if (answers.values.value[logdirOf(state)] !== "average") return;
+  if (answerFor(logdirOf(state)) !== "average") return;
   keepColors(state);
   if (state.colorRule.value === "family") state.colorRule.value = "";
 }
@@ -79,5 +82,5 @@ export function resetColors(state) {
 /** Notes that the colours are the reader's own choice from now on. @param {State} state */
 export function keepColors(state) {
   const logdir = logdirOf(state);
-  if (answers.values.value[logdir] === "average") answers.set(logdir, "own colours");
+  if (answerFor(logdir) === "average") answers.set(logdir, "own colours");
 }

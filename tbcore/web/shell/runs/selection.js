@@ -162,7 +162,8 @@ export function readStored(key, parse = JSON.parse) {
     const text = localStorage.getItem(key);
     return text === null ? null : parse(text);
   } catch {
-    return null; // blocked, or changed by something else
+    // Blocked, or changed by something else.
+    return null;
   }
 }
 

@@ -7,7 +7,7 @@
 import { batch, effect } from "@preact/signals-core";
 import { MAX_QUERY_LENGTH, formatAttribute, formatName, nameOrGlob, parseAttribute } from "../../lib/queries/syntax.js";
 import { isLive } from "../runs/tree.js";
-import { ServerError, address, withoutPrototype } from "./server.js";
+import { ServerError, address } from "./server.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { Attribute } from "../../lib/queries/syntax.js" */
@@ -136,8 +136,9 @@ async function request(attributes, asked, since, names) {
   const { runs, is_delta } = answer;
   batch(() => {
     if (names) attributes.names.value = answer.names;
-    const columns = withoutPrototype(answer.hparams ?? {});
-    for (const [i, entry] of hparams.entries()) store(entry, columns[body.hparams[i]] ?? []);
+    /** @type {Map<string, AttributeValue[]>} */
+    const columns = new Map(Object.entries(answer.hparams ?? {}));
+    for (const [i, entry] of hparams.entries()) store(entry, columns.get(body.hparams[i]) ?? []);
     for (const [i, entry] of values.entries()) store(entry, answer.values[i].map(toNumber), answer.steps[i]);
     for (const [i, entry] of has.entries()) store(entry, answer.has[i].map((/** @type {boolean} */ value) => value || null));
     for (const entry of steps) store(entry, answer.last_steps);
@@ -158,7 +159,8 @@ async function request(attributes, asked, since, names) {
 /** Stores which of the attributes that were asked for no run has. @param {Attributes} attributes @param {Entry[]} asked @param {any} answer */
 function storeUnknown(attributes, asked, answer) {
   const unknown = new Map(attributes.unknown.peek());
-  const close = { hparam: withoutPrototype(answer?.hparams ?? {}), value: withoutPrototype(answer?.tags ?? {}) };
+  /** @type {Record<"hparam" | "value", Map<string, string[]>>} */
+  const close = { hparam: new Map(Object.entries(answer?.hparams ?? {})), value: new Map(Object.entries(answer?.tags ?? {})) };
   for (const { text, attribute } of asked) {
     unknown.delete(text);
     const { kind } = attribute;
@@ -166,8 +168,8 @@ function storeUnknown(attributes, asked, answer) {
     let names;
     if (kind === "has") {
       const node = nameOrGlob(attribute.name);
-      names = node.kind === "word" ? close.value[node.word] : undefined;
-    } else if (kind !== "fact") names = close[kind][attribute.name];
+      names = node.kind === "word" ? close.value.get(node.word) : undefined;
+    } else if (kind !== "fact") names = close[kind].get(attribute.name);
     if (names) unknown.set(text, names.map((name) => (kind === "has" ? `has:${formatName(name)}` : formatAttribute({ ...attribute, kind, name }))));
   }
   attributes.unknown.value = unknown;

@@ -163,8 +163,9 @@ export class State extends ServerState {
 
   /** Changes a plugin's setting; null restores the default. @param {string} name  `plugin.setting` @param {string | null} value */
   setSetting(name, value) {
-    if ((this.settings.value[name] ?? null) === value) return;
-    const { [name]: _, ...rest } = this.settings.value;
+    const settings = this.settings.value;
+    if ((Object.hasOwn(settings, name) ? settings[name] : null) === value) return;
+    const { [name]: _, ...rest } = settings;
     this.settings.value = value === null ? rest : { ...rest, [name]: value };
   }
 
@@ -198,9 +199,10 @@ export class State extends ServerState {
     return assigned;
   }
 
-  /** The choices that are texts, by their names in the address. */
+  /** The choices that are texts, with their names in the address. */
   get #texts() {
-    return { query: this.#runFilterText, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
+    const texts = { query: this.#runFilterText, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
+    return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
   }
 
   /** Asks for the attributes that the query needs: for those of the last one until those of the next one are wanted. */
@@ -216,9 +218,8 @@ export class State extends ServerState {
   /** Sets the reader's choices from the page's address. */
   #readAddress() {
     const { tab, values } = withQueries(parseAddress(location.hash));
-    const texts = Object.entries(this.#texts);
     const { runs, view, sort, ...settings } = values;
-    for (const [name] of texts) delete settings[name];
+    for (const [name] of this.#texts) delete settings[name];
     batch(() => {
       if (tab !== "") this.tab.value = tab;
       if (this.#selectionInAddress.peek() !== (runs ?? null)) {
@@ -226,7 +227,7 @@ export class State extends ServerState {
         this.selection.value = selectionFromText(text);
         this.isSelectionMissing.value = text === null;
       }
-      for (const [name, text] of texts) text.value = values[name] ?? "";
+      for (const [name, text] of this.#texts) text.value = values[name] ?? "";
       this.#linkedList.value = listFromAddress(view, sort);
       if (JSON.stringify(this.settings.peek()) !== JSON.stringify(settings)) this.settings.value = settings;
     });
@@ -236,7 +237,7 @@ export class State extends ServerState {
   #address() {
     /** @type {Record<string, string>} */
     const values = {};
-    for (const [name, { value }] of Object.entries(this.#texts)) if (value !== "") values[name] = value;
+    for (const [name, { value }] of this.#texts) if (value !== "") values[name] = value;
     const { view, sort, column } = this.list.value;
     const isByColumn = parseLists(this.columnsText.value).flat().includes(column.slice(1));
     if (view !== "tree") values.view = view;

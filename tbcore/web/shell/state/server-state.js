@@ -2,7 +2,7 @@
 
 import { batch, computed, signal } from "@preact/signals-core";
 import { isLive } from "../runs/tree.js";
-import { ServerError, address, getJSON, watchUpdates, withoutPrototype } from "./server.js";
+import { ServerError, address, getJSON, watchUpdates } from "./server.js";
 
 /** @import { Signal } from "@preact/signals-core" */
 /** @import { Frontends, Generations, RunDetails } from "../../host.js" */
@@ -153,12 +153,12 @@ export function keepInSync(state) {
    * @param {Status & { runs?: Record<string, number> }} status
    * @returns {Generations}
    */
-  function generationsOf({ instance, num_reloads, generation, runs_generation, runs }) {
+  function generationsOf({ instance, num_reloads, generation, runs_generation, runs = {} }) {
     const prefix = `${instance}.${numManualReloads}.${num_reloads}`;
     return {
       all: `${prefix}.${generation}`,
       lists: `${prefix}.${runs_generation}`,
-      of: (run) => `${prefix}.${(runs && withoutPrototype(runs)[run]) ?? generation}`,
+      of: (run) => `${prefix}.${Object.hasOwn(runs, run) ? runs[run] : generation}`,
     };
   }
 }
@@ -194,16 +194,16 @@ function syncRunDetails(state) {
     lastRequest = performance.now();
     timer = undefined;
     try {
+      /** @type {{ now: number, runs: string[], nonfinite: Record<string, RunDetails["nonfinite"]> } & Record<`${"first_event" | "last_event" | "modified"}_times`, (number | string | null)[]>} */
       const { now, runs, first_event_times, last_event_times, modified_times, nonfinite } = await getJSON(address("data/run_details"));
       clockOffset = now - Date.now() / 1000;
-      withoutPrototype(nonfinite);
       /** @type {Map<string, RunDetails>} */
       const details = new Map();
       for (const [i, name] of runs.entries()) {
         // A time is a number, null, or a string such as "NaN".
         const times = [first_event_times[i], last_event_times[i], modified_times[i]];
         const [start, last, modified] = times.map((time) => (typeof time === "number" ? time : null));
-        details.set(name, { start, last, modified, nonfinite: nonfinite[name] });
+        details.set(name, { start, last, modified, nonfinite: Object.hasOwn(nonfinite, name) ? nonfinite[name] : undefined });
       }
       batch(() => {
         state.now.value = now;

@@ -41,8 +41,8 @@ export function address(path, params = {}) {
 }
 
 /**
- * Removes the prototype of a parsed JSON object whose keys are names from a log, and returns the
- * object. Afterwards it has undefined for every name that is not a key, even for `__proto__` or
+ * Removes the prototype of an object that is passed to a plugin and whose keys are names, and returns
+ * the object. Afterwards it has undefined for every name that is not a key, even for `__proto__` or
  * `toString`. Other values are returned unchanged.
  * @template T
  * @param {T} value
