@@ -390,6 +390,22 @@ def test_each_check_of_the_page_fails_for_the_plugin_that_is_bad_there(tmp_path:
 
 @pytest.mark.browser
 @pytest.mark.release
+def test_a_tab_that_takes_an_object_for_a_map_fails(tmp_path: Path) -> None:
+    """The plugin looks up each run, also one without data, in an object that it made itself."""
+    pytest.importorskip("playwright")
+    bad = """
+        const filled = Object.fromEntries(Object.entries(tags).filter(([, list]) => list.length));
+        for (const { name } of host.runs.value) {
+          if (typeof filled[name] === "function") throw new Error("mine");
+        }
+    """
+    folder = write_plugin(tmp_path / "plugins", "copies", module=MODULE.replace("BAD", bad))
+    printed = run_suite([folder], tmp_path / "cwd", "-k", "test_names_are_shown_as_text")
+    assert outcomes(printed) == {str(folder): {"FAILED": {"test_names_are_shown_as_text"}}}, printed
+
+
+@pytest.mark.browser
+@pytest.mark.release
 @pytest.mark.parametrize("name", PLUGINS)
 def test_the_tab_of_a_plugin_of_this_repository_passes(name: str, tmp_path: Path) -> None:
     pytest.importorskip("playwright")

@@ -85,6 +85,15 @@ ODD_RUNS = [
 ]
 """Names of runs. Runs are directories, so a `/` in a name separates two directories."""
 
+INHERITED_NAMES = [
+    *("constructor", "toString", "__proto__", "valueOf", "hasOwnProperty", "isPrototypeOf"),
+    *("toLocaleString", "propertyIsEnumerable", "length", "map", "forEach", "at"),
+    *("get", "set", "has", "size", "keys", "values", "entries", "toJSON"),
+]
+"""Members that JavaScript's objects, arrays and maps inherit; names of runs, sections and tags.
+
+An object that is used as a map has them although nobody added them."""
+
 ODD_NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3e38, -3e38, 1e-45, 1.0]
 
 
@@ -239,7 +248,8 @@ def _write_numbers(writer: EventFileWriter, tag_format: str, value: float, step:
 
 
 def _names(logdir: Path, extra: ExtraData) -> None:
-    """Runs and tags with names that are markup, paths or quotes, or very long."""
+    """Runs and tags with names that are markup, paths, quotes or inherited, or very long."""
+    write_inherited_names(logdir, extra)
     own_values = extra.values()
     for run_index, run in enumerate(ODD_RUNS):
         with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
@@ -256,6 +266,23 @@ def _names(logdir: Path, extra: ExtraData) -> None:
                 values += [_renamed(value, f"{tag}{value.tag}") for value in own_values]
                 for step in range(2):
                     writer.add_summary(step, *values)
+
+
+def write_inherited_names(logdir: Path, extra: ExtraData) -> None:
+    """Writes a run for each inherited name, with tags and sections of tags that have such names.
+
+    Every second run has nothing but what is logged once, so that most plugins list no tags for it.
+    """
+    valid = [*_every_type("{}", 0), *extra.values()]
+    values = [*valid, *_guessed_values(extra.plugin_names, "{}")]
+    for run_index, run in enumerate(INHERITED_NAMES):
+        with EventFileWriter(logdir / run / "events.out.tfevents.1") as writer:
+            _write_session(writer, run_index, run)
+            for index, value in enumerate(values if run_index % 2 == 0 else []):
+                tag = INHERITED_NAMES[(run_index // 2 + index) % len(INHERITED_NAMES)]
+                writer.add_summary(0, _renamed(value, f"{tag}/{value.tag}"))
+                if index < len(valid):
+                    writer.add_summary(0, _renamed(value, tag))
 
 
 def _many(logdir: Path, extra: ExtraData) -> None:

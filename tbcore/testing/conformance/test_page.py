@@ -91,7 +91,9 @@ def test_names_are_shown_as_text(visits: Visits) -> None:
         "set names by textContent, or as a value in a template, never by innerHTML:",
     )
     report(
-        errors_of(errors), "the tab fails on names of runs or tags; encode them once, by host.url:"
+        errors_of(errors),
+        "the tab fails on names of runs or tags; encode them once, by host.url, and look them up "
+        "in a Map, or after Object.hasOwn:",
     )
 
 
