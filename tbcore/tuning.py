@@ -101,6 +101,9 @@ class Tuning:
     """Timeout for receiving a request's headers. Its body has a timeout of the same length."""
     stall_timeout_seconds: float = 30.0
     """A connection is closed if its client has read nothing of a response for this long."""
+    response_piece_bytes: int = 1 << 18
+    """A longer part of a response's body is sent in pieces of this size. Other requests wait while
+    a piece is copied on its way to the socket."""
     min_update_interval_seconds: float = 1.0
     """Minimum time between two messages of one stream of updates."""
     heartbeat_seconds: float = 15.0

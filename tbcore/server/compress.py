@@ -16,6 +16,9 @@ LEVEL = 1
 MAX_INLINE_BYTES = 1 << 15
 """Maximum size of a part of a body that is compressed on the event loop. Longer parts would delay
 other requests, at about 140 MB/s, so they are compressed in a thread."""
+MAX_PART_BYTES = 1 << 24
+"""Maximum size of a part of a body that is compressed at once. The compressed form of a longer body
+is never whole in memory, so it is sent without its length."""
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -63,6 +66,20 @@ class Compress:
         held_start: Message | None = None
         compressor: zlib._Compress | None = None
 
+        async def send_part(part: bytes | memoryview, mode: int, has_more: bool) -> None:
+            nonlocal held_start
+            if compressor is not None:
+                if len(part) <= MAX_INLINE_BYTES:
+                    part = _next_part(compressor, part, mode)
+                else:
+                    part = await self._pool.run(_next_part, compressor, part, mode)
+            if held_start is not None:
+                if compressor is not None:
+                    _mark_compressed(held_start["headers"], None if has_more else len(part))
+                await send(held_start)
+                held_start = None
+            await send({"type": "http.response.body", "body": part, "more_body": has_more})
+
         async def compress(message: Message) -> None:
             nonlocal held_start, compressor
             if message["type"] == "http.response.start":
@@ -87,17 +104,11 @@ class Compress:
             if held_start is not None and (body or has_more):
                 # Window bits above 16 select the gzip format.
                 compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-            if compressor is not None:
-                if len(body) <= MAX_INLINE_BYTES:
-                    body = _next_part(compressor, body, has_more)
-                else:
-                    body = await self._pool.run(_next_part, compressor, body, has_more)
-            if held_start is not None:
-                if compressor is not None:
-                    _mark_compressed(held_start["headers"], None if has_more else len(body))
-                await send(held_start)
-                held_start = None
-            await send({"type": "http.response.body", "body": body, "more_body": has_more})
+            while compressor is not None and len(body) > MAX_PART_BYTES:
+                body = memoryview(body)
+                await send_part(body[:MAX_PART_BYTES], zlib.Z_NO_FLUSH, True)
+                body = body[MAX_PART_BYTES:]
+            await send_part(body, zlib.Z_SYNC_FLUSH if has_more else zlib.Z_FINISH, has_more)
 
         await self._app(scope, receive, compress)
 
@@ -107,9 +118,8 @@ def compressed(body: bytes, level: int = LEVEL) -> bytes:
     return gzip.compress(body, level, mtime=0)
 
 
-def _next_part(compressor: zlib._Compress, body: bytes, has_more: bool) -> bytes:
-    mode = zlib.Z_SYNC_FLUSH if has_more else zlib.Z_FINISH
-    return compressor.compress(body) + compressor.flush(mode)
+def _next_part(compressor: zlib._Compress, part: bytes | memoryview, mode: int) -> bytes:
+    return compressor.compress(part) + compressor.flush(mode)
 
 
 def _mark_compressed(raw_headers: RawHeaders, length: int | None) -> None:

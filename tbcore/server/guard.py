@@ -175,7 +175,14 @@ class Guard:
                     return
                 if outcome.error is not None:
                     raise outcome.error
-                yield outcome.value
+                part = outcome.value
+                if isinstance(part, str):
+                    # It would be encoded as a whole, on the event loop.
+                    length = self._tuning.response_piece_bytes
+                    for start in range(0, max(len(part), 1), length):
+                        yield part[start : start + length]
+                else:
+                    yield part
         finally:
             # Otherwise the garbage collector would close the generator in the server's thread. The
             # outer `attempt` is for a pool that cannot start a thread.

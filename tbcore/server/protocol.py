@@ -14,9 +14,11 @@ import re
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h11
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tbcore.http import error_response
@@ -99,6 +101,34 @@ class TimeoutProtocol(H11Protocol):
         self._stall_timer: asyncio.TimerHandle | None = None
         self._discards_input = False
         """Whether a request was malformed, so that everything that still arrives is ignored."""
+        self.app = partial(self._respond, self.app)
+
+    async def _respond(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Runs the application, and sends long parts of its response in pieces.
+
+        The next piece is sent when the client has read most of the previous one, and when other
+        requests had their turn. If the client disconnects, the application is cancelled.
+        """
+        cycle, num_bytes = self.cycle, self._shared.tuning.response_piece_bytes
+
+        async def send_in_pieces(message: Message) -> None:
+            body = message.get("body", b"")
+            while len(body) > num_bytes:
+                body = memoryview(body)
+                await send({**message, "body": body[:num_bytes], "more_body": True})
+                body = body[num_bytes:]
+                # `send` waits only if the client is slow.
+                await asyncio.sleep(0)
+                if cycle.disconnected:
+                    raise asyncio.CancelledError
+                message = {**message, "body": body}
+            await send(message)
+
+        try:
+            await app(scope, receive, send_in_pieces)
+        except asyncio.CancelledError:
+            if not cycle.disconnected:
+                raise
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -119,6 +149,8 @@ class TimeoutProtocol(H11Protocol):
         _cancel(self._request_timer)
         _cancel(self._stall_timer)
         super().connection_lost(exc)
+        # It refers to this object, which would otherwise stay in memory until the next collection.
+        del self.app
 
     def data_received(self, data: bytes) -> None:
         if self._discards_input:

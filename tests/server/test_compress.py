@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -143,6 +144,25 @@ def test_a_stream_is_compressed_part_by_part(ask: Make) -> None:
 
     assert "content-length" not in received.headers
     assert gzip.decompress(body) == b"".join(b"%d," % number for number in range(100))
+
+
+@pytest.mark.parametrize("length", [1999, 2000, 2001, 6000])
+def test_a_long_body_is_compressed_in_parts(
+    ask: Make, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """The bytes are the same as those of the whole body; only its length is left out."""
+    response = Response(random.Random(1).randbytes(length), media_type="text/plain")
+    expected, whole = ask(response, "gzip")
+    monkeypatch.setattr(compress_module, "MAX_PART_BYTES", 2000)
+
+    received, body = ask(response, "gzip")
+    plain, plain_body = ask(response, None)
+
+    assert body == whole
+    assert gzip.decompress(body) == plain_body == response.body
+    assert plain.headers["content-length"] == str(length)
+    assert ("content-length" in received.headers) == (length <= 2000)
+    assert received.headers["content-encoding"] == expected.headers["content-encoding"] == "gzip"
 
 
 def test_errors_and_csv_are_text(ask: Make) -> None:

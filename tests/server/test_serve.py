@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -28,7 +29,7 @@ from starlette.routing import Route
 from tbcore import __version__
 from tbcore.config import Config
 from tbcore.plugins import load_plugins
-from tbcore.server import protocol
+from tbcore.server import compress, protocol
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.store.multiplexer import Multiplexer
@@ -993,6 +994,60 @@ def test_a_client_that_reads_slowly_gets_the_whole_response(
                 before = num_checks
                 until(lambda before=before: num_checks > before)
     assert received == size
+
+
+@pytest.mark.parametrize("part", [bytes(1_000_003), "x" * 1_000_003, b"", ""])
+def test_a_long_part_of_a_stream_is_sent_in_pieces(in_process: Make, part: bytes | str) -> None:
+    """Other requests wait at most for one piece. Short parts are sent as they are."""
+    routes = [Route("/x", lambda request: StreamingResponse(iter([part, b"end"])))]
+    port = in_process(routes, response_piece_bytes=100_000)
+
+    request = b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    _, _, rest = raw(port, request).partition(b"\r\n\r\n")
+    chunks = []
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        chunks.append(rest[: int(size, 16)])
+        rest = rest[int(size, 16) + 2 :]
+
+    whole = part.encode() if isinstance(part, str) else part
+    assert b"".join(chunks) == whole + b"end"
+    assert [len(chunk) for chunk in chunks] == ([100_000] * 10 + [3] if part else []) + [3, 0]
+
+
+def test_a_long_response_ends_when_its_client_has_gone(
+    in_process: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The rest of it is neither compressed nor kept in memory, and nothing is logged."""
+    num_parts = 0
+
+    def next_part(*arguments: Any) -> bytes:
+        nonlocal num_parts
+        num_parts += 1
+        return real(*arguments)
+
+    real = compress._next_part
+    monkeypatch.setattr(compress, "_next_part", next_part)
+    monkeypatch.setattr(compress, "MAX_PART_BYTES", 1 << 20)
+    responses: list[weakref.ref[Response]] = []
+
+    def large(request: Request) -> Response:
+        response = Response(os.urandom(1 << 20) * 100, media_type="text/plain")
+        responses.append(weakref.ref(response))
+        return response
+
+    port = in_process([Route("/x", large)])
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as connection:
+        head = (
+            b"GET /data/plugin/made/x HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
+        )
+        connection.sendall(head)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        assert responses[0]()
+    until(lambda: responses[0]() is None)
+    assert 0 < num_parts < 100
+    assert raw(port, b"GET /data/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert caplog.records == []
 
 
 def test_a_client_may_disconnect_before_its_error_response(
