@@ -6,11 +6,13 @@ import asyncio
 import gzip
 import json
 import math
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -40,6 +42,7 @@ from tbcore.http import (
     string_in,
     strings_in,
 )
+from tbcore.http import json as json_module
 
 
 class Pair(NamedTuple):
@@ -207,6 +210,75 @@ def test_other_types_are_errors(data: Any) -> None:
     """Values that JSON cannot represent raise TypeError."""
     with pytest.raises(TypeError):
         json_response(data)
+
+
+LONG = [0.5] * 4_000_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        list(range(10)),
+        tuple(range(10)),
+        np.arange(10),
+        np.arange(20.0).reshape(10, 2),
+        np.arange(20.0).reshape(2, 10),
+        [[1, 2.5, NAN], [], [[None, "a"], {"b": [INFINITY] * 9}]],
+        {"rows": [[1, 2], [3, 4], [5, 6]], "n": 3, "empty": {}, "none": None},
+        {"a": {"b": {"c": list(range(10))}}},
+        {f"k{n}": n for n in range(10)},
+        {"\udc80": ["\ud800"] * 10},
+        [iter([1, NAN]), iter([])] * 3,
+        ["x" * 100] * 10,
+        "x" * 1000,
+        [Point(1, 2)] * 5,
+        MappingProxyType({"a": [1, 2, 3]}),
+        7,
+    ],
+)
+def test_json_in_pieces_is_the_same(monkeypatch: pytest.MonkeyPatch, data: Any) -> None:
+    """Long lists are encoded in pieces; here, each piece is as small as possible."""
+    data, again = copied(data), copied(data)
+    expected = bytes(json_response(data).body)
+    monkeypatch.setattr(json_module, "_MAX_SIZE_AT_ONCE", 2)
+    assert bytes(json_response(again).body) == expected
+
+
+def copied(data: Any) -> Any:
+    """The data with new iterators, since an iterator can be encoded only once."""
+    if isinstance(data, list) and data and isinstance(data[0], Iterator):
+        return [iter([1, NAN]) for _ in data]
+    return data
+
+
+@pytest.mark.parametrize(
+    "respond",
+    [
+        partial(json_response, LONG),
+        partial(json_response, {"rows": [LONG[:4]] * 1_000_000}),
+        partial(json_response, {"runs": {"train": np.array(LONG), "eval": []}}),
+        partial(csv_response, ["a", "b"], [LONG[:2]] * 500_000),
+    ],
+    ids=["list", "rows", "array", "csv"],
+)
+def test_long_responses_let_other_threads_run(respond: Callable[[], Response]) -> None:
+    """Another thread runs many times while a response is made, not only before and after."""
+    num_turns, is_over = 0, threading.Event()
+
+    def count_turns() -> None:
+        nonlocal num_turns
+        while not is_over.wait(0.0001):
+            num_turns += 1
+
+    thread = threading.Thread(target=count_turns)
+    thread.start()
+    before = num_turns
+    response = respond()
+    after = num_turns
+    is_over.set()
+    thread.join()
+    assert len(response.body) > 4_000_000
+    assert after - before > 5
 
 
 def test_csv_has_crlf_quotes_where_needed_and_shortest_digits() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from enum import Enum
+from time import sleep
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +23,88 @@ _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than those that stand for bytes of file names which are not UTF-8."""
 
 
+_MAX_SIZE_AT_ONCE = 1 << 17
+"""Size of what is encoded at once, in numbers. No other thread runs for these 1 to 5 ms."""
+_CHARACTERS_PER_NUMBER = 16
+"""Length of a string that counts as one number more."""
+_RESERVED_BYTES = 1 << 25
+"""Space that is reserved for the JSON of long lists. It takes memory when it is written, and the C
+library enlarges a block of this size without copying it."""
+_MAX_SAMPLES = 16
+"""Maximum number of elements of a mapping from which its size is estimated; a quarter for lists,
+whose elements are mostly alike. In mappings of mappings, it decreases with the depth."""
+
+
 def to_json(data: Any) -> bytes:
-    """The body of `json_response`, in UTF-8."""
+    """The body of `json_response`, in UTF-8.
+
+    Long lists are encoded in pieces, between which other threads run. Besides the body, only one
+    piece is in memory.
+    """
+    if _size(data) <= _MAX_SIZE_AT_ONCE:
+        return _encoded(data)
+    body = io.BytesIO(bytes(_RESERVED_BYTES))
+    for piece in _pieces(data):
+        body.write(piece)
+        release_gil()
+    body.truncate()
+    return body.getvalue()
+
+
+def release_gil() -> None:
+    """Pauses briefly, so that a waiting thread can run; otherwise it gets the GIL after 5 ms."""
+    sleep(1e-6)
+
+
+def _size(data: Any, max_samples: int = _MAX_SAMPLES) -> int:
+    """About how many numbers would take as long to encode; of long lists, a sample is examined."""
+    if isinstance(data, str):
+        return 1 + len(data) // _CHARACTERS_PER_NUMBER
+    if isinstance(data, (list, tuple)):
+        elements, max_here = data, max_samples // 4 or 1
+    elif isinstance(data, dict):
+        elements, max_here = list(data.values()), max_samples
+    else:
+        return data.size if isinstance(data, np.ndarray) else 1
+    if not elements:
+        return 1
+    sample = elements[:: len(elements) // max_here + 1]
+    max_below = max_samples // 4 or 1
+    size = sum([_size(element, max_below) for element in sample])
+    return 1 + size * len(elements) // len(sample)
+
+
+def _pieces(data: Any) -> Iterator[bytes]:
+    """Yields the JSON in pieces whose size is about `_MAX_SIZE_AT_ONCE`.
+
+    A batch of elements is encoded as a list or mapping by itself, without its brackets. An element
+    that is too large for a batch is divided in the same way. A string is one piece.
+    """
+    size = _size(data)
+    if size <= _MAX_SIZE_AT_ONCE or isinstance(data, str):
+        yield _encoded(data)
+        return
+    is_mapping = isinstance(data, dict)
+    elements = list(data.items()) if is_mapping else data
+    batch_size = max(1, _MAX_SIZE_AT_ONCE * len(elements) // size)
+    opening = b"{" if is_mapping else b"["
+    for start in range(0, len(elements), batch_size):
+        batch = elements[start : start + batch_size]
+        if batch_size > 1:
+            yield opening + _encoded(dict(batch) if is_mapping else batch)[1:-1]
+        elif is_mapping:
+            [(key, element)] = batch
+            yield opening + _encoded({key: 0})[1:-2]
+            yield from _pieces(element)
+        else:
+            yield opening
+            yield from _pieces(batch[0])
+        opening = b","
+    yield b"}" if is_mapping else b"]"
+
+
+def _encoded(data: Any) -> bytes:
+    """The JSON of all the data at once."""
     try:
         if isinstance(data, TagsByRun):
             return data.as_json()

@@ -7,14 +7,14 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tbcore.http.json import printable_line, to_json
+from tbcore.http.json import printable_line, release_gil, to_json
 from tbcore.http.parameters import optional_int, required
 from tbcore.plugin_stats import CURRENT_PLUGIN
 from tbcore.store.multiplexer import Multiplexer
@@ -37,6 +37,8 @@ often the type, come from a log that cannot be trusted."""
 
 MIN_BYTES_TO_STREAM = 1 << 20
 """`streaming_response` streams a body that is longer than this."""
+MAX_ROWS_AT_ONCE = 1 << 13
+"""Maximum number of rows that are written at once, while no other thread runs."""
 
 
 def json_response(data: Any, *, status: int = 200, etag: str | None = None) -> Response:
@@ -115,12 +117,15 @@ def csv_response(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Respon
     Floats are written with the fewest digits that represent them exactly; non-finite ones as `nan`,
     `inf` and `-inf`. Rows must hold Python values: pass `array.tolist()`.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    body = text.getvalue().encode("utf-8", "backslashreplace")
-    return Response(body, headers={"content-type": "text/csv; charset=utf-8"})
+    body = io.BytesIO()
+    remaining = chain([header], rows)
+    while batch := list(islice(remaining, MAX_ROWS_AT_ONCE)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\r\n").writerows(batch)
+        body.write(text.getvalue().encode("utf-8", "backslashreplace"))
+        if len(batch) == MAX_ROWS_AT_ONCE:
+            release_gil()
+    return Response(body.getvalue(), headers={"content-type": "text/csv; charset=utf-8"})
 
 
 def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Response:
@@ -136,18 +141,23 @@ def columns_response(header: Any, tables: Sequence[Mapping[str, Any]]) -> Respon
        padded with spaces so that it ends at a multiple of 8 bytes.
     3. The columns of all tables, one after the other.
     """
-    shapes, parts = [], []
+    shapes, all_columns = [], []
     for table in tables:
-        columns = [np.asarray(column, "<f8") for column in table.values()]
+        columns = list(map(np.asarray, table.values()))
         num_rows = len(columns[0]) if columns else 0
         if any(column.shape != (num_rows,) for column in columns):
             raise ValueError(f"expected columns of one length, got {list(map(len, columns))}")
         shapes.append({"rows": num_rows, "columns": list(table)})
-        parts += [column.tobytes() for column in columns]
+        all_columns += columns
     text = to_json({"header": header, "tables": shapes})
     text += b" " * (-(4 + len(text)) % 8)
-    body = b"".join([len(text).to_bytes(4, "little"), text, *parts])
-    return Response(body, headers={"content-type": "application/octet-stream"})
+    start = len(text).to_bytes(4, "little") + text
+    body = io.BytesIO(bytes(len(start) + 8 * sum(map(len, all_columns))))
+    body.write(start)
+    for column in all_columns:
+        for row in range(0, len(column), MAX_ROWS_AT_ONCE):
+            body.write(np.asarray(column[row : row + MAX_ROWS_AT_ONCE], "<f8").tobytes())
+    return Response(body.getvalue(), headers={"content-type": "application/octet-stream"})
 
 
 def streaming_response(request: Request, pieces: Iterable[bytes], content_type: str) -> Response:
