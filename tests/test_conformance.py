@@ -115,6 +115,17 @@ BAD_ON_THE_SERVER = {
         """
     },
     "test_routes_do_not_block": {"route": "time.sleep(3.02); return json_response([])"},
+    "test_routes_do_not_delay_others": {
+        "route": """
+        import ctypes
+        run, tag = required(request, "run", "tag")
+        steps = multiplexer.scalars(run, tag).step
+        if tag == "accuracy":
+            # Unlike time.sleep, this holds the GIL.
+            ctypes.PyDLL(None).usleep(2_500_000)
+        return json_response(steps)
+        """
+    },
     "test_json_is_strict": {
         "route": """
         run, tag = required(request, "run", "tag")

@@ -10,18 +10,24 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import httpx
+import numpy as np
 
 from tbcore.testing.conformance.servers import RaisedErrors, RunningServer, mounted_routes
 
 SLOW_RESPONSE_SECONDS = 3.0
 """A response that takes longer is a failure: a page that waits this long seems broken."""
+MAX_DELAY_SECONDS = 0.5
+"""A route that delays requests for the core by more than this, and by more than ten times what they
+usually take, is a failure."""
 REQUEST_TIMEOUT_SECONDS = 15.0
 """Timeout of each request."""
 MAX_ATTEMPTS = 3
@@ -142,6 +148,26 @@ class Prober:
             response.headers.get("location", ""),
             self._errors.pop() if response.status_code >= 500 else "",
         )
+
+    def delay_of_others(self, probe: Probe) -> float:
+        """By how many seconds a request for the core is delayed at most while a probe is sent.
+
+        Ten times the usual duration of such a request is subtracted. The result may be negative.
+        """
+        address = f"{self.server.origin}{quote(self.server.prefix)}/data/runs"
+        with httpx.Client(timeout=REQUEST_TIMEOUT_SECONDS) as client, ThreadPoolExecutor(1) as pool:
+            ends = [time.monotonic()]
+            for _ in range(20):
+                client.get(address)
+                ends.append(time.monotonic())
+            usual = statistics.median(np.diff(ends))
+            # From the end of the request before, since this thread may be stopped at any moment.
+            ends = ends[-1:]
+            sent = pool.submit(self.send, probe)
+            while not sent.done() or len(ends) == 1:
+                client.get(address)
+                ends.append(time.monotonic())
+        return float(max(np.diff(ends)) - 10 * usual)
 
     def close(self) -> None:
         self._client.close()

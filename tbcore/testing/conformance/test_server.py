@@ -15,6 +15,7 @@ from tbcore.testing.conformance.conftest import MAX_PAIRS
 from tbcore.testing.conformance.logs import SampleLogs
 from tbcore.testing.conformance.probing import (
     MAX_ATTEMPTS,
+    MAX_DELAY_SECONDS,
     SLOW_RESPONSE_SECONDS,
     ProbedRoutes,
     Prober,
@@ -156,6 +157,26 @@ def test_routes_do_not_block(plugin: Subject, routes: ProbedRoutes, prober: Find
         wrong,
         f"routes take more than {SLOW_RESPONSE_SECONDS:.0f} s; split the response, or compute "
         "what many requests need once per generation of the data:",
+    )
+
+
+def test_routes_do_not_delay_others(
+    plugin: Subject, routes: ProbedRoutes, prober: FindProber
+) -> None:
+    """While a route responds, other requests take at most half a second longer than usual."""
+    wrong = []
+    # A route can only delay others for as long as it takes.
+    by_seconds = sorted(routes.results, key=lambda result: result.seconds)[-MAX_SHOWN:]
+    for probe in [one.probe for one in by_seconds if one.seconds > MAX_DELAY_SECONDS]:
+        delays = [MAX_DELAY_SECONDS]
+        while len(delays) <= MAX_ATTEMPTS and delays[-1] >= MAX_DELAY_SECONDS:
+            delays.append(prober("plain").delay_of_others(probe))
+        if delays[-1] >= MAX_DELAY_SECONDS:
+            wrong.append(f"{probe} delays other requests by {min(delays[1:]):.1f} s")
+    report(
+        wrong,
+        "routes stop the whole server for a time, because a single call holds Python's GIL; split "
+        "the call, for example into parts of an array:",
     )
 
 
