@@ -13,7 +13,7 @@ import contextlib
 import re
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -111,18 +111,20 @@ class TimeoutProtocol(H11Protocol):
         """
         cycle, num_bytes = self.cycle, self._shared.tuning.response_piece_bytes
 
-        async def send_in_pieces(message: Message) -> None:
-            body = message.get("body", b"")
-            while len(body) > num_bytes:
-                body = memoryview(body)
-                await send({**message, "body": body[:num_bytes], "more_body": True})
-                body = body[num_bytes:]
+        async def send_long(message: Message) -> None:
+            body = memoryview(message["body"])
+            for start in range(0, len(body), num_bytes):
+                has_more = start + num_bytes < len(body) or message.get("more_body", False)
+                piece = body[start : start + num_bytes]
+                await send({"type": message["type"], "body": piece, "more_body": has_more})
                 # `send` waits only if the client is slow.
                 await asyncio.sleep(0)
-                if cycle.disconnected:
+                if has_more and cycle.disconnected:
                     raise asyncio.CancelledError
-                message = {**message, "body": body}
-            await send(message)
+
+        def send_in_pieces(message: Message) -> Awaitable[None]:
+            is_long = len(message.get("body", b"")) > num_bytes
+            return send_long(message) if is_long else send(message)
 
         try:
             await app(scope, receive, send_in_pieces)
