@@ -24,7 +24,7 @@ _PAUSE_FACTOR = 20
 """A pause is at least this many times as long as the listing took."""
 _MAX_THREADS = 16
 
-_VERSIONS = "etag", "ETag", "generation", "md5Hash", "fileId"
+_VERSIONS = "etag", "ETag", "generation", "md5Hash", "fileId", "blob_id", "xet_hash"
 _TIMES = "LastModified", "mtime", "last_modified", "updated", "Last-Modified", "modificationTime"
 
 

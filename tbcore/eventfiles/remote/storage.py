@@ -134,10 +134,12 @@ class Storage:
     @property
     def has_flat_listings(self) -> bool:
         """Whether one request lists a thousand files, at any depth."""
-        from fsspec.asyn import AsyncFileSystem
+        from fsspec.asyn import AbstractFileSystem, AsyncFileSystem
 
-        find = getattr(type(self._connected()), "_find", AsyncFileSystem._find)
-        return find is not AsyncFileSystem._find
+        kind = type(self._connected())
+        if issubclass(kind, AsyncFileSystem):
+            return kind._find is not AsyncFileSystem._find
+        return kind.find is not AbstractFileSystem.find
 
     @property
     def is_concurrent(self) -> bool:
@@ -161,6 +163,7 @@ class Storage:
 
     def _list(self, method: str, path: str, **arguments: Any) -> Any:
         self.num_listing_requests += 1
+        self._connected().invalidate_cache()
         return self._call(method, path, **arguments)
 
     def _named(self, info: dict[str, Any]) -> dict[str, Any]:
@@ -307,7 +310,8 @@ class Storage:
                     raise _as_os_error(error) from None
                 # No options for these are known to all file systems. Each listing is new, few
                 # retries are needed as packages below s3fs retry, too, and SSH has no timeout.
-                self._system.dircache.use_listings_cache = False
+                with contextlib.suppress(AttributeError):  # Some have a dict; see `_list`.
+                    self._system.dircache.use_listings_cache = False
                 self._system.retries = 2
                 with contextlib.suppress(AttributeError):
                     self._system.ftp.get_channel().settimeout(_STALL_SECONDS)
