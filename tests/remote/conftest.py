@@ -15,6 +15,8 @@ pytest.importorskip("moto.server")
 import storages
 from storages import SSH
 
+from tbcore.testing import write_run
+
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[storages.S3Server]:
@@ -51,6 +53,18 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "logs"
     path.mkdir()
     return path
+
+
+@pytest.fixture
+def home(
+    s3: storages.S3Server, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[storages.Home]:
+    """A profile that reaches the bucket, in which are logs of one run."""
+    write_run(folder, "a", scalars={"loss": [3.0, 2.0]})
+    s3.upload(folder, "logs")
+    found = storages.Home(tmp_path, s3, monkeypatch)
+    for _ in storages.forget_connections():
+        yield found
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from storages import (
     FILE,
     SSH,
     URI,
+    Home,
     Request,
     S3Server,
     Watched,
@@ -122,6 +123,22 @@ def test_requests_are_repeated_a_few_times_only(s3: S3Server, tmp_path: Path) ->
     s3.reads()
     assert watched.steps("a") == [1]
     assert len(s3.reads()) == 2 * int(CREDENTIALS["AWS_MAX_ATTEMPTS"])
+
+
+def test_other_credentials_are_found_when_the_old_ones_are_refused(
+    s3: S3Server, home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody writes new ones into a file each day, while a server runs."""
+    monkeypatch.setattr("tbcore.eventfiles.remote.storage._MIN_CONNECTED_SECONDS", 0.0)
+    watched = Watched("s3://bucket/logs")
+    assert watched.steps("a") == [0, 1]
+    s3.put(f"logs/b/{FILE}", events(folder / FILE, 5))
+    expired = s3_error("400 Bad Request", "ExpiredToken")
+    s3.answer = lambda request: expired if "=first/" in request.authorization else None
+    assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [])
+    home.write_key("second")
+    watched.loader.load_once()
+    assert (watched.steps("a"), watched.steps("b")) == ([0, 1], [5])
 
 
 def test_a_connection_that_stalls_is_given_up(

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ class Request(NamedTuple):
     """The path of the address with the query, as it was sent."""
     range: str
     """The Range header; empty if there was none."""
+    authorization: str = ""
+    """The Authorization header, which names the key of the client."""
 
     @property
     def is_listing(self) -> bool:
@@ -70,7 +73,7 @@ class S3Server:
         self._thread.start()
         self.client.create_bucket(Bucket=BUCKET)
 
-    @property
+    @cached_property
     def client(self) -> Any:
         """boto3's client of this server: another program than the one that reads."""
         import boto3
@@ -108,7 +111,8 @@ class S3Server:
 
     def _handle(self, environ: dict[str, Any], start_response: Any) -> Any:
         path = environ.get("RAW_URI") or environ["PATH_INFO"]
-        request = Request(environ["REQUEST_METHOD"], path, environ.get("HTTP_RANGE", ""))
+        headers = environ.get("HTTP_RANGE", ""), environ.get("HTTP_AUTHORIZATION", "")
+        request = Request(environ["REQUEST_METHOD"], path, *headers)
         self.requests.append(request)
         if (answer := self.answer(request)) is not None:
             status, body = answer
@@ -117,6 +121,29 @@ class S3Server:
             start_response(status, headers)
             return [body]
         return self._app(environ, start_response)
+
+
+class Home:
+    """A home directory with a profile of AWS, and nothing about AWS in the environment."""
+
+    def __init__(self, path: Path, s3: S3Server, monkeypatch: Any) -> None:
+        self._folder = path / ".aws"
+        self._folder.mkdir()
+        for name in s3.environment:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("HOME", str(path))
+        monkeypatch.setenv("AWS_PROFILE", "team")
+        # Should anything look for the credentials of a machine in the cloud, it must not find any.
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        self.write_key("first")
+        self.write_config(f"endpoint_url = {s3.endpoint}")
+
+    def write_key(self, key: str) -> None:
+        lines = f"aws_access_key_id = {key}\naws_secret_access_key = x\naws_session_token = y\n"
+        (self._folder / "credentials").write_text(f"[team]\n{lines}")
+
+    def write_config(self, lines: str) -> None:
+        (self._folder / "config").write_text(f"[profile team]\nregion = eu-west-1\n{lines}\n")
 
 
 def s3_error(status: str, code: str) -> tuple[str, bytes]:
@@ -228,6 +255,15 @@ def forget_storages() -> Iterator[None]:
     storage._storages.clear()
     fsspec.config.conf.clear()
     fsspec.config.conf.update(before)
+
+
+def forget_connections() -> Iterator[None]:
+    """A test finds credentials and endpoints by itself, as another process does."""
+    from s3fs import S3FileSystem
+
+    S3FileSystem.clear_instance_cache()
+    yield from forget_storages()
+    S3FileSystem.clear_instance_cache()
 
 
 def range_size(request: Request) -> int:

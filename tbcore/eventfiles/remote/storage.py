@@ -10,6 +10,7 @@ import contextlib
 import logging
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -32,6 +33,8 @@ _MAX_FETCHED_BYTES = 1 << 28
 
 _STALL_SECONDS = 60.0
 """How long a connection over SSH may be silent."""
+_MIN_CONNECTED_SECONDS = 30.0
+"""Credentials are looked for again if a request is refused, at most once in so many seconds."""
 
 _URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
 _EXTRAS = {
@@ -121,6 +124,7 @@ class Storage:
         self.num_listing_requests = 0
         """Number of those for listings."""
         self._system: Any = None
+        self._connected_at = 0.0
         self._ignores_ranges = False
         """Whether this file system returned a whole file for a range."""
         self._lock = threading.RLock()
@@ -287,8 +291,8 @@ class Storage:
             with contextlib.nullcontext() if system.async_impl else self._lock:
                 return function(self._path(path))
         except Exception as error:
-            if not isinstance(error, (FileNotFoundError, PermissionError)):
-                self._disconnect()
+            if not isinstance(error, FileNotFoundError):
+                self._disconnect(is_refused=isinstance(error, PermissionError))
             raise _as_os_error(error) from None
 
     def _count(self, num_requests: int) -> None:
@@ -301,6 +305,7 @@ class Storage:
             if self._system is None:
                 for name in ("paramiko", "gcsfs"):  # They also log what they raise.
                     logging.getLogger(name).setLevel(logging.CRITICAL)
+                self._connected_at = time.monotonic()
                 root = _passwords.get(self.root, self.root)
                 try:
                     self._system = _file_system(root)
@@ -317,10 +322,15 @@ class Storage:
                     self._system.ftp.get_channel().settimeout(_STALL_SECONDS)
             return self._system
 
-    def _disconnect(self) -> None:
-        """Makes the next request connect again, if there is a connection that may be lost."""
+    def _disconnect(self, *, is_refused: bool) -> None:
+        """Makes the next request connect again, if there is a connection that may be lost.
+
+        Of an object store, if a request was refused: other credentials may have been written.
+        """
         with self._lock:
-            if self._system is not None and not self._system.async_impl:
+            if self._system is None or self._system.async_impl != is_refused:
+                return
+            if not is_refused or time.monotonic() > self._connected_at + _MIN_CONNECTED_SECONDS:
                 self._system = None
 
     def _base(self) -> str:
