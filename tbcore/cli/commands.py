@@ -28,8 +28,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
-    data that no loaded plugin shows. The exit status is 1 if something is damaged, and 3 if
-    something could not be opened.
+    data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does not
+    exist, and 3 if something could not be opened.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir
@@ -53,7 +53,7 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
             click.echo(line)
     if any(finding.what == "unreadable" for finding in report.findings):
         return DataError.exit_status
-    return 1 if report.num_damaged else 0
+    return 1 if report.num_damaged or report.is_missing else 0
 
 
 @click.command(cls=Command, short_help="List the installed plugins and their errors.")

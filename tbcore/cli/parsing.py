@@ -119,24 +119,21 @@ def without_passwords(text: str) -> str:
 
 
 def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
-    """The directories to scan; raises UsageError for a path that can never be a directory."""
-    from tbcore.eventfiles.logdir import LogdirSpec, is_remote, parse_logdir_spec
+    """The directories to scan.
+
+    Raises UsageError for a path that can never be a directory, OptionError for such an address.
+    """
+    from tbcore.eventfiles.logdir import LogdirSpec, checked_address, is_remote, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
+    specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
     if not specs:
         option = as_typed(context, "--logdir_spec")
         raise click.UsageError(
             f"no directory in {option} {text!r}; expected name:path,name:path", context
         )
-    for index, spec in enumerate(specs):
+    for spec in specs:
         if is_remote(spec.path):
-            # Imported when used: it needs optional packages.
-            from tbcore.eventfiles.remote.storage import UnknownStorageError, checked_uri
-
-            try:
-                specs[index] = spec._replace(path=checked_uri(spec.path))
-            except UnknownStorageError as error:
-                raise click.UsageError(str(error), context) from None
             continue
         if "\0" in spec.path:
             raise click.UsageError(f"{spec.path!r} is not a valid path", context)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.request import url2pathname
 
 from tbcore.eventfiles.directory import Directory
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, summed
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MARK = "tfevents"
 """Every regular file with this in its base name is an event file."""
 _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+_FILE_URI = re.compile(r"(?:file|local):(?://(?:localhost)?)?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 
 UNKNOWN_SIZE = sys.maxsize
 """Size of an event file that was not listed or opened."""
@@ -127,6 +129,7 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
     Specs are separated by commas. Empty specs are skipped; blanks are part of a spec. A spec that
     starts with a slash, or is a URI, has no name; in all other specs, a name may precede the first
     colon. Paths are made absolute, with links and a leading `~` resolved. URIs are not changed.
+    Raises OptionError for what was meant as a URI and is none.
     """
     specs = []
     for part in text.split(","):
@@ -136,9 +139,27 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
         if not is_remote(part) and not part.startswith("/") and ":" in part:
             name, _, path = part.partition(":")
         if not is_remote(path):
-            path = os.path.realpath(os.path.expanduser(path))
+            path = os.path.realpath(checked_address(os.path.expanduser(path)))
         specs.append(LogdirSpec(name or None, path))
     return specs
+
+
+def checked_address(given: str) -> str:
+    """What was given as a directory or file: a path, also for a URI with `file:`; or another URI.
+
+    The latter is as `checked_uri` returns it, without a password. Raises OptionError, with one
+    sentence, for an address that cannot be read. A path need not exist.
+    """
+    match = _FILE_URI.fullmatch(given)
+    path = url2pathname(match[1]) if match else given
+    if not is_remote(path) and os.path.isdir(path):
+        return path
+    from tbcore.eventfiles.remote.storage import check_path, checked_uri
+
+    if is_remote(path):
+        return checked_uri(path)
+    check_path(path)
+    return path
 
 
 def is_remote(path: str) -> bool:

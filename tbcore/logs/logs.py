@@ -279,7 +279,7 @@ def open(paths: Paths, *, purge_orphaned_data: bool = True) -> Logs:
     out, as the server leaves them out.
 
     Raises FileNotFoundError for a path that does not exist, and ValueError for a file that is no
-    event file.
+    event file, or an address that cannot be read.
     """
     return Logs(paths, purge_orphaned_data=purge_orphaned_data)
 

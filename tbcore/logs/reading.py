@@ -21,7 +21,16 @@ from typing import NamedTuple
 
 from tbcore.errors import DataLossError, NotFoundError, OptionError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import MARK, EventFile, Logdir, LogdirSpec, Scan, is_remote, one_line
+from tbcore.eventfiles.logdir import (
+    MARK,
+    EventFile,
+    Logdir,
+    LogdirSpec,
+    Scan,
+    checked_address,
+    is_remote,
+    one_line,
+)
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.index import extension
 from tbcore.store.multiplexer import Multiplexer
@@ -314,7 +323,7 @@ class StoredReader(_Problems):
 def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
     """A reader of logs, or of an index if there is one at the path."""
     if isinstance(paths, str | os.PathLike):
-        path = os.path.expanduser(os.fsdecode(paths))
+        path = checked_address(os.path.expanduser(os.fsdecode(paths)))
         if os.path.isdir(os.path.join(path, "runs", "_delta_log")):
             return StoredReader(path)
         reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
@@ -343,12 +352,8 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
     specs: list[LogdirSpec] = []
     files: dict[tuple[str | None, str], list[str]] = {}
     for name, given in named:  # 1
-        path = os.path.expanduser(os.fsdecode(given))
-        if is_remote(path):
-            from tbcore.eventfiles.remote.storage import checked_uri
-
-            specs.append(LogdirSpec(name, checked_uri(path)))
-        elif os.path.isdir(path):
+        path = checked_address(os.path.expanduser(os.fsdecode(given)))
+        if is_remote(path) or os.path.isdir(path):
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)

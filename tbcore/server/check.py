@@ -59,6 +59,11 @@ class CheckReport(NamedTuple):
         """Number of files and directories that have lost data or cannot be read."""
         return len({finding.path for finding in self.findings if finding.is_damage})
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether a directory does not exist, so that nothing of it could be checked."""
+        return any(finding.what == "missing" for finding in self.findings)
+
     def as_json(self) -> dict[str, Any]:
         """The report for programs."""
         return {
@@ -104,7 +109,9 @@ class CheckReport(NamedTuple):
 def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> CheckReport:
     """Reads every event file below the directories to its end, and verifies all checksums."""
     found = scan(specs)
-    findings = [Finding("missing", path, "does not exist") for path in found.missing]
+    findings = [
+        Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
+    ]
     # The scan describes a problem in one line, with the directory and the reason. This line takes
     # the place of the path.
     findings += [

@@ -300,7 +300,7 @@ def test_a_bucket_that_does_not_exist_is_waited_for(s3: S3Server, growing: list[
     watched = Watched("s3://later/runs", URI)
     s3.put(f"runs/a/{FILE}", growing[1])
     assert watched.steps("a") == [0, 1]
-    assert watched.multiplexer.status.missing == ("s3://later/runs",)
+    assert watched.multiplexer.status.missing == ("s3://later",)
     s3.client.create_bucket(Bucket="later")
     s3.client.put_object(Bucket="later", Key=f"runs/b/{FILE}", Body=growing[2])
     assert watched.steps("b") == [0, 1, 2]

@@ -15,7 +15,7 @@ import click
 
 import tbcore
 from tbcore.cli.parsing import warn
-from tbcore.errors import BadRequestError, DataError, NotFoundError
+from tbcore.errors import BadRequestError, DataError, NotFoundError, OptionError
 from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import LoggedItems, Logs, Run
 from tbcore.logs.logs import matching
@@ -139,8 +139,11 @@ def opened(logdir: str | None) -> Logs:
     context = click.get_current_context()
     try:
         logs = tbcore.open(path)
-    except FileNotFoundError:
-        raise click.UsageError(f"{path!r} does not exist", context) from None
+    except FileNotFoundError as error:
+        missing = error.filename  # of an object store perhaps the bucket
+        raise click.UsageError(f"{missing!r} does not exist", context) from None
+    except OptionError:
+        raise
     except ValueError as error:
         raise click.UsageError(str(error), context) from None
     except OSError as error:

@@ -103,7 +103,8 @@ class RemoteDirectory:
                 file = self._event_file(info, shrunk)
                 files[file.path] = file
         except FileNotFoundError:
-            listed.missing.append(self.root)
+            # Of the bucket, since an object store has no directories.
+            listed.missing.append(self.storage.root if self.storage.is_bucket else self.root)
         except OSError as error:
             _add_problem(listed, self.root, error)
             files, shrunk, other_files = self._files, self._shrunk, self.other_files
@@ -126,7 +127,7 @@ class RemoteDirectory:
         if self.storage.has_flat_listings:
             infos = self.storage.find(self.root)
             if not infos and self.root != self.storage.root:
-                raise FileNotFoundError  # An object store has no empty directories.
+                listed.missing.append(self.root)  # An object store has no empty directories.
             for info in infos:
                 if _is_event_file(info):
                     yield info

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import threading
 import time
@@ -15,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tbcore.errors import TbcoreError
+from tbcore.errors import OptionError
 from tbcore.eventfiles.logdir import EventFile, one_line
 
 logger = logging.getLogger(__name__)
@@ -42,8 +43,21 @@ _EXTRAS = {
     "gs": "gcs", "gcs": "gcs",
     "az": "azure", "abfs": "azure", "abfss": "azure", "adl": "azure",
     "sftp": "sftp", "ssh": "sftp",
+    **dict.fromkeys(("http", "https", "hdfs", "webhdfs", "hf"), "remote"),
 }  # fmt: skip
 """The extra of tbcore-server that has the package for a scheme; of all others, `remote` has it."""
+_NO_STORAGES = {
+    "memory", "data", "dir", "reference", "generic", "dask", "file", "local",
+    "zip", "tar", "libarchive", "cached", "blockcache", "filecache", "simplecache",
+    "async_wrapper", "asyncwrapper", "asynclocal",
+}  # fmt: skip
+"""Schemes of fsspec for what is in this process, on this machine, or in files of a storage."""
+_CHAIN = re.compile(r"(?:^|:):[a-z][\w.+-]*://|^[a-z][\w.+-]+::/", re.IGNORECASE)
+_SLASHES = re.compile(r"([a-z][\w.+-]*):(?!//[^/])(/+)([^/].*)", re.IGNORECASE | re.DOTALL)
+"""A URI with one slash or more than two where two were meant."""
+_ARCHIVES = ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"
+_MAX_MESSAGE = 300
+"""Number of characters from which on only the beginning of an error's first line is shown."""
 
 _passwords: dict[str, str] = {}
 """Maps the beginning of a URI, such as `ftp://me@host`, to the one with the password."""
@@ -64,8 +78,8 @@ def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
         storage.fetch_ahead(wanted, max_bytes)
 
 
-class UnknownStorageError(TbcoreError):
-    """There is no package for a kind of storage."""
+class UnknownStorageError(OptionError, ValueError):
+    """An address is none of a directory that can be read, or there is no package for its kind."""
 
 
 class Range(NamedTuple):
@@ -76,23 +90,43 @@ class Range(NamedTuple):
     end: int
 
 
+def check_path(path: str) -> None:
+    """Raises UnknownStorageError if a path is that of an archive, or was meant as a URI."""
+    if not os.path.exists(path):
+        _check_form(path)
+    elif path.lower().endswith(_ARCHIVES):
+        raise UnknownStorageError(f"{path!r} is an archive; unpack it, and give the directory")
+
+
 def checked_uri(uri: str) -> str:
     """The URI of a directory without a slash at its end, and without a password.
 
     The password is remembered for `storage_of`. Raises UnknownStorageError, with a line that says
-    what to install, if a package is missing.
+    what to install, if a package is missing; or that says why this is no URI of a directory.
     """
+    _check_form(uri)
     match = _URI.fullmatch(uri.rstrip("/"))
     if match is None:
         raise UnknownStorageError(f"{uri!r} is not a directory")
-    scheme, authority, path = match.groups()
-    needs = f"pip install 'tbcore-server[{_EXTRAS.get(scheme, 'remote')}]'"
+    scheme, authority, path = match[1].lower(), match[2], match[3]
+    if scheme in _NO_STORAGES:
+        raise UnknownStorageError(
+            f"{scheme}:// is not supported; expected a directory by its absolute path, or the "
+            f"address of one in an object store or on another machine, such as s3://bucket/runs"
+        )
+    extra = _EXTRAS.get(scheme, "remote")
+    if extra == "sftp" and path.startswith("/~"):
+        raise UnknownStorageError(
+            f"{scheme}:// takes the whole path of a directory, as in "
+            f"{scheme}://{authority.rpartition('@')[2]}/home/me/runs; '~' is not known there"
+        )
+    needs = f"pip install 'tbcore-server[{extra}]'"
     try:
         import fsspec
 
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
-        reason = "" if scheme in _EXTRAS else f" ({one_line(str(error))})"
+        reason = f" ({one_line(str(error))})" if extra == "remote" else ""
         raise UnknownStorageError(f"{scheme}:// needs {needs}{reason}") from None
     except ValueError:
         raise UnknownStorageError(f"{scheme}:// is not known to fsspec") from None
@@ -102,6 +136,22 @@ def checked_uri(uri: str) -> str:
     root = f"{scheme}://{user}@{authority.rpartition('@')[2]}"
     _passwords[root] = f"{scheme}://{authority}"
     return root + path
+
+
+def _check_form(address: str) -> None:
+    """Raises UnknownStorageError for a chain of URIs, and for a wrong number of slashes."""
+    if _CHAIN.search(address):
+        raise UnknownStorageError(
+            "chained addresses, with '::', are not supported; copy the logs to a directory or a "
+            "bucket, unpacked, and give its address"
+        )
+    slashes = _SLASHES.fullmatch(address)
+    if slashes and (scheme := slashes[1].lower()) in _EXTRAS.keys() - {"hdfs"}:
+        rest = re.sub(":[^/@]*@", "@", slashes[3])  # without a password
+        raise UnknownStorageError(
+            f"the address has {slashes[2]!r} after {scheme}:, expected two slashes; "
+            f"did you mean '{scheme}://{rest}'?"
+        )
 
 
 def storage_of(uri: str) -> Storage:
@@ -149,6 +199,11 @@ class Storage:
     def is_concurrent(self) -> bool:
         """Whether requests may be made in several threads at the same time."""
         return bool(self._connected().async_impl)
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether `root` is a bucket of an object store."""
+        return self.is_concurrent and self.has_flat_listings
 
     def find(self, directory: str) -> Iterable[dict[str, Any]]:
         """All files below a directory, in a flat listing. Their `name` is a URI."""
@@ -368,6 +423,11 @@ def _result(function: Callable[[Range], bytes], wanted: Range) -> bytes | OSErro
 
 def _as_os_error(error: BaseException) -> OSError:
     """The error as an OSError with a message on one line."""
-    if isinstance(error, OSError) and (error.strerror or str(error)):
+    text = str(error)
+    if not isinstance(error, OSError) or not text:
+        text = f"{type(error).__name__}: {text}".rstrip(": ")
+    elif len(text) <= _MAX_MESSAGE or isinstance(error, (FileNotFoundError, PermissionError)):
         return error
-    return OSError(one_line(f"{type(error).__name__}: {error}".rstrip(": ")))
+    if len(text) > _MAX_MESSAGE:
+        text = text.splitlines()[0][:_MAX_MESSAGE]
+    return OSError(one_line(text))
