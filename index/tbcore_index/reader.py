@@ -120,7 +120,7 @@ class IndexReader:
                     ask()
                     del self._lost[segment]
             if self._version is not None:
-                self.place.update(self._table)
+                self._table = self.place.updated(self._table)
             if self._table.version() == self._version and not self._log_problem:
                 return
             if self._only is None:

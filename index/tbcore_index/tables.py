@@ -13,8 +13,10 @@ then in `runs`, by which servers go.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,7 +31,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from tbcore.errors import DataError, DataLossError, OptionError, TbcoreError
-from tbcore.eventfiles.logdir import is_remote, one_line
+from tbcore.eventfiles.logdir import checked_address, is_remote, one_line
+from tbcore_index.s3 import s3_options
 
 FORMATS = ("1",)
 """Versions of the layout of an index that can be read: the newest one is the last, and the two
@@ -104,12 +107,25 @@ class IndexWriteError(TbcoreError):
     """The index cannot be written, for example since a disk is full."""
 
 
+class OpenTable(DeltaTable):
+    """A table, and the options that it was opened with."""
+
+    def __init__(
+        self, uri: str, options: dict[str, str] | None, version: int | None = None
+    ) -> None:
+        super().__init__(uri, version, storage_options=options)
+        self.options = options
+
+
 class Place:
-    """Where an index is: a directory, or a URI that fsspec knows."""
+    """Where an index is: a directory, or a URI in an object store."""
 
     def __init__(self, path: str) -> None:
-        is_uri = is_remote(path)
-        self.path = path.rstrip("/") if is_uri else os.path.abspath(os.path.expanduser(path))
+        """Raises OptionError for an address that cannot be read."""
+        path = checked_address(os.path.expanduser(path))
+        self.path = path if is_remote(path) else os.path.abspath(path)
+        self._has_failed = False
+        """Whether the last request of Delta Lake failed."""
 
     def __str__(self) -> str:
         return one_line(self.path)
@@ -124,30 +140,47 @@ class Place:
         system, root = fsspec.core.url_to_fs(self.path, use_listings_cache=False)
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), root
 
-    def delta(self, table: str) -> DeltaTable:
+    def delta(self, table: str) -> OpenTable:
         """A table as it is now. Raises OptionError if there is none, else DataError."""
-        try:
-            return DeltaTable(f"{self.path}/{table}", storage_options=self._options)
-        except TableNotFoundError:
-            raise OptionError(f"no index at {self}; make one with `tbcore index`") from None
-        except (DeltaError, OSError) as error:
-            raise DataError(one_line(f"cannot open the index {self}: {error}")) from None
+        with self.reaching("cannot open the index", DataError):
+            try:
+                return OpenTable(f"{self.path}/{table}", self._options())
+            except TableNotFoundError:
+                raise OptionError(f"no index at {self}; make one with `tbcore index`") from None
 
-    def update(self, table: DeltaTable) -> None:
-        """Takes note of later commits to a table. Raises DataError if it cannot be read."""
-        try:
+    def reopened(self, table: OpenTable) -> OpenTable:
+        """The table at the same version, with the credentials that are valid now."""
+        options = self._options()
+        if options == table.options:
+            return table
+        return OpenTable(table.table_uri, options, table.version())
+
+    def updated(self, table: OpenTable) -> OpenTable:
+        """The table as it is now. Raises DataError if it cannot be read."""
+        with self.reaching("cannot read the index", DataError):
+            table = self.reopened(table)
             table.update_incremental()
-        except (DeltaError, OSError) as error:
-            raise DataError(one_line(f"cannot read the index {self}: {error}")) from None
+            return table
 
-    @property
+    @contextlib.contextmanager
+    def reaching(self, failure: str, kind: type[TbcoreError] = TbcoreError) -> Iterator[None]:
+        """Makes an error of Delta Lake one of a kind: a clause after the name of the failure."""
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            self._has_failed = True
+            raise kind(one_line(f"{failure} {self}: {_reason(error)}")) from None
+
+
     def _options(self) -> dict[str, str] | None:
-        """Options of Delta Lake for object stores; the others are in the environment."""
+        """Options of Delta Lake for object stores. For S3 they are complete; it finds others."""
         if not is_remote(self.path):
             return None
         options = {"allow_http": "true"}
-        endpoint = os.environ.get("FSSPEC_S3_ENDPOINT_URL")
-        return {**options, "aws_endpoint_url": endpoint} if endpoint else options
+        if self.path.startswith(("s3://", "s3a://")):
+            options |= s3_options(self._files[0].handler.fs, was_refused=self._has_failed)
+            self._has_failed = False
+        return options
 
     def check_writable(self) -> None:
         """Raises OSError if nothing can be written here."""
@@ -171,17 +204,15 @@ class Place:
         index_id = {_ID: uuid.uuid4().hex}
         for table, columns in COLUMNS.items():
             uri = f"{self.path}/{table}"
-            try:
+            with self.reaching("cannot make the index"):
                 if not is_remote(uri):
                     os.makedirs(uri, exist_ok=True)
                 made = DeltaTable.create(
                     uri, columns, mode="ignore", configuration={**properties, **index_id},
-                    storage_options=self._options, raise_if_key_not_exists=False,
+                    storage_options=self._options(), raise_if_key_not_exists=False,
                 )  # fmt: skip
                 if _ID not in made.metadata().configuration:
                     made.alter.set_table_properties(index_id, raise_if_not_exists=False)
-            except (DeltaError, OSError) as error:
-                raise TbcoreError(one_line(f"cannot make the index {self}: {error}")) from None
 
     def write(self, table: str, segment: str, rows: pa.Table) -> int:
         """Writes the file of a segment in a table; returns its size in bytes.
@@ -214,6 +245,15 @@ class Place:
     def open(self, table: str, segment: str) -> SegmentFile:
         """Opens the file of a segment in a table. Raises OSError or DataLossError."""
         return SegmentFile(*self._files, table, segment)
+
+
+def _reason(error: Exception) -> str:
+    """The cause of an error of Delta Lake: what S3 says, or the last line of what led to it."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()
+    messages: list[str] = re.findall(r"<Message>(.*?)</Message>", text, re.DOTALL)
+    if messages:
+        return messages[-1]
+    return text.rpartition("\u21b3")[2].strip() or type(error).__name__
 
 
 _DAMAGE = pa.ArrowException, OSError, ValueError, KeyError
@@ -305,7 +345,7 @@ class Tables:
                 # The other process has committed once more.
                 if not attempt:
                     raise
-                self._tables[name].update_incremental()
+                self._tables[name] = self._place.updated(self._tables[name])
 
     def incomplete(self) -> set[str]:
         """Segments of which a file is gone, or has another size than when it was written."""
@@ -328,7 +368,9 @@ class Tables:
     def vacuum(self, keep_hours: float) -> int:
         """Deletes files that no version of the last hours names; returns their number."""
         options: Any = {"dry_run": False, "full": True, "enforce_retention_duration": False}
-        return sum(len(t.vacuum(int(keep_hours), **options)) for t in self._tables.values())
+        with self._place.reaching("cannot delete files of the index"):
+            tables = map(self._place.reopened, self._tables.values())
+            return sum(len(table.vacuum(int(keep_hours), **options)) for table in tables)
 
     def _commit(
         self, name: str, added: Sequence[tuple[str, int, int]], removed: Collection[str]
@@ -342,20 +384,19 @@ class Tables:
             for segment, size, rows in added
         ]
         actions += [RemoveAction(f"{segment}.parquet", True, now_ms) for segment in removed]
-        table = self._tables[name]
-        number = (table.transaction_version(_APP) or 0) + 1
-        properties = CommitProperties(app_transactions=[Transaction(_APP, number)])
-        try:
-            table.create_write_transaction(
-                actions, "append", COLUMNS[name], commit_properties=properties
-            )
+        with self._place.reaching("cannot write to"):
+            table = self._tables[name] = self._place.reopened(self._tables[name])
+            number = (table.transaction_version(_APP) or 0) + 1
+            properties = CommitProperties(app_transactions=[Transaction(_APP, number)])
+            try:
+                table.create_write_transaction(
+                    actions, "append", COLUMNS[name], commit_properties=properties
+                )
+            except CommitFailedError:
+                raise IndexConflictError(
+                    f"another `tbcore index` writes to {self._place}; nothing was lost: it goes on"
+                ) from None
             table.update_incremental()
-        except CommitFailedError:
-            raise IndexConflictError(
-                f"another `tbcore index` writes to {self._place}; nothing was lost: it goes on"
-            ) from None
-        except (DeltaError, OSError) as error:
-            raise TbcoreError(one_line(f"cannot write to {self._place}: {error}")) from None
 
 
 def segments_of(table: DeltaTable) -> set[str]:

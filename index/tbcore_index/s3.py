@@ -1,0 +1,42 @@
+"""s3: what s3fs found to reach S3, as options of Delta Lake: credentials, region and endpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tbcore.eventfiles.logdir import one_line
+
+
+def s3_options(system: Any, *, was_refused: bool) -> dict[str, str]:
+    """Options of Delta Lake with which it reaches S3 as an S3FileSystem does.
+
+    Credentials that end soon are renewed. If a request `was_refused`, they are looked for again:
+    somebody may have written others into a file. Raises OSError if there are none.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    from fsspec.asyn import sync
+
+    async def found_by(session: Any) -> tuple[str, str, str | None]:
+        credentials = await session.get_credentials()
+        if credentials is None:
+            raise NoCredentialsError
+        key, secret, token, *_ = await credentials.get_frozen_credentials()
+        return key, secret, token
+
+    try:
+        client = system.connect().meta
+        keys = system.key, system.secret, system.token
+        if not system.key and not system.anon:
+            keys = sync(system.loop, found_by, system.session)
+            if was_refused:
+                known, session = keys, type(system.session)(**system.kwargs)
+                keys = sync(system.loop, found_by, session)
+                if keys != known:
+                    system.connect(refresh=True)
+    except (BotoCoreError, ClientError) as error:
+        raise OSError(one_line(str(error))) from None
+    names = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
+    options = dict(zip(names, keys, strict=True))
+    options |= {"aws_endpoint_url": client.endpoint_url, "aws_region": client.region_name}
+    options |= {"aws_skip_signature": "true" if system.anon else ""}
+    return {name: text for name, text in options.items() if text}
