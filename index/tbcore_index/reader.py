@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from deltalake import DeltaTable
 from numpy.typing import NDArray
 
 from tbcore.errors import DataError, DataLossError, NotFoundError, OptionError, TbcoreError
@@ -24,7 +23,7 @@ from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.confirmed import Confirmed
-from tbcore_index.tables import FORMATS, Place, segments_of
+from tbcore_index.tables import FORMATS, OpenTable, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
@@ -95,7 +94,7 @@ class IndexReader:
         self._is_server = is_server
         self._log_problem = ""
         """What is wrong with the logs of the tables; empty if nothing is."""
-        self._series: DeltaTable | None = None
+        self._series: OpenTable | None = None
         self._only = only
         self._version: int | None = None
         """The version of the table of runs at the last refresh."""
@@ -182,10 +181,10 @@ class IndexReader:
         # Without a file of its log, a table is what it was at an earlier time. But the tables also
         # differ while somebody commits, to `runs` last.
         try:
-            series = self._series = self._series or self.place.delta("series")
-            self.place.update(series)
-            while segments_of(series) != segments_of(self._table):
-                last_ms = max((each.get("timestamp", 0) for each in series.history(1)), default=0)
+            self._series = self.place.updated(self._series or self.place.delta("series"))
+            while segments_of(self._series) != segments_of(self._table):
+                history = self._series.history(1)
+                last_ms = max((each.get("timestamp", 0) for each in history), default=0)
                 if abs(time.time() - last_ms / 1000) > _COMMIT_SECONDS:
                     return (
                         f"the tables `runs` and `series` of the index {self.place} differ: a file "
@@ -193,8 +192,8 @@ class IndexReader:
                         f"run `tbcore index` again"
                     )
                 time.sleep(0.1)
-                self.place.update(self._table)
-                self.place.update(series)
+                self._table = self.place.updated(self._table)
+                self._series = self.place.updated(self._series)
         except TbcoreError as error:
             return str(error)
         return ""

@@ -171,7 +171,6 @@ class Place:
             self._has_failed = True
             raise kind(one_line(f"{failure} {self}: {_reason(error)}")) from None
 
-
     def _options(self) -> dict[str, str] | None:
         """Options of Delta Lake for object stores. For S3 they are complete; it finds others."""
         if not is_remote(self.path):

@@ -28,8 +28,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     """Read all event files below LOGDIR and report what is wrong with them.
 
     Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
-    data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does not
-    exist, and 3 if something could not be opened.
+    data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does
+    not exist, and 3 if something could not be opened.
     """
     from tbcore.plugins import load_plugins
     from tbcore.server.check import check as check_logdir

@@ -233,7 +233,7 @@ def test_commands_and_programs_read_the_numbers_of_a_strangers_index(
     assert all(run in listed.stdout for run in RUNS)
     assert (exported.returncode, exported.stderr) == (0, f"tbcore: warning: {warning}")
     assert exported.stdout.count("loss") == 2 * len(RUNS)
-    assert (read.returncode, read.stderr) == (0, warning)
+    assert (read.returncode, read.stderr.startswith(warning)) == (0, True)
     assert (checked.returncode, checked.stderr) == (0, "")
     place.check_confined()
     assert asked[1] == []
