@@ -50,6 +50,7 @@ UNSUPPORTED_OPTIONS = {
 }
 """Maps each option of TensorBoard that is rejected here to what the user can do instead."""
 
+MAX_IDLE_SECONDS = 365 * 86400
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
@@ -91,6 +92,18 @@ def _port(text: str) -> int | None:
 
 _seconds = converter(lambda text: not_negative(float(text)), "a number of seconds, 0 or more")
 _true_or_false = converter(truth, "true or false")
+
+
+def _duration(text: str) -> float:
+    """Seconds, from a number with a unit, or of seconds; raises ValueError for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
+    seconds = float(found[1]) * {"m": 60, "h": 3600, "d": 86400}.get(found[2], 1) if found else 0
+    if not 0 < seconds <= MAX_IDLE_SECONDS:
+        raise ValueError(text)
+    return seconds
+
+
+_idle = converter(_duration, "a time of up to 365 days, such as 30m, 8h or 2d")
 
 
 def _path_prefix(text: str) -> str:
@@ -218,6 +231,14 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     "--api", type=click.Choice(["plugin", "legacy"]), default="plugin",
     help="Content of data/runs: a list of names, or the index for clients of TensorFlow 1.2 and "
     "older.  [default: plugin]",
+)  # fmt: skip
+@click.option(
+    "--exit_when_idle", metavar="TIME", type=_idle,
+    help="End after nobody has asked for data for this long, such as 30m, 8h or 2d.",
+)  # fmt: skip
+@click.option(
+    "--log_format", type=click.Choice(["plain", "json"]), default="plain",
+    help="Form of the log lines.  [default: plain]",
 )  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @plugins_dir_option

@@ -189,6 +189,9 @@ class Logdir:
         self._listings: list[dict[str, _Listing]] = [{} for _ in specs]
         """The listings of the last scan: for each spec, a dict that maps the path of a directory to
         its listing."""
+        self.reuses_expired = False
+        """Whether to reuse listings that have expired. Listing all directories again costs more
+        than the rest of a scan, so it is left out while nobody asks for data."""
         self._unreliable_devices: set[int] = set()
         """Devices on which a directory changed without a new timestamp."""
         self._run_directories: list[tuple[int, str, str]] = []
@@ -312,7 +315,8 @@ class Logdir:
         stamp = _stamp(directory.path)
         now = time.monotonic()
         is_same, is_reliable = stamp == known.stamp, stamp[0] not in self._unreliable_devices
-        can_reuse = is_same and is_reliable and known.is_stable and now < known.relist_at
+        is_current = now < known.relist_at or self.reuses_expired
+        can_reuse = is_same and is_reliable and known.is_stable and is_current
         if can_reuse and known.update_files():
             return known
         listing = _list(directory, found)

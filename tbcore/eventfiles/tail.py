@@ -95,7 +95,8 @@ class FileReader:
         """Whether the last `read` reached the end of what can be read now."""
         self.problems: list[Damage] = []
         """Damaged records, in the order found. The file's first one is also logged."""
-        self._has_logged_problem = False
+        self.has_logged_problem = False
+        """Whether the file has, or had, a damaged record."""
         self.tuning = decoder.tuning
         self._decoder = decoder
         self._fingerprints: list[_Fingerprint] = []
@@ -202,7 +203,7 @@ class FileReader:
                 before = self.offset
                 yield from self._read_piece(file, self.opened.size - before, is_enough)
                 done += self.offset - before
-                if self.problems and not self._has_logged_problem:
+                if self.problems and not self.has_logged_problem:
                     self._log_first_problem()
                 if is_enough():
                     return
@@ -308,7 +309,7 @@ class FileReader:
         self._fingerprints = [first, *middles[-_MAX_MIDDLE_FINGERPRINTS:], end]
 
     def _log_first_problem(self) -> None:
-        self._has_logged_problem = True
+        self.has_logged_problem = True
         num_others = len(self.problems) - 1
         more = f" (and {num_others} more)" if num_others else ""
         logger.warning("%s: %s%s", one_line(self.path), self.problems[0], more)

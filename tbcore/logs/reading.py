@@ -34,7 +34,8 @@ from tbcore.eventfiles.logdir import (
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.index import extension
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
+from tbcore.store.problems import MAX_PROBLEMS
+from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times, read_runs
 

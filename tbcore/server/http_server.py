@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -22,6 +23,8 @@ from tbcore.server.protocol import ACCEPT_BATCH_DIVISOR, Connections, TimeoutPro
 KEEP_ALIVE_SECONDS = 30
 """An idle connection is closed after this long. A page that sends a request every few seconds needs
 only one connection."""
+TICK_SECONDS = 1.0
+"""Time between two updates of the time in responses' headers."""
 SHUTDOWN_TIMEOUT_SECONDS = 0.3
 """How long requests may continue to run after the signal that ends the server."""
 
@@ -53,6 +56,8 @@ class HttpServer(uvicorn.Server):
         )
         self._app = app
         self._on_started = on_started
+        self._wake: Callable[[], object] = bool
+        """Wakes `main_loop`, from any thread."""
         self.exit_signal: int | None = None
         """The signal that ended the server; None while it runs, and if only `end` was called."""
 
@@ -64,10 +69,23 @@ class HttpServer(uvicorn.Server):
             listener.listen(BACKLOG)
         self._on_started()
 
+    async def main_loop(self) -> None:
+        """Waits for the end of the server; sets the time in responses' headers each second.
+
+        uvicorn's own method wakes ten times a second, which an idle server should not.
+        """
+        ended = asyncio.Event()
+        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), TICK_SECONDS)
+
     def end(self) -> None:
         """Makes the server end within a second. May be called in any thread."""
         self.should_exit = True
         self._app.close_streams()
+        with contextlib.suppress(RuntimeError):  # The loop has ended already.
+            self._wake()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Ends the server. Called in the main thread when a signal arrives."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import shutil
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from tbcore.plugin_stats import CURRENT_PLUGIN, PluginStats
@@ -167,23 +169,29 @@ class Reporter:
 class LogHandler(logging.StreamHandler[TextIO]):
     """Writes log lines to stderr after clearing the progress line; limits each plugin's lines.
 
-    A line begins with `tbcore: warning: `, like messages of the command line. Messages contain
-    names from event files, so control characters are replaced by escapes: they must not reach the
-    terminal.
+    A line begins with the local time, with its offset, and `tbcore: warning: `, like messages of
+    the command line. Messages contain names from event files, so control characters are replaced
+    by escapes: they must not reach the terminal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_json: bool = False) -> None:
+        """With `as_json`, each line is a JSON object."""
         super().__init__(sys.stderr)
         self.reporter: Reporter | None = None
         self.stats_by_package: Mapping[str, PluginStats] = {}
         """Maps the package of a plugin to the plugin's stats. In threads that a plugin started
         itself, `CURRENT_PLUGIN` is not set, so the logger's name determines the plugin."""
         self.setFormatter(logging.Formatter())
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
         plugin = getattr(record, "tbcore_plugin", None)
-        where = f"plugin {plugin!r}: " if plugin else ""
-        text = f"tbcore: {record.levelname.lower()}: {where}{super().format(record)}"
+        at = datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="seconds")
+        level, text = record.levelname.lower(), super().format(record)
+        if self._as_json:
+            line = {"time": at, "level": level, "message": text}
+            return json.dumps(line | ({"plugin": plugin} if plugin else {}))
+        text = f"{at} tbcore: {level}: {f'plugin {plugin!r}: ' if plugin else ''}{text}"
         return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -199,14 +207,18 @@ class LogHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-def set_up_logging(*, dev: bool) -> LogHandler:
-    """Sends log lines of all packages to stderr: warnings and errors, and infos with `dev`."""
+def set_up_logging(*, dev: bool, as_json: bool = False) -> LogHandler:
+    """Sends log lines of all packages to stderr: warnings and errors, and infos with `dev`.
+
+    The core's own infos are always among them. There are few.
+    """
     for stream in (sys.stdout, sys.stderr):
         # Names of files may have characters that the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    handler = LogHandler()
+    handler = LogHandler(as_json=as_json)
     logging.basicConfig(level=logging.INFO if dev else logging.WARNING, handlers=[handler])
+    logging.getLogger("tbcore").setLevel(logging.INFO)
     # The application logs its own faults. uvicorn would also log clients that disconnect, or that
     # send something other than HTTP.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)

@@ -9,11 +9,12 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote_plus
 
 from tbcore import __version__
@@ -34,6 +35,7 @@ from tbcore.store.multiplexer import Multiplexer
 
 if TYPE_CHECKING:
     from tbcore.plugin_types import Plugins
+    from tbcore.server.http_server import HttpServer
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,9 @@ class ServeOptions:
     """Whether to drop the orphaned rows of a training job that was restarted."""
     max_points: int = 0
     """Maximum number of points of each scalar series in memory; 0 keeps all."""
+    exit_when_idle: float | None = None
+    """Seconds without anybody asking for data after which the server ends; None for never."""
+    log_format: Literal["plain", "json"] = "plain"
     open_browser: bool = False
     index: str | None = None
     """The path of an index with runs that were read before."""
@@ -78,7 +83,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     Raises TbcoreError, with a message of one line, if it cannot listen, or has no place for a token
     that it makes.
     """
-    log = set_up_logging(dev=config.dev)
+    log = set_up_logging(dev=config.dev, as_json=options.log_format == "json")
     # The sockets are opened first: an error about the port is printed at once, and clients that
     # connect before the server runs wait instead of failing.
     listening = listen(options.host, options.port, bind_all=options.bind_all)
@@ -168,11 +173,24 @@ def _run_server(
     gc.enable()
     loader.publish(_FIRST_PUBLICATION_TIMEOUT_SECONDS)
     loader.watch()
+    if options.exit_when_idle is not None:
+        threading.Thread(
+            target=_exit_when_idle, args=[server, multiplexer, options.exit_when_idle], daemon=True
+        ).start()
     server.run(sockets=listening.sockets)
     if reloader is not None:
         reloader.stop()
     reporter.stop()
     return 0 if server.exit_signal is None else 128 + server.exit_signal
+
+
+def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
+    """Ends the server when nobody has asked for data for this long. Runs in its own thread."""
+    began_at = time.monotonic()
+    while (left := seconds - min(multiplexer.idle_seconds, time.monotonic() - began_at)) > 0:
+        time.sleep(left)
+    logger.info("nobody has asked for data for %g s (--exit_when_idle); the server ends", seconds)
+    server.end()
 
 
 def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import secrets
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -47,16 +49,22 @@ class Updates:
             "num_reloads": self._num_reloads,
             **vars(status := self._multiplexer.status),
             "other_files": [files._asdict() for files in status.other_files],
+            "past_problems": [problem._asdict() for problem in status.past_problems],
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:
-        """The status. With `runs=true`, also the generation in which each run last changed.
+        """The status, with the age of the last scan in seconds; null before the first.
 
-        With `scan=true`, the loader looks for new data at once.
+        With `runs=true`, also the generation in which each run last changed. With `scan=true`, the
+        loader looks for new data at once. `visible=true` is for pages that have no stream.
         """
         if optional(request, "scan") == "true":
             self._multiplexer.scan_soon()
+        if optional(request, "visible") == "true":
+            self._multiplexer.ask()
+        age = time.monotonic() - self._multiplexer.scanned_at
         status = self.status()
+        status["seconds_since_scan"] = round(age, 3) if age < math.inf else None
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
         return status
@@ -87,6 +95,7 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._streams.discard(stream)
+            self._multiplexer.asked_at = time.monotonic()
             self._multiplexer.num_viewers = len(self._streams)
 
     def plugins_changed(self) -> None:

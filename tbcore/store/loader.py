@@ -19,7 +19,7 @@ from functools import partial
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, one_line
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.index import RunIndex
@@ -29,7 +29,7 @@ from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.status import LoadStatus
 from tbcore.store.stored_runs import StoredRuns
-from tbcore.store.watch import watch
+from tbcore.store.watch import reports_all_changes, watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
 from tbcore.tuning import Tuning, default_tuning
 
@@ -70,7 +70,8 @@ class Loader:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
         Without one it is 5 s, but remote directories are listed after 30 s to 10 min: less often
-        while nothing changes there and no page is open.
+        while nothing changes there and no page is visible. The pauses between passes double while
+        nothing is new and nobody has asked for data for 10 minutes; see `Tuning`.
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
         `wake` ends a pause early. `tuning` applies to decoding, too. The runs of `index` are shown
         as they are there; of those that have changed since, only what is new is read. Without
@@ -82,6 +83,9 @@ class Loader:
         pacing = Pacing(reload_interval, lambda: multiplexer.num_viewers > 0, on_listed)
         self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
+        self._pause = self._reload_interval
+        """Pause after the last pass, in seconds."""
+        self._multiplexer = multiplexer
         multiplexer.scan_soon = self.scan_soon
         self._tuning = tuning or default_tuning()
         self._decoder = Decoder(tuning=self._tuning)
@@ -105,6 +109,8 @@ class Loader:
         self._threads: list[threading.Thread] = []
         self._watch_requested = False
         """Whether `watch` was called, but the thread does not watch the directories yet."""
+        self._watcher: threading.Thread | None = None
+        """The thread that waits for changes, if the system reports all of them."""
 
     def start_helper(self) -> None:
         """Starts a helper process for the first pass, which ends it if there is little to read.
@@ -123,6 +129,7 @@ class Loader:
     def load_once(self) -> None:
         """Makes one pass in the calling thread: scans, reads all new data, and publishes it."""
         publish_interval = self._tuning.publish_interval_seconds
+        self._publisher.begin_pass()
         try:
             if self._stored is not None:
                 self._show_stored(self._stored)
@@ -151,9 +158,10 @@ class Loader:
             self._queue.stop_helper()
             self._decoder.release_buffers()
             self._small_files.release_buffers()
-        if not self._stopping.is_set():
-            self._publisher.passes += 1
-        self._publisher.publish(self._runs.values(), loading=self._queue.has_work)
+        is_whole = not self._stopping.is_set()
+        self._publisher.publish(
+            self._runs.values(), loading=self._queue.has_work, ends_pass=is_whole
+        )
 
     def start(self, *, publish_early: bool = True) -> None:
         """Starts a daemon thread that makes one pass after another.
@@ -208,6 +216,7 @@ class Loader:
 
     def _load(self) -> None:
         """Runs in the loader's thread: makes passes, with pauses between them, until `stop`."""
+        seen: object = None
         while not self._stopping.is_set():
             pass_began_at = time.monotonic()
             if self._watch_requested and self._publisher.passes:
@@ -217,16 +226,46 @@ class Loader:
             except Exception as error:
                 # The thread must not end: the server would silently stop loading.
                 self._publisher.report_bug("loading failed and will be retried", error)
+                self._publisher.publish_status(self._runs.values(), loading=self._queue.has_work)
             if self._reload_interval <= 0:
                 return
+            before, seen = (
+                seen,
+                (self._multiplexer.generation, self._multiplexer.status.bytes_total),
+            )
             pass_seconds = time.monotonic() - pass_began_at
             min_pause = max(self._tuning.min_pause_seconds, pass_seconds * _PAUSE_FACTOR)
             min_pause = min(min_pause, self._reload_interval)
             if not self._stopping.wait(min_pause):
-                self._wake.wait(self._reload_interval - min_pause)
+                self._wake.wait(self._next_pause(is_quiet=seen == before) - min_pause)
             # Cleared before the next scan, which may miss a change made during the scan. Such a
             # change sets the event again, so that the next pause ends early.
             self._wake.clear()
+
+    def _next_pause(self, *, is_quiet: bool) -> float:
+        """Seconds until the next pass; `is_quiet` if the last one found nothing new."""
+        base = self._reload_interval
+        # Set before it is known that nobody asks: who asks from now on wakes this thread.
+        self._multiplexer.is_resting = True
+        if not is_quiet or self._multiplexer.idle_seconds < self._tuning.idle_seconds:
+            self._multiplexer.is_resting = False
+            self._pause = base
+            return base
+        self._pause = max(base, min(2 * self._pause, self._max_pause()))
+        return max(
+            base, min([self._pause, *(r.seconds_left for r in self._logdir.remotes.values())])
+        )
+
+    def _max_pause(self) -> float:
+        """Seconds to which the pauses may grow."""
+        has_local = len(self._logdir.remotes) < len(self._logdir.specs)
+        is_watched = self._watcher is not None and self._watcher.is_alive()
+        # Nothing reports changes of an index.
+        is_index_local = self._stored is not None and not is_remote(self._stored.index.path)
+        is_short = (has_local and not is_watched) or is_index_local
+        return (
+            self._tuning.max_pause_seconds if is_short else self._tuning.max_watched_pause_seconds
+        )
 
     def _start_watching(self) -> None:
         """Starts to watch the directories for changes, if any of them exists.
@@ -234,8 +273,11 @@ class Loader:
         Not called before the first pass is complete, since starting takes as long as a scan, and
         requests are waiting for data. Called after each pass until there is a directory to watch.
         """
-        watcher = watch([spec.path for spec in self._logdir.specs], self._wake, self._stopping)
+        paths = [spec.path for spec in self._logdir.specs]
+        watcher = watch(paths, self._wake, self._stopping)
         if watcher is not None:
+            if all(is_remote(path) or reports_all_changes(path) for path in paths):
+                self._watcher = watcher
             self._watch_requested = False
             self._threads.append(watcher)
             # Changes made before the watcher is ready are not reported: scan once more for them.
@@ -248,12 +290,14 @@ class Loader:
         Returns the time of the next scan, if the pass takes as long.
         """
         began_at = time.monotonic()
+        self._logdir.reuses_expired = self._multiplexer.is_resting
         stored = self._stored
         is_partial = stored is not None and not self._logdir.specs
         scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
         if stored and not is_partial:
             stored.index.found = scan.runs
-        self._publisher.remotes = tuple(self._logdir.remotes.values())
+        self._publisher.remotes = remotes = tuple(self._logdir.remotes.values())
+        self._multiplexer.scanned_at = min([began_at, *(remote.listed_at for remote in remotes)])
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.
@@ -289,8 +333,7 @@ class Loader:
         except (TbcoreError, OSError) as error:
             # What is known of the index stays.
             problems = [one_line(f"the index cannot be read: {error}")]
-        for line in problems:
-            self._publisher.report(line)
+        self._publisher.report_index(problems)
 
     def _preload_small_files(self) -> None:
         """Reads small files of the next runs in the queue together."""
@@ -310,7 +353,7 @@ class Loader:
             # The published data of the run stays; the next pass tries again.
             self._publisher.report_bug(f"run {run.name}", error)
             return
-        self._publisher.report_problems(run.reader)
+        self._publisher.report_problems(run)
         run.has_changed = True
         if run.reader.has_work:
             self._queue.waiting.append(run)

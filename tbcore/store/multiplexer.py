@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
@@ -48,7 +49,14 @@ class Multiplexer:
         self._status = LoadStatus()
         self._subscribers: dict[object, Callable[[], None]] = {}
         self.num_viewers = 0
-        """Number of open pages, which a server sets."""
+        """Number of streams of updates for visible pages, which a server sets."""
+        self.asked_at = -math.inf
+        """When somebody last asked for data, in seconds of the monotonic clock."""
+        self.scanned_at = -math.inf
+        """When the last scan of a disk, or the last listing of each remote directory was made, in
+        seconds of the monotonic clock. Set by the loader."""
+        self.is_resting = False
+        """Whether the loader's pauses are longer since nobody asks. Set by the loader."""
         self.scan_soon: Callable[[], None] = lambda: None
         """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
         self.requested_at: dict[str, float] = {}
@@ -262,6 +270,18 @@ class Multiplexer:
             self._subscribers.pop(key, None)
 
         return unsubscribe
+
+    @property
+    def idle_seconds(self) -> float:
+        """Time since somebody asked for data; 0 while a page is visible."""
+        return 0.0 if self.num_viewers else time.monotonic() - self.asked_at
+
+    def ask(self) -> None:
+        """Notes that somebody asks for data: a loader that rests looks for new data at once."""
+        self.asked_at = time.monotonic()
+        if self.is_resting:
+            self.is_resting = False
+            self.scan_soon()
 
     # -- for the loader ------------------------------------------------------------------------
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote, one_line
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.run_reader import MAX_PROBLEMS, RunReader
+from tbcore.store.problems import MAX_PROBLEMS, Problems, log_lines
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.remote.directory import RemoteDirectory
 
 logger = logging.getLogger(__name__)
-
-_MAX_LINES_PER_REPORT = 20
-"""Maximum number of lines logged at once: there may be a thousand unreadable files."""
 
 
 class Publisher:
@@ -50,9 +46,21 @@ class Publisher:
         )
         self._scan = Scan({}, 0, 0, [], [], [])
         """The last scan."""
-        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        self._problems = Problems()
+        self._index_problems: Collection[str] = ()
+        """What is wrong with the index."""
+        self._stored_problems: Sequence[str] = ()
+        """What was wrong with the files of the runs that are shown as they are in the index."""
+        self._bugs: dict[str, str] = {}
+        """The line about each exception that only a bug can cause, by what failed."""
+        self._bugs_of_pass: set[str] = set()
+        """What failed in the current pass."""
+        self._troubled: dict[TrackedRun, None] = {}
+        """The runs in whose files something was found wrong."""
 
-    def publish(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
+    def publish(
+        self, runs: Collection[TrackedRun], *, loading: bool, ends_pass: bool = False
+    ) -> None:
         """Commits the changed and removed runs, and the status, to the multiplexer.
 
         New runs are listed in the order of their first events. Runs that no time slice has reached
@@ -69,6 +77,7 @@ class Publisher:
                 view = run.commit()
             except Exception as error:
                 self.report_bug(f"run {run.name}", error)
+                run.has_changed = True
                 continue
             if view is not run.view:
                 run.view = views[run] = view
@@ -81,8 +90,7 @@ class Publisher:
             self._shown = self.stored
             sizes = [size for run in self._shown.values() for size in run.sizes]
             self._num_stored_files, self._num_stored_bytes = len(sizes), sum(sizes)
-        for stored in new.values():
-            self._problems.extend(stored.problems)
+            self._stored_problems = [p for run in self._shown.values() for p in run.problems]
         # This is the order of new runs only: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
         self._multiplexer.commit(
@@ -91,11 +99,18 @@ class Publisher:
             {name: run.modified for name, run in new.items()}
             | {run.name: run.modified for run in changed},
         )
+        if ends_pass:
+            self.passes += 1
+            # What failed in an earlier pass, and not in this one, is over.
+            self._bugs = {w: line for w, line in self._bugs.items() if w in self._bugs_of_pass}
         self.publish_status(runs, loading=loading)
         self.has_published.set()
 
     def publish_status(self, runs: Collection[TrackedRun], *, loading: bool) -> None:
         """Sets the multiplexer's status."""
+        missing = [f"log directory does not exist: {path}" for path in self._scan.missing]
+        self._problems.update([*missing, *self._lines(runs)], is_complete=not loading)
+        problems = {p: at for p, at in self._problems.since.items() if p not in missing}
         bytes_read = sum(run.reader.bytes_read for run in runs) + self._num_stored_bytes
         bytes_total = sum(run.reader.bytes_total for run in runs) + self._num_stored_bytes
         self._multiplexer.set_status(
@@ -110,47 +125,62 @@ class Publisher:
                 bytes_total=max(bytes_total, bytes_read),
                 logdirs=self._logdirs,
                 missing=tuple(self._scan.missing),
-                problems=tuple(self._problems),
+                problems=tuple(problems)[-MAX_PROBLEMS:],
+                problems_since=tuple(problems.values())[-MAX_PROBLEMS:],
+                past_problems=tuple(self._problems.past),
                 other_files=self._scan.other_files,
                 num_requests=sum(each.num_requests for each in {r.storage for r in self.remotes}),
                 num_requests_per_scan=sum(remote.num_requests for remote in self.remotes),
             )
         )
 
+    def _lines(self, runs: Collection[TrackedRun]) -> list[str]:
+        """What is wrong now, as far as it is known, besides directories that do not exist."""
+        if self._troubled:
+            self._troubled = {run: None for run in runs if run in self._troubled}
+        found = [line for run in self._troubled for line in run.reader.problems_now]
+        return [
+            *self._scan.problems,
+            *self._index_problems,
+            *self._stored_problems,
+            *self._bugs.values(),
+            *found,
+        ]
+
     def report_scan(self, scan: Scan) -> None:
         """Logs what was wrong in a scan, except what was wrong in the previous scan, too."""
         known = {*self._scan.missing, *self._scan.problems}
         missing = [path for path in scan.missing if path not in known]
         problems = [line for line in scan.problems if line not in known]
-        self._problems.extend(problems)
-        _log([*(f"logdir {path} does not exist; waiting for it" for path in missing), *problems])
+        waiting = [f"logdir {path} does not exist; waiting for it" for path in missing]
+        log_lines(logging.WARNING, [*waiting, *problems])
         self._scan = scan
 
-    def report_problems(self, reader: RunReader) -> None:
-        """Adds what a reader found wrong to the status, and logs which files could not be read.
+    def report_index(self, problems: Collection[str]) -> None:
+        """Takes note of what is wrong with the index, and logs what is new of it."""
+        log_lines(logging.WARNING, [p for p in problems if p not in self._index_problems])
+        self._index_problems = tuple(problems)
+
+    def report_problems(self, run: TrackedRun) -> None:
+        """Takes note that a run may have problems, and logs which files could not be read.
 
         The damage in files is logged when it is found.
         """
-        self._problems.extend([*reader.problems, *reader.read_errors])
-        _log(reader.read_errors)
-        reader.problems, reader.read_errors = [], []
+        reader = run.reader
+        if reader.problems or reader.read_errors:
+            self._troubled[run] = None
+        log_lines(logging.WARNING, reader.read_errors)
+        reader.read_errors = []
 
     def report_bug(self, what: str, error: Exception) -> None:
-        """Logs an exception that only a bug in tbcore can cause."""
+        """Logs an exception that only a bug in tbcore can cause, if it is new."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
-        self.report(line)
+        self._bugs_of_pass.add(what)
+        if self._bugs.get(what) != line:
+            self._bugs[what] = line
+            log_lines(logging.WARNING, [line])
 
-    def report(self, line: str) -> None:
-        """Adds a line to the problems and logs it, unless it is among the last ones already."""
-        if line not in self._problems:
-            self._problems.append(line)
-            _log([line])
-
-
-def _log(lines: Sequence[str]) -> None:
-    """Logs lines as warnings: at most _MAX_LINES_PER_REPORT, and how many more there are."""
-    for line in lines[:_MAX_LINES_PER_REPORT]:
-        logger.warning("%s", line)
-    if len(lines) > _MAX_LINES_PER_REPORT:
-        logger.warning("and %d more like these", len(lines) - _MAX_LINES_PER_REPORT)
+    def begin_pass(self) -> None:
+        """Forgets what failed in the pass before."""
+        self._bugs_of_pass = set()

@@ -10,17 +10,17 @@ from itertools import chain, islice
 from typing import Any
 
 from tbcore.eventfiles.decoder import Decoder
+from tbcore.eventfiles.framing import Damage
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
+from tbcore.store.problems import MAX_PROBLEMS
 from tbcore.store.run import RunData
 from tbcore.store.view import FileRef, RunView
 
 logger = logging.getLogger(__name__)
 
-MAX_PROBLEMS = 100
-"""Maximum number of problem lines that are kept: a damaged file can have one per record."""
-
+_GONE = "is gone"
 _MAX_READERS_PER_PRELOAD = 256
 """Maximum number of runs that are searched for the small files of one batch."""
 _MAX_FETCHED_FILES = 1024
@@ -63,7 +63,7 @@ class RunReader:
         """One line for each file that could not be read. The publisher empties the list."""
         self.problems: list[str] = []
         """One line for each damaged record, at most MAX_PROBLEMS. The first problem of each file
-        has already been logged. The publisher empties the list."""
+        has already been logged."""
         self.update(files)
 
     @property
@@ -97,6 +97,13 @@ class RunReader:
         return {path: file.reader for path, file in self._files.items()}
 
     @property
+    def problems_now(self) -> list[str]:
+        """One line for each damaged record, as in `problems`, and each file that is not read."""
+        errors = [(path, file.read_error) for path, file in self._files.items()]
+        unread = [one_line(f"{path} {e}") for path, e in errors if e not in ("", _GONE)]
+        return [*self.problems, *unread]
+
+    @property
     def has_work(self) -> bool:
         """Whether a file has unread data."""
         return bool(self._pending)
@@ -125,7 +132,7 @@ class RunReader:
         """
         for path in self._files.keys() - {event_file.path for event_file in scanned}:
             gone = self._files[path]
-            if gone.reader.offset > 0 or gone.has_failed:
+            if gone.reader.offset > 0 or gone.has_failed or gone.reader.has_logged_problem:
                 return False
             del self._files[path]
         self._pending = []
@@ -205,7 +212,7 @@ class RunReader:
                 raise
             except FileNotFoundError:
                 # Not logged: the next scan finds that the file is gone.
-                file.read_error = "is gone"
+                file.read_error = _GONE
             except OSError as error:
                 self._add_read_error(file, f"cannot be read: {error.strerror or error}")
             except Exception as error:
@@ -215,9 +222,13 @@ class RunReader:
                 reason = f"{type(error).__name__}: {error}"
                 self._add_read_error(file, f"the rest of this file is left out because of {reason}")
                 logger.debug("%s", one_line(file.reader.path), exc_info=True)
-            new = file.reader.problems[-MAX_PROBLEMS:]
-            self.problems += [one_line(f"{file.reader.path}: {damage}") for damage in new]
-            del self.problems[:-MAX_PROBLEMS], file.reader.problems[:]
+            if self.problems and file.reader.offset > offset:
+                # The length at this offset was wrong before, and was written again since.
+                healed = _line(file, Damage(offset, "length checksum wrong"))
+                self.problems = [line for line in self.problems if line != healed]
+            new = file.reader.problems[:MAX_PROBLEMS]
+            self.problems += [_line(file, damage) for damage in new]
+            del self.problems[MAX_PROBLEMS:], file.reader.problems[:]
             max_bytes -= max(file.reader.offset - offset, MIN_FILE_BYTES)
             self.bytes_read += file.num_bytes_read - num_bytes_read
             if file.reader.caught_up or file.read_error:
@@ -241,6 +252,10 @@ class RunReader:
         if file.read_error != read_error:
             self.read_errors.append(one_line(f"{file.reader.path} {read_error}"))
         file.read_error = read_error
+
+
+def _line(file: _RunFile, damage: Damage) -> str:
+    return one_line(f"{file.reader.path}: {damage}")
 
 
 def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunReader]) -> None:
@@ -307,6 +322,9 @@ class _RunFile:
         if self.has_failed and scanned.version != self.reader.opened.version:
             # Without a failure, the next read finds out whether the file was replaced.
             return False
+        if self.reader.has_logged_problem and scanned.size == self.reader.opened.size:
+            # Only the damage may have been repaired, which the next read would not find out.
+            return scanned == self.reader.opened
         return scanned.size >= self.reader.offset
 
     def may_have_more(self) -> bool:

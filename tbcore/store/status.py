@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tbcore.eventfiles.other_files import OtherFiles
+from tbcore.store.problems import PastProblem
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,12 @@ class LoadStatus:
     missing: tuple[str, ...] = ()
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
-    """The latest 100 problems, one line each, oldest first."""
+    """What is wrong now, besides `missing`: the latest 100 problems, one line each, oldest
+    first."""
+    problems_since: tuple[float, ...] = ()
+    """When each of `problems` began, in seconds since the epoch."""
+    past_problems: tuple[PastProblem, ...] = ()
+    """The latest 100 problems that are over, in the order in which they ended."""
     other_files: tuple[OtherFiles, ...] = ()
     """Files beside event files whose data tbcore does not show, by kind."""
     num_requests: int = 0

@@ -1,6 +1,6 @@
 """Watching: wakes the loader when a file changes, where the system reports changes.
 
-A reported change only makes the next scan start earlier. The loader also scans at fixed intervals,
+A reported change only makes the next scan start earlier. The loader also scans after each pause,
 since some file systems report no changes, and watching does not follow links.
 """
 
@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Sequence
 
 from tbcore.eventfiles.logdir import one_line
+
+_MOUNTS = "/proc/mounts"
+_LOCAL_TYPES = frozenset(
+    ("bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs",
+     "tmpfs", "vfat", "xfs", "zfs")
+)  # fmt: skip
+"""Types of file systems that only this machine writes to, so that it reports all changes."""
 
 logger = logging.getLogger(__name__)
 
@@ -56,3 +64,26 @@ def watch(
     thread = threading.Thread(target=run, name="tbcore-watch", daemon=True)
     thread.start()
     return thread
+
+
+def reports_all_changes(directory: str) -> bool:
+    """Whether a directory exists, and everything below it is on file systems of this machine.
+
+    False where the system does not say so, which it does in `/proc/mounts` on Linux.
+    """
+    path = os.path.join(os.path.realpath(directory), "")
+    try:
+        with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
+            mounts = [line.split(" ")[1:3] for line in file]
+    except OSError:
+        return False
+    # Blanks are escaped. Of several mounts at one place, the last one counts.
+    unescaped = ((re.sub(r"\\(\d{3})", _character, place), kind) for place, kind in mounts)
+    types = {os.path.join(place, ""): kind for place, kind in unescaped}
+    above = max((place for place in types if path.startswith(place)), key=len, default=None)
+    below = [kind for place, kind in types.items() if place.startswith(path)]
+    return os.path.isdir(path) and {types.get(above or "", ""), *below} <= _LOCAL_TYPES
+
+
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 8))

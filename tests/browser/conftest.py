@@ -346,6 +346,11 @@ class Server:
         until(self._has_loaded)
         return self
 
+    def wait_until_ended(self) -> int:
+        """Waits until the server ends by itself, and returns its exit status."""
+        assert self._process is not None
+        return self._process.wait(2 * WAIT_SECONDS)
+
     def _has_loaded(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, f"the server did not start:\n{self.log.read_text()}"

@@ -597,6 +597,39 @@ def test_the_page_of_a_missing_logdir_waits_for_it(
     page.get_by_role("button", name="Close").click()
     write_run(logdir, ".", scalars={"loss": VALUES})
     wait_for_curve(page, "loss", ".")
+    # The chip shows what holds now; the dialog lists what is over, with its times.
+    page.get_by_role("button", name="Connected").click()
+    over = page.get_by_role("list", name="Past problems").get_by_role("listitem")
+    times = r"20\d\d-\S+ \S+ to 20\d\d-\S+ \S+"
+    assert re.fullmatch(rf"log directory does not exist: {logdir} {times}", over.inner_text())
+    assert page.get_by_role("list", name="Problems", exact=True).count() == 0
+
+
+@pytest.mark.slow
+def test_a_hidden_page_lets_the_server_rest(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Its stream ends soon; it begins again when the page is visible, and then new data shows."""
+    write_run(tmp_path, "a", scalars={"loss": VALUES})
+    server = serve(tmp_path, "--exit_when_idle", "40")
+    page = profile.open(server.url)
+    wait_for_curve(page, "loss", "a")
+
+    def set_visibility(state: str) -> None:
+        page.evaluate(
+            """(value) => {
+              Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+              document.dispatchEvent(new Event('visibilitychange'));
+            }""",
+            state,
+        )
+
+    set_visibility("hidden")
+    page.wait_for_timeout(21_000)  # the stream ends within 20 s
+    write_run(tmp_path, "b", scalars={"loss": VALUES})
+    set_visibility("visible")
+    wait_for_curve(page, "loss", "b")
+    profile.expects_errors = True  # the server ends
+    set_visibility("hidden")
+    assert server.wait_until_ended() == 0
 
 
 def test_a_log_directory_that_is_gone_keeps_its_charts(

@@ -199,14 +199,16 @@ def test_p21_errors_at_the_start_are_one_line(tmp_path: Path) -> None:
 
 
 def test_p21_a_missing_logdir_is_waited_for(start: Any, tmp_path: Path) -> None:
-    """One line reports it, and its runs are served once it exists."""
+    """One line reports it, another one that it is there; its runs are served from then on."""
     server = start(tmp_path / "later")
     server.wait_for_scan()
     write_run(tmp_path / "later", "a", scalars={"x": [1.0]})
     server.wait(lambda: server.get("/data/runs").json() == ["a"])
 
-    [line] = server.stderr.splitlines()
-    assert line.endswith("/later does not exist; waiting for it")
+    server.wait(lambda: server.stderr.count("\n") == 2)
+    begins, ends = server.stderr.splitlines()
+    assert begins.endswith("/later does not exist; waiting for it")
+    assert re.search(r"info: over after \d+ s: log directory does not exist: \S+/later$", ends)
 
 
 @pytest.mark.parametrize("streams", ["> /dev/full", ">&-", ">&- 2>&-", "2> /dev/full"])

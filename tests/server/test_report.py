@@ -7,10 +7,11 @@ import logging
 import subprocess
 import sys
 import time
+from datetime import datetime
 from types import SimpleNamespace
 
 import pytest
-from common_fixtures import until
+from common_fixtures import WAIT_SECONDS, until
 
 from tbcore import PluginInfo
 from tbcore.plugin_types import LoadedPlugin, MountedPlugin
@@ -148,9 +149,9 @@ def test_control_characters_of_log_lines_are_escaped() -> None:
         exc_info = (ValueError, error, None)
     handler.handle(logging.LogRecord("x", logging.ERROR, "", 0, "tag %s", ("\x9b31m",), exc_info))
 
-    assert out.getvalue() == (
-        "tbcore: error: tag \\x9b31m\nValueError: a\\x1b[2Jb\\r\\u202ec\n\td\n"
-    )
+    time_of_line, _, line = out.getvalue().partition(" ")
+    assert abs(datetime.fromisoformat(time_of_line).timestamp() - time.time()) < WAIT_SECONDS
+    assert line == ("tbcore: error: tag \\x9b31m\nValueError: a\\x1b[2Jb\\r\\u202ec\n\td\n")
 
 
 def test_writes_to_event_files_are_not_logged() -> None:

@@ -37,6 +37,9 @@ from tbcore.testing import write_run
 
 Make = Callable[..., Any]
 
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d"
+"""A time in the log."""
+
 
 class RunningServer:
     """`tbcore serve` in a process of its own, as a user starts it."""
@@ -250,8 +253,58 @@ def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
 
     until(lambda: server.json("/data/runs") == ["a"])
     _, _, noise = server.end(signal.SIGTERM)
-    [line] = noise.splitlines()
-    assert re.search("^tbcore: warning: .*/later does not exist; waiting for it$", line)
+    begins, ends = noise.splitlines()
+    assert re.search(f"^{TIME} tbcore: warning: .*/later does not exist; waiting for it$", begins)
+    path = tmp_path / "later"
+    line = f"log directory does not exist: {path}"
+    assert re.search(rf"^{TIME} tbcore: info: over after \d+ s: {line}$", ends)
+
+
+def test_log_lines_are_json_on_request(start: Make, install: Make, tmp_path: Path) -> None:
+    """Each is an object with time, level and message, and the name of a plugin that logs."""
+    install(
+        "pictures", PLUGIN + "\nimport logging\nlogging.getLogger('my_pictures').error('a\\x1b')"
+    )
+    server = start("--log-format=json", "--no_plugin", "other")
+    server.get("/data/plugin/pictures/version")
+    _, _, noise = server.end(signal.SIGTERM)
+    lines = [json.loads(line) for line in noise.splitlines()]
+    assert all(re.fullmatch(TIME, line.pop("time")) for line in lines)
+    assert {"level": "error", "message": "a\x1b", "plugin": "pictures"} in lines
+    warning = "--no_plugin: no plugin is named 'other' (loaded: pictures)"
+    assert {"level": "warning", "message": warning} in lines
+
+
+def test_an_idle_server_ends_on_request(start: Make) -> None:
+    """With status 0 and one line, when nobody has asked for data for the given time."""
+    server = start("--exit_when_idle", "1.5s")
+    began = time.monotonic()
+    server.get("/data/runs")
+    for _ in range(20):
+        server.get("/data/status")
+        server.get("/data/environment")
+    assert server.process.wait(WAIT_SECONDS) == 0
+    assert time.monotonic() - began > 1.4
+    line = r"nobody has asked for data for 1\.5 s \(--exit_when_idle\); the server ends"
+    server.line(f"^{TIME} tbcore: info: {line}$", noise=True)
+    assert len(server.noise) == 1
+
+
+def test_an_open_stream_keeps_a_server_from_ending(start: Make) -> None:
+    """Its time begins when the last stream has ended."""
+    server = start("--exit_when_idle", "4")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT_SECONDS)
+    connection.request("GET", "/data/updates")
+    response = connection.getresponse()
+    lines = [response.readline() for _ in range(3)]
+    assert lines[1].startswith(b"data: ")
+    ended = time.monotonic() + 6
+    while time.monotonic() < ended:
+        server.get("/data/status")
+    assert server.process.poll() is None
+    response.close()
+    connection.close()
+    assert server.process.wait(WAIT_SECONDS) == 0
 
 
 def test_without_a_port_the_first_free_one_is_used(start: Make) -> None:
@@ -317,7 +370,7 @@ def test_names_of_unknown_plugins_are_warned_about(
     (tmp_path / "nothing").mkdir()
     server = start("--samples_per_plugin", "picture=3,pictures=4", "--plugins_dir", "nothing")
     _, _, noise = server.end(signal.SIGTERM)
-    assert noise == (
+    assert re.sub(f"(?m)^{TIME} ", "", noise) == (
         f"tbcore: warning: --plugins_dir {tmp_path / 'nothing'}: found no plugin; "
         "expected a file NAME.py, a package, or a pyproject.toml with an entry point in the group "
         "'tbcore.plugins'\n"
@@ -460,7 +513,8 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     server = start("--bind_all", "--no_token")
 
     server.line(
-        r"^tbcore: warning: anyone who can reach this machine can read these logs", noise=True
+        rf"^{TIME} tbcore: warning: anyone who can reach this machine can read these logs",
+        noise=True,
     )
     assert "token" not in server.url
     assert server.get("/data/runs")[0] == 200
@@ -777,7 +831,7 @@ def test_with_dev_plugins_are_reloaded_when_they_are_saved(
     folder = tmp_path / "plugins"
     folder.mkdir()
     server = start("--dev", "--plugins_dir", str(folder))
-    server.line("^tbcore: error: plugin 'mine' failed: SystemExit: not yet$", noise=True)
+    server.line(f"^{TIME} tbcore: error: plugin 'mine' failed: SystemExit: not yet$", noise=True)
     server.line("^Traceback", noise=True)
 
     def wait_for(path: str, wanted: tuple[int, bytes]) -> None:
@@ -787,7 +841,7 @@ def test_with_dev_plugins_are_reloaded_when_they_are_saved(
     module = tmp_path / "site-packages" / "my_mine.py"
     module.write_text(PLUGIN)
     wait_for("/data/plugin/mine/version", (200, b"one"))
-    server.line("^tbcore: info: plugin 'mine' was reloaded$", noise=True)
+    server.line(f"^{TIME} tbcore: info: plugin 'mine' was reloaded$", noise=True)
     statuses: set[int] = set()
     ended = threading.Event()
 

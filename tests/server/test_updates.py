@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,8 +15,11 @@ from typing import Any
 
 import pytest
 from common_fixtures import WAIT_SECONDS, patient_tuning
+from starlette.routing import Route
 
+from tbcore import LegacyApi
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.http import json_response
 from tbcore.store.loader import Loader, LoadStatus
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import write_run
@@ -101,10 +105,13 @@ def test_the_status_of_an_empty_server(make_client: Make) -> None:
         "logdirs": [],
         "missing": [],
         "problems": [],
+        "problems_since": [],
+        "past_problems": [],
         "other_files": [],
         "num_reloads": 0,
         "num_requests": 0,
         "num_requests_per_scan": 0,
+        "seconds_since_scan": None,
     }
 
 
@@ -121,6 +128,7 @@ def test_the_status_after_loading(
     assert first["bytes_read"] == first["bytes_total"] > 0
     assert first["runs_generation"] == first["generation"] > 0
     assert "runs" not in first
+    assert 0 <= first["seconds_since_scan"] < WAIT_SECONDS
     assert first["logdirs"] == [str(tmp_path)]
 
     write_run(tmp_path, "train", scalars={"loss": [(5, 2.0)]})
@@ -239,3 +247,65 @@ def test_the_stream_of_a_closed_page_is_removed(make_client: Make) -> None:
     asyncio.run(run())
     multiplexer.set_status(LoadStatus(passes=1))
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("path", "asks"),
+    [
+        ("data/runs", True),
+        ("data/run_details", True),
+        ("legacy/data/runs", True),
+        ("data/run_attributes", True),
+        ("data/plugin/mine/points", True),
+        ("data/old_points", True),
+        ("data/status?visible=true", True),
+        ("data/status?runs=true", False),
+        ("data/plugin/other/points", False),
+        ("data/environment", False),
+        ("data/logdir", False),
+        ("data/plugins", False),
+        ("data/plugins_listing", False),
+        ("data/frontends", False),
+        ("data/nothing", False),
+        ("static/tbcore/icon.svg", False),
+        ("", False),
+    ],
+)
+def test_requests_for_logged_data_end_a_rest(
+    make_client: Make, make_plugin: Make, path: str, asks: bool
+) -> None:
+    """Those that probes and monitors send do not."""
+
+    def points(request: Any) -> Any:
+        return json_response([])
+
+    plugin = make_plugin(
+        routes=lambda: [Route("/points", points)],
+        legacy_api=lambda: LegacyApi(routes=[Route("/old_points", points)]),
+    )
+    multiplexer = Multiplexer()
+    scans: list[None] = []
+    multiplexer.scan_soon = lambda: scans.append(None)
+    client = make_client({"mine": plugin}, multiplexer=multiplexer)
+    for resting, num in ((True, 1), (False, 0)):
+        multiplexer.is_resting = resting
+        multiplexer.asked_at = -math.inf
+        scans.clear()
+        client.get(path)
+        assert (multiplexer.idle_seconds < WAIT_SECONDS) == asks
+        assert len(scans) == (num if asks else 0)
+
+
+def test_an_open_stream_counts_as_asking(make_client: Make) -> None:
+    """And so do the minutes after its end."""
+    multiplexer = Multiplexer()
+    app = make_client(multiplexer=multiplexer).app
+
+    async def run() -> None:
+        async with listening(app) as stream:
+            await stream.message()
+            assert multiplexer.idle_seconds == 0
+
+    assert multiplexer.idle_seconds == math.inf
+    asyncio.run(run())
+    assert 0 < multiplexer.idle_seconds < WAIT_SECONDS

@@ -32,8 +32,8 @@ downloaded."""
 NEWEST_PYTHON = "3.14"
 """The newest Python that tbcore supports. Tests run with it, too, where it can be had."""
 
-SERVICES = {"nginx": "nginx-light", "sshd": "openssh-server"}
-"""Maps the programs that tests start as services to the packages of Debian that have them."""
+SERVICES = {"nginx": "nginx-light", "sshd": "openssh-server", "strace": "strace"}
+"""Maps the programs that tests start beside a server to the packages of Debian that have them."""
 
 
 def find_node() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import os
 import shutil
 import sys
@@ -12,11 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from common_fixtures import WAIT_SECONDS, descriptors
+from common_fixtures import WAIT_SECONDS, descriptors, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -885,6 +887,140 @@ def test_damage_is_among_the_problems(logs: Logs, caplog: pytest.LogCaptureFixtu
     assert len(caplog.messages) == 1
 
 
+def past(logs: Logs) -> list[str]:
+    """The problems that are over."""
+    return [problem.problem for problem in logs.multiplexer.status.past_problems]
+
+
+def test_a_problem_has_a_beginning_and_an_end(
+    logs: Logs, unreadable: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is one problem for as long as it holds, and a new one when it comes back."""
+    caplog.set_level(logging.INFO)
+    before = round(time.time(), 3)
+    logs.write("run/1.tfevents", 1)
+    unreadable.add("1.tfevents")
+    logs.load()
+    first = logs.multiplexer.status
+    line = f"{logs.path}/run/1.tfevents cannot be read: Permission denied"
+    assert first.problems == (line,)
+    assert before <= first.problems_since[0] <= time.time()
+    logs.load()
+    assert logs.multiplexer.status.problems_since == first.problems_since
+
+    unreadable.clear()
+    logs.load()
+    status = logs.multiplexer.status
+    assert (status.problems, status.problems_since) == ((), ())
+    [over] = status.past_problems
+    assert (over.problem, over.since) == (line, first.problems_since[0])
+    assert over.since <= over.until <= time.time()
+    assert caplog.messages == [line, f"over after {over.until - over.since:.0f} s: {line}"]
+
+    unreadable.add("1.tfevents")
+    logs.write("run/1.tfevents", 2)
+    logs.load()
+    assert logs.multiplexer.status.problems == (line,)
+    assert logs.multiplexer.status.problems_since[0] >= over.until
+    (logs.path / "run" / "1.tfevents").unlink()
+    logs.load()
+    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line, line])
+
+
+def test_a_missing_log_directory_is_a_past_problem_when_it_is_there(logs: Logs) -> None:
+    shutil.rmtree(logs.path)
+    logs.load()
+    status = logs.multiplexer.status
+    assert (status.missing, status.problems, past(logs)) == ((str(logs.path),), (), [])
+    logs.path.mkdir()
+    logs.load()
+    assert logs.multiplexer.status.missing == ()
+    assert past(logs) == [f"log directory does not exist: {logs.path}"]
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted", "run deleted", "written again"])
+def test_damage_ends_with_the_damaged_file(logs: Logs, change: str) -> None:
+    """While the run is read again, and in all passes before, it holds."""
+    logs.tune(clock_resolution_seconds=0)
+    path = logs.write("run/a.tfevents", *range(300))
+    other = logs.write("run/b.tfevents", 300)
+    good = path.read_bytes()
+    bad = bytearray(good)
+    bad[40 + 43 * 9 + 30] ^= 1
+    path.write_bytes(bad)
+    for _ in range(3):
+        logs.load()
+        [line] = logs.multiplexer.status.problems
+    assert line.startswith(f"{path}: payload checksum wrong")
+    if change == "replaced":
+        replace(path, good)
+    elif change == "written again":
+        replace(path, bytes(bad) + bytes(good))  # its first record comes twice
+        logs.load()
+        assert logs.multiplexer.status.problems == (line,)
+        replace(path, good)
+    else:
+        path.unlink()
+    if change == "run deleted":
+        other.unlink()
+    logs.load()
+    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line])
+
+
+@pytest.mark.parametrize("grows", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_bad_length_that_is_written_again_is_a_past_problem(
+    logs: Logs, first: bool, grows: bool
+) -> None:
+    """Network file systems may write the pages of a file out of order."""
+    logs.tune(clock_resolution_seconds=0)
+    path = logs.write("run/a.tfevents", *range(300))
+    good = path.read_bytes()
+    bad = bytearray(good)
+    bad[8 if first else 416 + 8] ^= 1  # the checksum of a length
+    path.write_bytes(bad)
+    logs.load()
+    [line] = logs.multiplexer.status.problems
+    assert "length checksum wrong" in line
+    with path.open("r+b") as file:
+        file.write(good)
+    if grows:
+        logs.write("run/a.tfevents", 300)
+    os.utime(path, (2e9, 2e9))
+    logs.load()
+    assert logs.steps() == list(range(300 + grows))
+    assert (logs.multiplexer.status.problems, past(logs)) == ((), [line])
+
+
+def test_a_bug_that_does_not_come_back_is_a_past_problem(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that could not be published is published by the next pass."""
+    logs.write("run/a.tfevents", 1)
+
+    def fail(self: RunData) -> Any:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(RunData, "commit", fail)
+    for _ in range(2):
+        logs.load()
+        assert logs.multiplexer.status.problems == ("run run: KeyError: 'a bug'",)
+    monkeypatch.undo()
+    logs.load()
+    assert (logs.steps(), logs.multiplexer.status.problems) == ([1], ())
+    assert past(logs) == ["run run: KeyError: 'a bug'"]
+
+
+def test_past_problems_are_bounded(logs: Logs) -> None:
+    """The latest hundred are kept."""
+    publisher = Publisher(logs.multiplexer, [])
+    for number in range(300):
+        publisher.report_index([f"problem {number}"])
+        publisher.publish_status([], loading=False)
+    assert logs.multiplexer.status.problems == ("problem 299",)
+    assert past(logs) == [f"problem {number}" for number in range(199, 299)]
+
+
 # -- the thread ------------------------------------------------------------------------------------
 
 
@@ -1180,3 +1316,120 @@ def test_a_restarted_server_shows_the_same(logs: Logs) -> None:
             == logs.multiplexer.scalars("b", "x", samples=30).ordinal.tolist()
         )
         assert found.scalars("a", "x").ordinal.tolist() == [*range(100), *range(300, 500)]
+
+
+# -- rest ------------------------------------------------------------------------------------------
+
+
+def pauses(loader: Loader, num: int = 9) -> list[float]:
+    """The pauses of a loader that finds nothing new."""
+    return [loader._next_pause(is_quiet=True) for _ in range(num)]
+
+
+def test_pauses_double_while_nothing_is_new_and_nobody_asks(logs: Logs) -> None:
+    """Up to five minutes, unless the system reports all changes. Whatever is new ends the rest."""
+    loader, multiplexer = logs.loader, logs.multiplexer
+    assert pauses(loader) == [10, 20, 40, 80, 160, 300, 300, 300, 300]
+    assert multiplexer.is_resting
+    assert loader._next_pause(is_quiet=False) == 5
+    assert not multiplexer.is_resting
+    assert pauses(loader, 2) == [10, 20]
+    multiplexer.num_viewers = 1
+    assert pauses(loader, 2) == [5, 5]
+    multiplexer.num_viewers = 0
+    assert pauses(loader, 2) == [10, 20]
+    multiplexer.ask()
+    assert pauses(loader, 2) == [5, 5]
+
+
+@pytest.mark.parametrize("interval", [2.0, 1000.0])
+def test_a_given_interval_is_the_shortest_pause(logs: Logs, interval: float) -> None:
+    """It holds while somebody asks, and grows to the same limit at rest."""
+    loader = logs.new_loader(reload_interval=interval)
+    assert pauses(loader, 10)[-1] == max(interval, 300)
+    logs.multiplexer.ask()
+    assert loader._next_pause(is_quiet=True) == interval
+
+
+@pytest.mark.parametrize("kind", ["ext4", "nfs4", "fuse.s3fs"])
+def test_pauses_are_longer_where_all_changes_are_reported(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    """On file systems of this machine; others may write to the rest."""
+    link = tmp_path / "link"
+    link.symlink_to(logs.path)
+    name = str(tmp_path).replace("/", "\\057")
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/a / nfs rw 0 0\nx {name} {kind} rw 0 0\ny /a\\040b tmpfs rw 0 0\n")
+    monkeypatch.setattr(watch_module, "_MOUNTS", str(mounts))
+    loader = logs.loader = Loader(
+        logs.multiplexer, [LogdirSpec(None, str(link))], reload_interval=0.01, tuning=logs.tuning
+    )
+    loader.start()
+    loader.watch()
+    logs.wait_until(lambda: not loader._watch_requested)
+    assert loader._max_pause() == (600 if kind == "ext4" else 300)
+    assert not watch_module.reports_all_changes(str(tmp_path / "missing"))
+    mounts.write_text(f"a / ext4 rw 0 0\nb {logs.path}/shared nfs rw 0 0\n")
+    assert not watch_module.reports_all_changes(str(link)), "another machine may write below it"
+    mounts.write_text(f"a / ext4 rw 0 0\nb {logs.path}2 nfs rw 0 0\n")
+    assert watch_module.reports_all_changes(str(link))
+    logs.end()
+    assert loader._max_pause() == 300, "nothing is watched any more"
+
+
+@pytest.mark.parametrize(("path", "longest"), [("/indexes/a", 300), ("s3://bucket/a", 600)])
+def test_an_index_is_looked_at_after_the_same_pauses(path: str, longest: float) -> None:
+    """Up to ten minutes, as remote logs, if it is in an object store."""
+    index = SimpleNamespace(path=path, runs={}, problems=(), refresh=lambda: None)
+    loader = Loader(Multiplexer(), [], index=index)  # type: ignore[arg-type]
+    assert pauses(loader)[-1] == longest
+
+
+def test_a_request_ends_a_rest_at_once(logs: Logs) -> None:
+    """Who asks first waits for no pause; a request while the loader does not rest wakes nothing."""
+    logs.tune(max_pause_seconds=1e6)
+    logs.loader = logs.new_loader(reload_interval=1000)
+    logs.write("run/a.tfevents", 1)
+    logs.loader.start()
+    logs.wait_until(lambda: logs.steps() == [1])
+    logs.multiplexer.ask()
+    logs.loader.scan_soon()
+    logs.wait_until(lambda: logs.multiplexer.status.passes == 2)
+    logs.multiplexer.asked_at = -math.inf
+    logs.loader.scan_soon()
+    logs.wait_until(lambda: logs.multiplexer.status.passes == 3)
+    until(lambda: logs.multiplexer.is_resting)
+    logs.write("run/a.tfevents", 2)
+    logs.multiplexer.ask()
+    logs.wait_until(lambda: logs.steps() == [1, 2])
+    assert not logs.multiplexer.is_resting
+    logs.end()
+
+
+def test_a_scan_at_rest_lists_no_directory_again(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless its time has changed. The first scan after a rest lists those that it would have."""
+    monkeypatch.setattr(logdir, "_STABLE_SECONDS", 0)
+    monkeypatch.setattr(logdir, "_RELIST_SECONDS", 0)
+    logs.write("run/a.tfevents", 1)
+    listed: list[str] = []
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        listed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    for _ in range(3):
+        logs.load()
+    for resting, num in ((False, 2), (True, 0), (False, 2)):
+        listed.clear()
+        logs.multiplexer.is_resting = resting
+        logs.load()
+        assert len(listed) == num
+    logs.multiplexer.is_resting = True
+    logs.write("new/a.tfevents", 2)
+    logs.load()
+    assert logs.steps("new") == [2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -46,8 +47,10 @@ class RemoteDirectory:
         self._shrunk: set[str] = set()
         """Paths of files that were shorter in the last listing than in the one before."""
         self._pause = MIN_PAUSE_SECONDS
-        self._listed_at = self._seconds = 0.0
-        """When the last listing ended, and how long it took."""
+        self.listed_at = -math.inf
+        """When the last listing ended, in seconds of the monotonic clock."""
+        self._seconds = 0.0
+        """How long the last listing took."""
         self._is_wanted = True
         """Whether to list the directory whenever it was listed last."""
         self._thread: threading.Thread | None = None
@@ -78,6 +81,11 @@ class RemoteDirectory:
         """Makes the next scan list the directory, whenever it was listed last."""
         self._is_wanted = True
 
+    @property
+    def seconds_left(self) -> float:
+        """Time until the directory is to be listed again."""
+        return self._due_at(self._pacing.is_viewed()) - time.monotonic()
+
     def name_of(self, directory: str) -> str:
         """The path of a directory below the root; `.` for the root itself."""
         name = directory[len(self.root) + 1 :]
@@ -86,9 +94,9 @@ class RemoteDirectory:
     def _due_at(self, is_viewed: bool) -> float:
         """When to list the directory again, in seconds of the monotonic clock."""
         if self._pacing.pause is not None:
-            return self._listed_at + self._pacing.pause
+            return self.listed_at + self._pacing.pause
         pause = MIN_PAUSE_SECONDS if is_viewed else self._pause
-        return self._listed_at + max(pause, _PAUSE_FACTOR * self._seconds)
+        return self.listed_at + max(pause, _PAUSE_FACTOR * self._seconds)
 
     def _list(self, is_viewed: bool) -> None:
         """Lists all files. If that fails as a whole, the files of the last listing remain."""
@@ -115,8 +123,8 @@ class RemoteDirectory:
         self.other_files = other_files
         self.num_requests = self.storage.num_listing_requests - num_requests_before
         self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS) if is_quiet else MIN_PAUSE_SECONDS
-        self._listed_at = time.monotonic()
-        self._seconds = self._listed_at - began_at
+        self.listed_at = time.monotonic()
+        self._seconds = self.listed_at - began_at
         if self._pacing.on_listed is not None:
             self._pacing.on_listed()
 

@@ -4,7 +4,7 @@
  */
 
 import { html } from "htm/preact";
-import { formatBytes, plural } from "../../format.js";
+import { formatBytes, formatTime, plural } from "../../format.js";
 import { UnshownList, hasUnshown } from "../empty-states.js";
 import { PLUGINS_PAGE } from "../state/reader-state.js";
 import { Dialog } from "./dialog.js";
@@ -55,12 +55,21 @@ export function InfoDialog({ state, onClose }) {
   <//>`;
 }
 
-/** Problems with the log directory. @param {{ status: import("../state/server.js").Status }} props */
-function Problems({ status }) {
-  const lines = [...status.missing.map((path) => `log directory does not exist: ${path}`), ...status.problems];
+/** Problems with the log directory: those that hold, and those that are over. @param {{ status: import("../state/server.js").Status }} props */
+function Problems({ status: { missing, problems, problems_since, past_problems } }) {
+  const now = [
+    ...missing.map((path) => [`log directory does not exist: ${path}`, ""]),
+    ...problems.map((line, i) => [line, `since ${formatTime(problems_since[i])}`]),
+  ];
+  const past = past_problems.map(({ problem, since, until }) => [problem, `${formatTime(since)} to ${formatTime(until)}`]);
+  return html`<${Lines} title="Problems" lines=${now} /><${Lines} title="Past problems" lines=${past.reverse()} />`;
+}
+
+/** A titled list of problems, each with its times; nothing if there are none. @param {{ title: string, lines: string[][] }} props */
+function Lines({ title, lines }) {
   if (lines.length === 0) return null;
-  return html`<h2>Problems</h2>
-    <ul class="problems">
-      ${lines.map((line) => html`<li>${line}</li>`)}
+  return html`<h2>${title}</h2>
+    <ul class="problems" aria-label=${title}>
+      ${lines.map(([line, times]) => html`<li>${line} <span class="tb-dim">${times}</span></li>`)}
     </ul>`;
 }

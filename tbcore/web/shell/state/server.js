@@ -68,7 +68,8 @@ export async function getJSON(url, init) {
 
 // Three sources are tried in this order:
 //
-//     1. one event stream in a SharedWorker, for all tabs of the browser (updates-worker.js)
+//     1. one event stream in a SharedWorker, for all tabs of the browser (updates-worker.js), while
+//        one of them is visible
 //     2. an event stream of this page, while it is visible
 //     3. polling of data/status, while the page is visible
 
@@ -91,7 +92,9 @@ export async function getJSON(url, init) {
  * @property {number} num_requests_per_scan  those of the last listing of remote directories
  * @property {string[]} logdirs  absolute paths, or URIs
  * @property {string[]} missing  the members of `logdirs` that do not exist
- * @property {string[]} problems
+ * @property {string[]} problems  what is wrong now, besides `missing`
+ * @property {number[]} problems_since  when each of them began, in seconds since the epoch
+ * @property {{ problem: string, since: number, until: number }[]} past_problems  those that are over
  * @property {OtherFiles[]} other_files  of each kind that is there
  *
  * @typedef {object} OtherFiles  files beside event files that tbcore does not show
@@ -166,7 +169,7 @@ function fromWorker(listener, signal, fallBackTo) {
   }
 
   function register() {
-    send({ type: "register", url: address("data/updates") });
+    send({ type: "register", url: address("data/updates"), isVisible: document.visibilityState === "visible" });
   }
 
   function disconnect() {
@@ -178,8 +181,8 @@ function fromWorker(listener, signal, fallBackTo) {
   signal.addEventListener("abort", disconnect);
   window.addEventListener("pagehide", disconnect, { signal });
   window.addEventListener("pageshow", (event) => event.persisted && connect(), { signal });
-  // The worker may have removed a page that was suspended for long.
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && register(), { signal });
+  // The worker may also have removed a page that was suspended for long.
+  document.addEventListener("visibilitychange", register, { signal });
   return () => send({ type: "retry" });
 }
 
@@ -220,7 +223,7 @@ function fromPolling(listener) {
   async function poll() {
     if (document.visibilityState !== "visible") return;
     try {
-      listener.onStatus(await getJSON(address("data/status")));
+      listener.onStatus(await getJSON(address("data/status", { visible: "true" })));
       listener.onConnection("live");
     } catch {
       listener.onConnection("retrying");

@@ -4,7 +4,8 @@
  * sixth tab would not load.
  *
  * This is a classic worker, since import maps do not apply in workers. Messages from a page:
- *   {type: "register", url}  the first message, repeated when the worker may have removed the page
+ *   {type: "register", url, isVisible}  the first message, repeated when the page becomes visible or
+ *                            hidden. Without a visible page there is no stream, so that the server rests
  *   {type: "pong"}           response to a ping
  *   {type: "retry"}          reconnect at once
  *   {type: "unregister"}     the page is closing
@@ -26,6 +27,8 @@
 
   /** Number of unanswered pings of each page, by its port. @type {Map<MessagePort, number>} */
   const ports = new Map();
+  /** The ports of the hidden pages. @type {Set<MessagePort>} */
+  const hidden = new Set();
   /** @type {EventSource | null} */
   let source = null;
   let url = "";
@@ -43,7 +46,7 @@
   };
   setInterval(ping, PING_INTERVAL_MS);
 
-  /** Handles a message from a page. @param {MessagePort} port @param {{ type: string, url?: string }} message */
+  /** Handles a message from a page. @param {MessagePort} port @param {{ type: string, url?: string, isVisible?: boolean }} message */
   function receive(port, message) {
     if (message.type === "unregister") {
       remove(port);
@@ -51,13 +54,20 @@
     }
     ports.set(port, 0);
     if (message.type === "register") {
+      if (message.isVisible) hidden.delete(port);
+      else hidden.add(port);
       url = message.url ?? url;
       port.postMessage({ type: "connection", connection });
       if (status !== null) port.postMessage({ type: "status", status });
     }
     if (message.type === "retry") close();
     // All messages but a pong reconnect at once, even if an attempt is already scheduled.
-    if (source === null && (timer === undefined || message.type !== "pong")) open();
+    if (source === null && isWatched() && (timer === undefined || message.type !== "pong")) open();
+  }
+
+  /** Whether any page is visible. */
+  function isWatched() {
+    return [...ports.keys()].some((port) => !hidden.has(port));
   }
 
   /** Opens the stream. */
@@ -118,12 +128,15 @@
       if (numUnanswered >= MAX_UNANSWERED_PINGS) remove(port);
       else ports.set(port, numUnanswered + 1);
     }
+    // Not as soon as a page is hidden: most are visible again a moment later.
+    if (!isWatched()) close();
     send({ type: "ping" });
   }
 
   /** @param {MessagePort} port */
   function remove(port) {
     ports.delete(port);
+    hidden.delete(port);
     if (ports.size > 0) return;
     close(); // the last page is gone
     status = null;

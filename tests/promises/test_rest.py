@@ -1,0 +1,85 @@
+"""Promise P26: a server of which nobody asks anything rests."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore.testing import write_run
+from tbcore.tuning import Tuning
+
+NUM_RUNS = 20_000
+IDLE_SECONDS = 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.services
+def test_p26_an_idle_server_rests(
+    start: Any, tmp_path: Path, service: Callable[[str], str]
+) -> None:
+    """At most 100 system calls a second and 0.3 % of a core, with 20,000 runs on a disk.
+
+    Measured are one scan at rest, and some seconds between two scans. The rest is arithmetic: at
+    rest, scans are as far apart as the longest pause.
+    """
+    strace = service("strace")
+    write_run(tmp_path, "folder0/run", scalars={"a": [1.0, 2.0]})
+    [path] = tmp_path.rglob("*tfevents*")
+    for number in range(1, NUM_RUNS):
+        folder = tmp_path / f"folder{number % 100}" / f"run{number}"
+        folder.mkdir(parents=True)
+        (folder / path.name).write_bytes(path.read_bytes())
+    server = start(tmp_path, "--reload_interval", "2")
+
+    def status() -> dict[str, Any]:
+        found: dict[str, Any] = server.get("/data/status").json()
+        return found
+
+    def cpu_seconds() -> float:
+        tasks = server.proc("task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+    def calls_until(is_over: Callable[[], bool]) -> int:
+        """Number of system calls that the server makes until `is_over`, asked now and then."""
+        log = tmp_path.with_name("strace.txt")
+        command = [strace, "-c", "-f", "-p", str(server.process.pid), "-o", str(log)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as tracer:
+            assert tracer.stderr is not None
+            assert b"attached" in tracer.stderr.readline()
+            while not is_over():
+                time.sleep(0.25)
+            tracer.send_signal(signal.SIGINT)
+            tracer.communicate()
+        [total] = re.findall(r"^100\.00 +\S+ +\d+ +(\d+) .*total$", log.read_text(), re.M)
+        return int(total)
+
+    # The second pass finds nothing new, and is followed by a pause of 4 s, the fourth by one of 16.
+    server.wait(lambda: status()["passes"] >= 3, 240)
+    passes, cpu = status()["passes"], cpu_seconds()
+    scan_calls = calls_until(lambda: status()["passes"] > passes)
+    scan_cpu = cpu_seconds() - cpu
+
+    passes, cpu, began = status()["passes"], cpu_seconds(), time.monotonic()
+    time.sleep(IDLE_SECONDS)
+    idle_cpu = (cpu_seconds() - cpu) / (time.monotonic() - began)
+    began = time.monotonic()
+    idle_calls = calls_until(lambda: time.monotonic() > began + IDLE_SECONDS)
+    idle_calls_per_second = idle_calls / (time.monotonic() - began)
+    assert status()["passes"] == passes
+
+    longest = Tuning().max_watched_pause_seconds
+    calls = idle_calls_per_second + scan_calls / longest
+    share = idle_cpu + scan_cpu / longest
+    print(f"idle: {idle_calls_per_second:.0f} calls/s, {idle_cpu:.2%}; "
+          f"a scan: {scan_calls} calls, {scan_cpu:.2f} s; "
+          f"at rest: {calls:.0f} calls/s, {share:.2%} of a core")  # fmt: skip
+    assert scan_calls > 2 * NUM_RUNS, "the scan was not measured"
+    assert calls <= 100
+    assert share <= 0.003
