@@ -101,14 +101,14 @@ class LazyReader(_Problems):
         self._not_in_order: list[str] = []
         """Names of the runs whose place in the order is not known yet."""
         self._scan = Scan({}, 0, 0, [], [], [])
-        self.refresh()
-        if self._logdir.remotes and not self._runs:
+        scan = self._scanned()
+        if self._logdir.remotes and not scan.runs:
             # Only now is it known whether remote directories can be listed.
-            if self._scan.missing:
-                path = self._scan.missing[0]
-                raise FileNotFoundError(errno.ENOENT, "no such directory", path)
-            if self._scan.problems:
-                raise OSError(self._scan.problems[0])
+            if scan.missing:
+                raise FileNotFoundError(errno.ENOENT, "no such directory", scan.missing[0])
+            if scan.problems:
+                raise OSError(scan.problems[0])
+        self._show(scan)
 
     def names(self) -> list[str]:
         """Names of all runs: those of one scan by their first event, those of later scans last.
@@ -154,8 +154,12 @@ class LazyReader(_Problems):
         Returns the names of the runs that are new, have changed, or are gone.
         """
         with self._lock:
-            known = self._scan.problems
-            self._scan = scan = self._scanned()
+            return self._show(self._scanned())
+
+    def _show(self, scan: Scan) -> set[str]:
+        """As `refresh`, with the result of a scan."""
+        with self._lock:
+            known, self._scan = self._scan.problems, scan
             for line in scan.problems:
                 if line not in known:
                     logger.warning("%s", line)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import secrets
 import time
 from collections.abc import AsyncGenerator
@@ -53,7 +52,7 @@ class Updates:
         }
 
     async def status_for(self, request: Request) -> dict[str, Any]:
-        """The status, with the age of the last scan in seconds; null before the first.
+        """The status, with the time of the last scan; null before the first.
 
         With `runs=true`, also the generation in which each run last changed. With `scan=true`, the
         loader looks for new data at once. `visible=true` is for pages that have no stream.
@@ -62,9 +61,8 @@ class Updates:
             self._multiplexer.scan_soon()
         if optional(request, "visible") == "true":
             self._multiplexer.ask()
-        age = time.monotonic() - self._multiplexer.scanned_at
         status = self.status()
-        status["seconds_since_scan"] = round(age, 3) if age < math.inf else None
+        status["scanned_at"] = self._multiplexer.scanned_at
         if optional(request, "runs") == "true":
             status["runs"] = self._multiplexer.run_generations()
         return status

@@ -12,6 +12,7 @@ end of the queue at the same time. A `Publisher` publishes what was read.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -297,7 +298,8 @@ class Loader:
         if stored and not is_partial:
             stored.index.found = scan.runs
         self._publisher.remotes = remotes = tuple(self._logdir.remotes.values())
-        self._multiplexer.scanned_at = min([began_at, *(remote.listed_at for remote in remotes)])
+        age = time.monotonic() - min([began_at, *(remote.listed_at for remote in remotes)])
+        self._multiplexer.scanned_at = time.time() - age if age < math.inf else None
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():
             # Runs in a directory that could not be listed may still exist, so they are kept.

@@ -52,9 +52,9 @@ class Multiplexer:
         """Number of streams of updates for visible pages, which a server sets."""
         self.asked_at = -math.inf
         """When somebody last asked for data, in seconds of the monotonic clock."""
-        self.scanned_at = -math.inf
-        """When the last scan of a disk, or the last listing of each remote directory was made, in
-        seconds of the monotonic clock. Set by the loader."""
+        self.scanned_at: float | None = None
+        """When the disks were scanned and all remote directories were listed last, in seconds since
+        the epoch; None before. Set by the loader."""
         self.is_resting = False
         """Whether the loader's pauses are longer since nobody asks. Set by the loader."""
         self.scan_soon: Callable[[], None] = lambda: None

@@ -41,7 +41,7 @@ class Problems:
         A problem stays one problem for as long as its line is in each update. With `is_complete`
         false, a line that is missing may be found again by the rest of the pass.
         """
-        now = round(time.time(), 3)
+        now = time.time()
         current = {line: self.since.get(line, now) for line in lines}
         if is_complete:
             over = [(line, at) for line, at in self.since.items() if line not in current]

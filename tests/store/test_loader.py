@@ -897,7 +897,7 @@ def test_a_problem_has_a_beginning_and_an_end(
 ) -> None:
     """It is one problem for as long as it holds, and a new one when it comes back."""
     caplog.set_level(logging.INFO)
-    before = round(time.time(), 3)
+    before = time.time()
     logs.write("run/1.tfevents", 1)
     unreadable.add("1.tfevents")
     logs.load()
