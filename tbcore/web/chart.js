@@ -251,7 +251,8 @@ export class LineChart {
   #changeView(range, settled) {
     const { x, view: old } = this.#model;
     const view = range && /** @type {Range} */ (range.map((coordinate) => fromAxis(x, coordinate)));
-    if (!view && !old && !this.#isMoving) return; // already showing the full range
+    // Already showing the full range.
+    if (!view && !old && !this.#isMoving) return;
     this.setView(view, settled);
     this.#frame.scheduleDraw(true);
     this.#options.onView?.(view, settled);

@@ -73,7 +73,8 @@ export class Answers {
       this.#numChars += answer.numChars - (this.#answers.get(query)?.numChars ?? 0);
     }
     this.#answers.delete(query);
-    this.#answers.set(query, answer); // now the most recently used
+    // Now the most recently used.
+    this.#answers.set(query, answer);
     for (const [oldest, { numChars }] of this.#answers) {
       if (this.#numChars <= MAX_CACHED_CHARS || oldest === query) break;
       this.#answers.delete(oldest);

@@ -121,7 +121,8 @@ export function groupTags(tags) {
   /** @type {Map<string, string[]>} */
   const groups = new Map();
   for (const tag of new Set(tags)) {
-    const slash = tag.indexOf("/", 1); // not a leading one: "/a/b" is in group "/a"
+    // Not a leading one: "/a/b" is in group "/a".
+    const slash = tag.indexOf("/", 1);
     const segment = slash === -1 ? tag : tag.slice(0, slash);
     const members = groups.get(segment);
     if (members) members.push(tag);
@@ -144,7 +145,8 @@ export function groupTags(tags) {
 /** Parses lists of names, without empty ones: `a,b;c` is [["a", "b"], ["c"]]. @param {string | undefined} text */
 export function parseLists(text) {
   /** @param {string} name */
-  const unescape = (name) => (name.includes("%") ? decode(name) : unescapeName(name)); // as in older links
+  // As in older links.
+  const unescape = (name) => (name.includes("%") ? decode(name) : unescapeName(name));
   const lists = (text ?? "").split(";").map((list) => list.split(",").filter(Boolean).map(unescape));
   return lists.filter((list) => list.length > 0);
 }
@@ -188,6 +190,7 @@ export function cutLabel(name) {
   const label = formatName(name);
   if (label.length <= TAIL_LENGTH + 4) return ["", label];
   let at = label.length - TAIL_LENGTH;
-  if (/[\udc00-\udfff]/.test(label[at])) at--; // do not split a surrogate pair
+  // Do not split a surrogate pair.
+  if (/[\udc00-\udfff]/.test(label[at])) at--;
   return [label.slice(0, at), label.slice(at)];
 }

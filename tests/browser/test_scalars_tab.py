@@ -18,7 +18,7 @@ import pytest
 
 from tbcore.testing import EventFileWriter, write_run
 
-WEIGHT_LIMIT = 98_300
+WEIGHT_LIMIT = 98_000
 RUNS = ("sweep/lr=0.1/train", "sweep/lr=0.1/eval", "sweep/lr=0.01/train")
 STEPS = range(0, 500, 5)
 

@@ -70,6 +70,7 @@ export function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a stray `%`, typed by hand
+    // A stray `%`, typed by hand.
+    return text;
   }
 }

@@ -184,7 +184,8 @@ function mergeKinds(unshown) {
     if (!known) kinds.set(entry.kind, { ...entry });
     else {
       known.num_tags += entry.num_tags;
-      known.num_runs = Math.max(known.num_runs, entry.num_runs); // one run may have both forms
+      // One run may have both forms.
+      known.num_runs = Math.max(known.num_runs, entry.num_runs);
     }
   }
   return [...kinds.values()].sort((a, b) => Number(b.install !== null) - Number(a.install !== null));

@@ -22,8 +22,10 @@ import { PLUGINS_PAGE } from "./state/reader-state.js";
 export function PluginView({ state, plugin, onOpening }) {
   const container = useRef(/** @type {HTMLElement | null} */ (null));
   const [attempt, setAttempt] = useState(0);
-  const [error, setError] = useState(/** @type {unknown} */ (null)); // closed the tab
-  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null)); // left it open
+  // What closed the tab.
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  // What left it open.
+  const [uncaught, setUncaught] = useState(/** @type {Error | null} */ (null));
   const { module } = plugin;
 
   useEffect(() => {

@@ -7,6 +7,7 @@ export function skipToCharts() {
   const content = /** @type {HTMLElement} */ (document.getElementById("content"));
   const tab = content.querySelector(".plugin")?.shadowRoot;
   const first = tab?.querySelector(".tb-card [tabindex='0']") ?? tab?.querySelector(`.tb-card ${FOCUSABLE}`) ?? tab?.querySelector(FOCUSABLE);
-  content.tabIndex = -1; // so that it can be focused without a tab, and is not by a click before
+  // The content can be focused by the link, but not by Tab.
+  content.tabIndex = -1;
   /** @type {HTMLElement} */ (first ?? content).focus();
 }

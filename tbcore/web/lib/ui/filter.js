@@ -151,7 +151,8 @@ export function makeFilter(text, last, subject, attributes) {
     // The names of an unchanged query need not be filtered again.
     if (isSame && last.numAnswers === numAnswers && last.error === null) ({ matches } = last);
     else {
-      const otherwise = numAnswers > 0 ? matchNone : before; // for names whose result is not known
+      // For names whose result is not known.
+      const otherwise = numAnswers > 0 ? matchNone : before;
       matches = (name) => Boolean(expression?.of(name) ?? otherwise(name));
     }
   } else matches = plainMatcher(text, kind);

@@ -55,7 +55,8 @@ export function loadSheet({ href }) {
   };
   const loading = sheets.get(href) ?? fetchSheet();
   sheets.set(href, loading);
-  loading.catch(() => sheets.delete(href)); // fetch it again next time
+  // Fetch it again next time.
+  loading.catch(() => sheets.delete(href));
   return loading;
 }
 

@@ -52,7 +52,8 @@ export class Tooltip {
     const box = document.createElement("div");
     box.className = "tb-chart-tooltip";
     box.popover = "manual";
-    box.setAttribute("aria-hidden", "true"); // screen readers get the announcement instead
+    // Screen readers get the announcement instead.
+    box.setAttribute("aria-hidden", "true");
     this.#owner.append(box);
     return box;
   }

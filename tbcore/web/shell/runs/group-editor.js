@@ -63,7 +63,8 @@ export function GroupEditor({ state, onClose }) {
   };
   const undo = () => {
     choose(before);
-    input.current?.focus(); // the button goes
+    // The button goes.
+    input.current?.focus();
   };
 
   return html`<form

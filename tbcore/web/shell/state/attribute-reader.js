@@ -62,7 +62,8 @@ export function keepReading(attributes, state) {
     if (isBusy) return;
     isBusy = true;
     clearTimeout(timer);
-    await null; // the effect must not depend on what is read below
+    // The effect must not depend on what is read below.
+    await null;
     try {
       while (await readOnce());
       attributes.error.value = null;
@@ -76,7 +77,8 @@ export function keepReading(attributes, state) {
   /** Sends the requests for what is not up to date; false if everything is. */
   async function readOnce() {
     const { all, lists } = state.generations.value;
-    if (all === "") return false; // the runs are not known yet
+    // The runs are not known yet.
+    if (all === "") return false;
     const asked = wantedEntries().filter(({ readAt }) => readAt !== all);
     const readsNames = attributes.areNamesWanted.value && lists !== namesReadAt;
     const generations = new Set(asked.map(({ generation }) => generation));

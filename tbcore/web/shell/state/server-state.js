@@ -99,7 +99,8 @@ export function keepInSync(state) {
 
   /** Starts a refresh as soon as the interval since the last one has passed. */
   function schedule() {
-    if (isRefreshing) return; // the refresh checks for newer data when it ends
+    // The refresh checks for newer data when it ends.
+    if (isRefreshing) return;
     const isVisible = document.visibilityState === "visible";
     const interval = isVisible ? Math.max(REFRESH_INTERVAL_MS, state.runs.value.length * REFRESH_INTERVAL_MS_PER_RUN) : HIDDEN_REFRESH_INTERVAL_MS;
     clearTimeout(timer);
