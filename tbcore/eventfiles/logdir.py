@@ -230,6 +230,11 @@ class Logdir:
             other_files=summed(other_files),
         )
 
+    @property
+    def has_links(self) -> bool:
+        """Whether there are links below the directories. No change behind them is reported."""
+        return any(each.has_links for listings in self._listings for each in listings.values())
+
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:
         """Name of each run, with the index of its directory."""
         # The order of directory entries may change from scan to scan, but names must not. So paths

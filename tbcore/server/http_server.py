@@ -106,6 +106,9 @@ class HttpServer(uvicorn.Server):
             yield
             return
         before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
+        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            # The terminal was closed. `nohup` ignores the signal, so that the server goes on.
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self.handle_exit)
         try:
             yield
         finally:

@@ -123,6 +123,8 @@ class TimeoutProtocol(H11Protocol):
                     raise asyncio.CancelledError
 
         def send_in_pieces(message: Message) -> Awaitable[None]:
+            if cycle.disconnected and message.get("more_body", False):
+                raise asyncio.CancelledError
             is_long = len(message.get("body", b"")) > num_bytes
             return send_long(message) if is_long else send(message)
 

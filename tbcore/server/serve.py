@@ -78,7 +78,7 @@ class ServeOptions:
 
 
 def serve(config: Config, options: ServeOptions) -> int:
-    """Serves until SIGINT or SIGTERM, and returns the exit status.
+    """Serves until SIGINT, SIGTERM or SIGHUP, and returns the exit status.
 
     Raises TbcoreError, with a message of one line, if it cannot listen, or has no place for a token
     that it makes.
@@ -253,8 +253,12 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
         with contextlib.suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             descriptor, path = tempfile.mkstemp(prefix=prefix, dir=folder)
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(f"{_url(config, listening, config.token)}\n")
+            try:
+                with open(descriptor, "w", encoding="utf-8") as file:
+                    file.write(f"{_url(config, listening, config.token)}\n")
+            except OSError:
+                os.unlink(path)  # The disk is full.
+                raise
             return path
     raise TbcoreError(
         f"cannot write the token to a file in {' or '.join(folders)}; "

@@ -261,6 +261,7 @@ class Loader:
         """Seconds to which the pauses may grow."""
         has_local = len(self._logdir.remotes) < len(self._logdir.specs)
         is_watched = self._watcher is not None and self._watcher.is_alive()
+        is_watched = is_watched and not self._logdir.has_links
         # Nothing reports changes of an index.
         is_index_local = self._stored is not None and not is_remote(self._stored.index.path)
         is_short = (has_local and not is_watched) or is_index_local

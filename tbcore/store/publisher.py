@@ -90,7 +90,9 @@ class Publisher:
             self._shown = self.stored
             sizes = [size for run in self._shown.values() for size in run.sizes]
             self._num_stored_files, self._num_stored_bytes = len(sizes), sum(sizes)
+            known = set(self._stored_problems)
             self._stored_problems = [p for run in self._shown.values() for p in run.problems]
+            log_lines(logging.WARNING, [p for p in self._stored_problems if p not in known])
         # This is the order of new runs only: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
         self._multiplexer.commit(

@@ -99,6 +99,27 @@ def test_a_damaged_segment_is_no_problem_any_more_when_it_was_made_again(
     assert [*reader.runs] == ["a", "b"]
 
 
+def test_damage_that_an_index_knows_of_has_a_line_when_it_is_shown(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logdir, index = tmp_path / "logs", tmp_path / "index"
+    log(logdir, "a", 1.0, 2.0)
+    path = logdir / "a" / "1.tfevents"
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(content + content[:40])
+    age(path)
+    update(logdir, index)
+
+    caplog.clear()
+    multiplexer, loader = loader_of(logdir, index)
+    loader.load_once()
+
+    [line] = multiplexer.status.problems
+    assert "payload checksum wrong" in line
+    assert [record.message for record in caplog.records].count(line) == 1
+
+
 def test_a_lost_file_is_no_problem_any_more_when_it_is_back(indexed: tuple[Path, Path]) -> None:
     """For a server: a command has left its rows out."""
     _, index = indexed

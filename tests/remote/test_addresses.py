@@ -21,6 +21,7 @@ from storages import S3Server
 import tbcore
 from tbcore.cli.parsing import logdir_specs
 from tbcore.eventfiles.logdir import LogdirSpec, checked_address
+from tbcore.eventfiles.remote.storage import _as_os_error
 from tbcore.testing import write_run
 
 MAX_CHARACTERS = 300
@@ -199,3 +200,7 @@ def test_a_missing_directory_of_this_machine_is_no_damage(tmp_path: Path) -> Non
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1] == "0 runs, 0 files (0 B): no event files"
     assert os.fspath(tmp_path / "none") in result.stdout
+
+
+def test_a_long_error_that_begins_with_a_line_break_has_a_message() -> None:
+    assert str(_as_os_error(OSError("\n" + "x" * 400))) == "x" * 300

@@ -181,3 +181,17 @@ def test_known_hosts_are_those_that_ssh_finds(lines: list[str], name: str) -> No
         ]
         found = ssh_files._known_keys(name, [str(path)])
         assert [(key.where, key.marker) for key in found] == expected
+
+
+def test_no_file_is_none_and_not_a_file_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working directory may be a folder that somebody downloaded."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "none").write_text("host ssh-ed25519 AAAA\n")
+    config = tmp_path / "config"
+    config.write_text("UserKnownHostsFile none\nGlobalKnownHostsFile NONE\nIdentityFile none\n")
+    host = SshHost("host", config_files={str(config): str(tmp_path)})
+    assert host.known_keys() == []
+    assert host.paths("identityfile") == []
+    assert host.has("identityfile")

@@ -522,6 +522,17 @@ def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     assert server.get("/data/runs", Host="localhost")[0] == 200
 
 
+def test_a_closed_terminal_ends_a_server_as_a_signal_does(
+    start: Make, tmp_path: Path, home: Path
+) -> None:
+    """It removes the file with its token, too."""
+    server = start("--bind_all")
+    assert [path for path in home.rglob("*") if path.is_file()]
+    status, _, noise = server.end(signal.SIGHUP)
+    assert (status, noise) == (129, "")
+    assert not [path for path in home.rglob("*") if path.is_file()]
+
+
 def test_a_given_token_is_used(start: Make) -> None:
     """The token of --token, or else of TBCORE_TOKEN, is required on loopback, too.
 

@@ -1369,6 +1369,8 @@ def test_pauses_are_longer_where_all_changes_are_reported(
     loader.watch()
     logs.wait_until(lambda: not loader._watch_requested)
     assert loader._max_pause() == (600 if kind == "ext4" else 300)
+    (logs.path / "elsewhere").symlink_to(mounts)
+    logs.wait_until(lambda: loader._max_pause() == 300)  # No change behind a link is reported.
     assert not watch_module.reports_all_changes(str(tmp_path / "missing"))
     mounts.write_text(f"a / ext4 rw 0 0\nb {logs.path}/shared nfs rw 0 0\n")
     assert not watch_module.reports_all_changes(str(link)), "another machine may write below it"

@@ -20,8 +20,11 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
     def _connect(self) -> None:
         given = self.ssh_kwargs
         host = SshHost(self.host.strip("[]"), given.get("username"), given.get("port"))
-        keys = host.paths("identityfile")
-        options = {"key_filename": keys, "look_for_keys": not keys, **given}
+        options = {
+            "key_filename": host.paths("identityfile"),
+            "look_for_keys": not host.has("identityfile"),
+            **given,
+        }
         options |= {"port": host.port, "username": host.user}
         self._host, self._known_keys = host, host.known_keys()
         self.client = paramiko.SSHClient()

@@ -118,7 +118,7 @@ class SshHost:
         """
         paths = [path for word in _KNOWN_HOSTS for path in self.paths(word)]
         keys = list(_known_keys(self.key_name, paths))
-        if "hostkeyalias" not in self._values and all(key.marker for key in keys):
+        if not self.has("hostkeyalias") and all(key.marker for key in keys):
             keys += _known_keys(self.address.lower(), paths)
         return keys
 
@@ -129,8 +129,13 @@ class SshHost:
             "k": self._value("hostkeyalias", self.name), "p": str(self.port), "r": self.user,
         }  # fmt: skip
         texts = self._values.get(word, _KNOWN_HOSTS.get(word, []))
-        paths = [_expanded(os.path.expanduser(text), values) for text in texts]
+        named = [text for text in texts if text.lower() != "none"]
+        paths = [_expanded(os.path.expanduser(text), values) for text in named]
         return [path for path in paths if os.path.isfile(path)]
+
+    def has(self, word: str) -> bool:
+        """Whether the configuration has a word, in lower case."""
+        return word in self._values
 
     def _value(self, word: str, default: str) -> str:
         return self._values.get(word, [default])[0]

@@ -429,5 +429,5 @@ def _as_os_error(error: BaseException) -> OSError:
     elif len(text) <= _MAX_MESSAGE or isinstance(error, (FileNotFoundError, PermissionError)):
         return error
     if len(text) > _MAX_MESSAGE:
-        text = text.splitlines()[0][:_MAX_MESSAGE]
+        text = text.strip().splitlines()[0][:_MAX_MESSAGE]
     return OSError(one_line(text))
