@@ -104,7 +104,7 @@ def test_what_s3_refuses_is_a_sentence(s3: S3Server, status: str, code: str, mes
     s3.answer = lambda request: (status, body)
     result = piped("check", "--index", INDEX)
     line = f"tbcore: cannot open the index {INDEX}: {message.rstrip('.')}\n"
-    assert (result.returncode, result.stderr) == (1, line)
+    assert (result.returncode, result.stderr) == (3, line)
     arguments = command("index", "--logdir", str(Path.cwd()), "--index", INDEX)
     made = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert made.stderr == line.replace("open", "make")
@@ -124,4 +124,4 @@ def test_missing_credentials_and_profiles_are_named(
         for _ in forget_connections():
             result = piped("check", "--index", INDEX)
             assert result.stderr == f"tbcore: cannot open the index {INDEX}: {reason}\n"
-            assert result.returncode == 1
+            assert result.returncode == 3
