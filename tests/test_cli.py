@@ -257,7 +257,7 @@ def test_options_of_tensorboard_without_effect(
         (["runs", "--port", "\u0663"], ["is not a valid port"]),
         (["runs", "--host", "::1", "--bind_all"], ["--host and --bind_all cannot be combined"]),
         (["runs", "--token", "a", "--no_token"], ["--token and --no_token cannot be combined"]),
-        (["runs", "--token", "a b"], ["--token: the token is not valid; expected up to 200"]),
+        (["runs", "--token", "a b"], ["--token: the token is not valid; expected 1 to 200"]),
         (["runs", "--token", "a;b"], ["the token is not valid"]),
         (["runs", "--path_prefix", "/a/../b"], ["'/a/../b' is not a valid path"]),
         (["runs", "--path_prefix", "/a b"], ["is not a valid path"]),
@@ -341,6 +341,8 @@ def test_a_bad_value_from_the_environment(refused: Any, monkeypatch: pytest.Monk
 
     assert line.startswith("tbcore: TBCORE_TOKEN: the token is not valid; ")
     assert "a;b" not in line
+    monkeypatch.setenv("TBCORE_TOKEN", "")  # as after `TBCORE_TOKEN=$(a command that failed)`
+    assert refused("runs").startswith("tbcore: TBCORE_TOKEN is empty; ")
 
 
 def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:

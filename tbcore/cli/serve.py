@@ -126,12 +126,12 @@ def _allowed_host(name: str) -> str:
     return name
 
 
-def _token(token: str) -> str | None:
-    if token and not TOKEN.fullmatch(token):
+def _token(token: str) -> str:
+    if not TOKEN.fullmatch(token):
         raise click.BadParameter(
-            "the token is not valid; expected up to 200 letters, digits and ._~+/=-"
+            "the token is not valid; expected 1 to 200 letters, digits and ._~+/=-"
         )
-    return token or None
+    return token
 
 
 def _samples_per_plugin(text: str) -> dict[str, int]:
@@ -279,6 +279,9 @@ def serve_command(
         raise click.UsageError(
             f"--token and {as_typed(context, '--no_token')} cannot be combined", context
         )
+    if os.environ.get("TBCORE_TOKEN") == "" and not (options["token"] or options["no_token"]):
+        # click takes an empty variable for none, and the server would be open to all users.
+        raise click.UsageError("TBCORE_TOKEN is empty; set it to a token, or unset it", context)
     if is_typed:
         warn("other users can see --token in the list of processes; set TBCORE_TOKEN instead")
     specs = []

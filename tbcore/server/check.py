@@ -90,7 +90,9 @@ class CheckReport(NamedTuple):
         what = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
         state = "all can be read" if self.num_files else "no event files"
         if self.num_damaged:
-            state = f"{self.num_damaged} damaged"
+            unread = {each.path for each in self.findings if each.what == "unreadable"}
+            counts = {"damaged": self.num_damaged - len(unread), "not read": len(unread)}
+            state = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         yield f"{what} ({size(self.num_bytes)}): {state}"
         for kind in self.unclaimed:
             yield (

@@ -154,7 +154,7 @@ class Publisher:
         known = {*self._scan.missing, *self._scan.problems}
         missing = [path for path in scan.missing if path not in known]
         problems = [line for line in scan.problems if line not in known]
-        waiting = [f"logdir {path} does not exist; waiting for it" for path in missing]
+        waiting = [f"log directory does not exist: {path}; waiting for it" for path in missing]
         log_lines(logging.WARNING, [*waiting, *problems])
         self._scan = scan
 

@@ -108,7 +108,7 @@ REFUSED = [
     ("dir://x", "dir:// is not supported"),
     ("reference://x", "reference:// is not supported"),
     ("dask://x", "dask:// is not supported"),
-    ("file://data/x", "file:// is not supported; expected a directory by its absolute path"),
+    ("file://data/x", "file:// names a directory of this machine by its absolute path"),
     ("s3:/bucket/x", "did you mean 's3://bucket/x'?"),
     ("S3:////bucket/x", "did you mean 's3://bucket/x'?"),
     ("sftp:/me:secret@host/x", "did you mean 'sftp://me@host/x'?"),

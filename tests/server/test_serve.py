@@ -254,9 +254,8 @@ def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
     until(lambda: server.json("/data/runs") == ["a"])
     _, _, noise = server.end(signal.SIGTERM)
     begins, ends = noise.splitlines()
-    assert re.search(f"^{TIME} tbcore: warning: .*/later does not exist; waiting for it$", begins)
-    path = tmp_path / "later"
-    line = f"log directory does not exist: {path}"
+    line = f"log directory does not exist: {tmp_path / 'later'}"
+    assert re.search(f"^{TIME} tbcore: warning: {line}; waiting for it$", begins)
     assert re.search(rf"^{TIME} tbcore: info: over after \d+ s: {line}$", ends)
 
 

@@ -613,7 +613,7 @@ def test_a_logdir_may_be_created_later(tmp_path: Path, caplog: pytest.LogCapture
     logs = Logs(tmp_path / "later")
     logs.load()
     logs.load()
-    assert caplog.messages == [f"logdir {tmp_path}/later does not exist; waiting for it"]
+    assert caplog.messages == [f"log directory does not exist: {tmp_path}/later; waiting for it"]
     assert list(logs.multiplexer.status.missing) == [str(tmp_path / "later")]
     logs.write("run/a.tfevents", 1)
     logs.load()

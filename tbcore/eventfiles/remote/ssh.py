@@ -65,10 +65,12 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
             where = min(of_host, key=lambda each: each.key_type != key.get_name()).where
             advice = "this may be an impostor; if the host has a new key, remove that line"
             raise SshError(f"{shown} differs from {where}: {advice}")
+        if any(each.marker == "cert-authority" for each in self._known_keys):
+            # `ssh` trusts the certificate, and so would not add the key.
+            advice = f"add it to known_hosts as `{name} {key.get_name()} KEY`, from `ssh-keyscan`"
+            raise SshError(f"{shown} is not known, and certificates are not supported; {advice}")
         command = shlex.join(["ssh", "-p", str(self._host.port), self._host.name])
-        is_certified = any(each.marker == "cert-authority" for each in self._known_keys)
-        note = "; certificates of hosts are not supported" if is_certified else ""
-        raise SshError(f"{shown} is not known: connect once with `{command}` to add it{note}")
+        raise SshError(f"{shown} is not known: connect once with `{command}` to add it")
 
 
 class _Transport(paramiko.Transport):  # type: ignore[misc]

@@ -47,7 +47,7 @@ _EXTRAS = {
 }  # fmt: skip
 """The extra of tbcore-server that has the package for a scheme; of all others, `remote` has it."""
 _NO_STORAGES = {
-    "memory", "data", "dir", "reference", "generic", "dask", "file", "local",
+    "memory", "data", "dir", "reference", "generic", "dask",
     "zip", "tar", "libarchive", "cached", "blockcache", "filecache", "simplecache",
     "async_wrapper", "asyncwrapper", "asynclocal",
 }  # fmt: skip
@@ -109,6 +109,11 @@ def checked_uri(uri: str) -> str:
     if match is None:
         raise UnknownStorageError(f"{uri!r} is not a directory")
     scheme, authority, path = match[1].lower(), match[2], match[3]
+    if scheme in ("file", "local"):
+        raise UnknownStorageError(
+            f"{scheme}:// names a directory of this machine by its absolute path; did you mean "
+            f"'{scheme}:///{authority}{path}'?"
+        )
     if scheme in _NO_STORAGES:
         raise UnknownStorageError(
             f"{scheme}:// is not supported; expected a directory by its absolute path, or the "
