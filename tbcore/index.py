@@ -46,6 +46,9 @@ class RunIndex(Protocol):
     def problems(self) -> Collection[str]:
         """One line for each part of the index that cannot be read, as of the last refresh."""
 
+    def may_open(self, run: str, path: str) -> bool:
+        """Whether a file or directory of a run, which the index names, may be opened."""
+
     def refresh(self) -> None:
         """Sets `runs` to a new mapping, if something was added to the index or removed.
 

@@ -88,9 +88,6 @@ class StoredRuns:
         if stored := self.index.runs.get(run.name):
             self._begun_at[run.name] = stored
             run.view = stored
-            if not {f.path for f in stored.known_files} <= {f.path for f in run.files}:
-                # Nothing but what was found is opened, whatever the index names.
-                return run.read_from_start()
             try:
                 run.go_on_at(self.index.bookmark(run.name, stored.revision), stored)
             except (TbcoreError, OSError):
@@ -106,9 +103,11 @@ class StoredRuns:
                     continue
                 files = list(runs[name].files if name in runs else stored.known_files)
                 found.runs[name] = files
-                if files and name in viewed:
+                directory = os.path.dirname(files[0].path) if files else ""
+                # A confirmed file may be in a directory that is not.
+                if name in viewed and directory and self.index.may_open(name, directory):
                     try:
-                        found.runs[name] = _event_files(os.path.dirname(files[0].path)) or files
+                        found.runs[name] = _event_files(directory) or files
                     except OSError as error:
                         found.problems.append(f"run {name}: {error.strerror or error}")
         return found

@@ -22,7 +22,7 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError, read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.view import RunView
+from tbcore.store.view import RunView, StoredRun
 
 logger = logging.getLogger(__name__)
 
@@ -221,11 +221,15 @@ class TrackedRun:
         if not self.reader.update(files):
             self.read_from_start()
 
-    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+    def go_on_at(self, bookmark: Sequence[Any], view: StoredRun) -> None:
         """Goes on where another reader had this bookmark and view, unless files were replaced.
 
         Raises TbcoreError or OSError if the rows of the view cannot be read.
         """
+        if not {file.path for file in view.known_files} <= {file.path for file in self.files}:
+            # Nothing but what a scan found is opened, whatever an index names.
+            self.view = view
+            return self.read_from_start()
         reader = self._new_reader(())
         reader.go_on_at(bookmark, view)
         self.reader, self.view = reader, view

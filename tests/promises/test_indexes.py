@@ -27,6 +27,8 @@ pytest.importorskip("tbcore_index")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
+from deltalake import DeltaTable
+
 AUDIT = """
 import os, sys
 
@@ -85,17 +87,21 @@ class Place:
         """Makes the index, as this user."""
         assert self.tbcore("index", "--logdir", str(self.logdir), "--index", str(self.index))
 
-    def forge(self, *, bookmarks: bool = True) -> None:
-        """Writes other paths into the index; also into what says where each file goes on."""
+    def forge(self, *, bookmarks: bool = True, **targets: str) -> None:
+        """Writes other paths into the index; also into what says where each file goes on.
+
+        `targets` are the path of each run's file: by default those outside.
+        """
         (self.logdir / "link").symlink_to(self.outside)
+        targets = targets or self._targets
         (path,) = (self.index / "runs").glob("*.parquet")
         rows = pq.read_table(path)
         changed = rows.to_pylist()
         for row in changed:
-            if row["run"] not in self._targets:
+            if row["run"] not in targets:
                 continue
             (file,) = row["files"]
-            target = self._targets[row["run"]].replace("NAME", os.path.basename(file["path"]))
+            target = targets[row["run"]].replace("NAME", os.path.basename(file["path"]))
             if bookmarks:
                 row["bookmark"] = row["bookmark"].replace(
                     json.dumps(file["path"]), json.dumps(target)
@@ -106,10 +112,15 @@ class Place:
 
     def check_confined(self) -> None:
         """Fails if something outside was opened, listed or linked to."""
-        opened = [os.path.realpath(line) for line in self.opened.read_text().splitlines()]
-        assert opened
         outside = str(self.outside)
+        opened = self.really_opened()
         assert [path for path in opened if path == outside or path.startswith(f"{outside}/")] == []
+
+    def really_opened(self) -> set[str]:
+        """What was opened or listed, after links are resolved."""
+        opened = {os.path.realpath(line) for line in self.opened.read_text().splitlines()}
+        assert opened
+        return opened
 
 
 @pytest.fixture
@@ -171,6 +182,32 @@ def test_a_forged_index_opens_nothing_and_asks_nobody(
     )
     assert len(problems) == (not is_own)
     assert server.stderr.count("give the log directory, too: --logdir") == (not is_own)
+
+
+def test_a_confirmed_file_does_not_confirm_the_directory_around_it(
+    place: Place, start_server: Callable[..., Any]
+) -> None:
+    """Neither a file behind a link nor the log directory itself, if an index calls it a file."""
+    near = place.outside / "near"
+    write_run(near.parent, near.name, scalars={"loss": [1.0, 2.0]}, wall_time=1.8e9)
+    (file,) = near.iterdir()
+    (place.logdir / "near").mkdir()
+    (place.logdir / "near" / file.name).symlink_to(file)
+    place.make()
+    shutil.copy(next((place.outside / "http").iterdir()), near / "2.tfevents")
+    place.forge(near=str(file), local=str(place.logdir))
+
+    server = start_server(None, "--index", str(place.index), **place.variables)
+    server.wait_until_loaded()
+    for run in ("near", "local"):
+        assert server.steps(run, "loss") == [0, 1]
+    place.opened.write_text("")
+    server.wait_for_scan()
+    server.wait_for_scan()
+
+    assert place.really_opened().isdisjoint(
+        map(str, [near, near / "2.tfevents", place.logdir.parent])
+    )
 
 
 @pytest.mark.parametrize("bookmarks", [True, False])
@@ -258,6 +295,22 @@ def test_an_update_of_a_forged_index_reads_only_the_log_directory(
     assert asked[1] == []
     checked = place.tbcore("check", "--index", str(place.index), str(place.logdir))
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_an_update_of_a_forged_index_keeps_no_path_of_it(place: Place) -> None:
+    """Also where only the list of files is forged, and what says where each goes on is right."""
+    place.make()
+    place.forge(bookmarks=False)
+    (place.logdir / "link").unlink()
+
+    done = place.tbcore("index", "--logdir", str(place.logdir), "--index", str(place.index))
+
+    assert done.returncode == 0, done.stderr
+    place.check_confined()
+    table = DeltaTable(str(place.index / "runs")).to_pyarrow_table(columns=["files"])
+    paths = [file["path"] for files in table.column("files").to_pylist() for file in files]
+    assert len(paths) == len(RUNS)
+    assert all(path.startswith(f"{place.logdir}/") for path in paths), paths
 
 
 def test_a_colleagues_index_of_a_shared_directory(
