@@ -44,7 +44,7 @@ def _make_tls(context: click.Context, parameter: click.Parameter, folder: str | 
 @click.option("--tls", metavar="DIR", help="The keys of the cluster, which --make_tls has made.")
 @click.option(
     "--insecure_cluster", is_flag=True,
-    help="Use a cluster on another machine that is not encrypted: anyone there can be you.",
+    help="Use a cluster in a network that is not encrypted: anyone there can be you.",
 )  # fmt: skip
 @click.option(
     "--make_tls", metavar="DIR", is_eager=True, expose_value=False, callback=_make_tls,
@@ -182,7 +182,7 @@ class _Reporter:
 
     def end(self, num_written: int, problems: list[str], seconds: float) -> None:
         """Prints what an update did."""
-        for line in problems:
+        for line in dict.fromkeys(problems):
             if line not in self._known:
                 self._print(f"warning: {line}")
         self._known = set(problems)

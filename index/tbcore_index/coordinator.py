@@ -19,6 +19,7 @@ from itertools import chain
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
+from tbcore.server.report import plural
 from tbcore.store.view import StoredRun
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Tables
@@ -80,10 +81,11 @@ class Coordinator:
         specs = self._reader.specs if specs is None else specs
         self._reader.confirmed.add(spec.path for spec in specs)
         self._logdir = Logdir(specs)
-        self._left_out: dict[str, Sequence[EventFile]] = {}
-        """Runs that could not be read, with the files that they had then."""
+        self._left_out: dict[str, tuple[Sequence[EventFile], str]] = {}
+        """Runs that could not be read, with the files that they had then and a line."""
         self.problems: list[str] = []
-        """One line for each thing that went wrong in the last update."""
+        """One line for each thing that went wrong in the last update, and for what was missing
+        before and still is. A line may be there twice."""
         self.num_written = 0
         """Number of runs that the last update wrote."""
 
@@ -138,7 +140,8 @@ class Coordinator:
         stored = self._reader.runs
         new, changed = [], set()
         for name, files in sorted(scan.runs.items()):
-            if self._left_out.get(name) == files:
+            if name in self._left_out and self._left_out[name][0] == files:
+                self.problems.append(self._left_out[name][1])
                 continue
             known = stored.get(name)
             if known is None:
@@ -151,6 +154,8 @@ class Coordinator:
             for name in stored.keys() - scan.runs.keys()
             if not _is_below(stored[name].known_files, unknown)
         }
+        for name in stored.keys() - changed - gone:
+            self.problems += stored[name].problems
         of_changed = (scan.runs[name] for name in changed)
         self._reader.confirmed.add_links(chain(*(files for _, files in new), *of_changed))
         batches = deque(map(Batch, _in_batches(new)))  # 2
@@ -237,12 +242,15 @@ class Coordinator:
         why = one_line(f"{type(error).__name__}: {error}")
         if batch.replaced:
             # What is in the index stays; its changed runs are tried again with the next update.
-            self.problems.append(f"{len(batch.replaced)} segments stay as they are: {why}")
+            segments = plural(len(batch.replaced), "segment")
+            stay = "stays as it is" if len(batch.replaced) == 1 else "stay as they are"
+            self.problems.append(f"{segments} {stay}: {why}")
             return []
         if len(batch.runs) == 1:
             name, files = batch.runs[0]
-            self._left_out[name] = files
-            self.problems.append(f"run {one_line(name)} is left out: {why}")
+            line = f"run {one_line(name)} is left out: {why}"
+            self._left_out[name] = files, line
+            self.problems.append(line)
             return []
         middle = len(batch.runs) // 2
         return [Batch(batch.runs[:middle]), Batch(batch.runs[middle:])]

@@ -13,7 +13,9 @@ from tbcore.errors import DataLossError, NotFoundError, TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile, one_line
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.server.report import plural
 from tbcore.store.run_reader import RunReader
+from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun, read_runs
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
@@ -42,7 +44,8 @@ class Done(NamedTuple):
     segments: Sequence[Segment]
     """The segments that it wrote, which take the place of those that it replaced."""
     problems: Sequence[str]
-    """One line for each damaged record, and each file or run that could not be read."""
+    """One line for each damaged record of the runs that were read, also of those in the index
+    before, and each file or run that could not be read."""
     num_bytes: int
     """Number of bytes that were read from event files."""
 
@@ -105,22 +108,22 @@ def work(batch: Batch, path: str) -> Done:
     # What has just changed is kept apart from much that has not: it may change again soon.
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
     runs: list[TrackedRun] = []
-    before: dict[str, Sequence[str]] = {}
     for name, files in batch.runs:
         run = TrackedRun(name, list(files), new_reader)
         if name in stored:
             known = stored[name]
             try:
                 run.go_on_at(index.bookmark(name, known.revision), known)
-                before[name] = known.problems
+                if not run.is_read_again:
+                    run.reader.problems = _damaged_records(known)
             except (TbcoreError, OSError) as error:
                 lost[one_line(str(error))] += 1
         runs.append(run)
     runs += [TrackedRun(name, list(files), new_reader) for name, files in again]
     for why, num in lost.items():
-        problems.append(f"{why}; {num:,} {'is' if num == 1 else 'are'} read from the logs again")
+        problems.append(f"{why}; {_are(num)} read from the logs again")
     for why, num in left_out.items():
-        problems.append(f"{why}; {num:,} {'is' if num == 1 else 'are'} left out")
+        problems.append(f"{why}; {_are(num)} left out")
     for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found
@@ -131,10 +134,24 @@ def work(batch: Batch, path: str) -> Done:
         if end is None:
             problems.append(one_line(f"run {run.name}: left out, since it cannot be read whole"))
             continue
-        add(_as_read(run, end, [*before.get(run.name, ()), *found]))
+        add(_as_read(run, end, found))
         write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
     write_if(bool(writer.runs))
     return Done(segments, problems, sum(run.reader.bytes_read for run in runs))
+
+
+def _are(num_runs: int) -> str:
+    """`1 run is`, or `2 runs are`."""
+    return f"{plural(num_runs, 'run')} {'is' if num_runs == 1 else 'are'}"
+
+
+def _damaged_records(run: StoredRun) -> list[str]:
+    """The problems of a run without those of files that could not be read, which are tried again.
+
+    A line of a damaged record begins with the path and a colon.
+    """
+    paths = tuple(one_line(f"{file.path}: ") for file in run.known_files)
+    return [line for line in run.problems if line.startswith(paths)]
 
 
 def _as_read(run: TrackedRun, bookmark: object, problems: Sequence[str]) -> ReadRun:

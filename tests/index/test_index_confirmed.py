@@ -206,6 +206,6 @@ def test_a_worker_reads_again_only_what_the_user_has_confirmed(tmp_path: Path, d
     again = work(Batch([], [path.stem], (), [str(tmp_path / "logs")]), str(tmp_path / "index"))
 
     assert (done.num_bytes, [*done.segments]) == (0, [])
-    assert done.problems[0].endswith("; 1 is left out")
+    assert done.problems[0].endswith("; 1 run is left out")
     assert again.num_bytes > 0
-    assert again.problems[0].endswith("; 1 is read from the logs again")
+    assert again.problems[0].endswith("; 1 run is read from the logs again")

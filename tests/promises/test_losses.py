@@ -21,6 +21,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import summaries, write_run
+from tbcore_index import reader
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
 
@@ -204,9 +205,14 @@ def test_a_lost_file_of_an_index_is_said(logs_and_index: tuple[Path, Path], tabl
 @pytest.mark.parametrize("has_checkpoint", [False, True])
 @pytest.mark.parametrize("table", ["runs", "series"])
 def test_a_lost_file_of_a_delta_log_is_said(
-    logs_and_index: tuple[Path, Path], tmp_path: Path, table: str, has_checkpoint: bool
+    logs_and_index: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    has_checkpoint: bool,
 ) -> None:
     """Also that of the last commit, without which a table is what it was before."""
+    monkeypatch.setattr(reader, "_COMMIT_SECONDS", 0.0)
     index = tmp_path / "index"
     shutil.copytree(logs_and_index[1], index)
     if has_checkpoint:
@@ -354,5 +360,5 @@ def test_a_lost_file_of_many_runs_is_one_line(
     capfd.readouterr()
     assert update(tmp_path / "logs", index) == 3
     told = [each for each in capfd.readouterr().err.splitlines() if "warning" in each]
-    rest = "" if table == "series" else "; 50 are read from the logs again"
+    rest = "" if table == "series" else "; 50 runs are read from the logs again"
     assert told == [f"tbcore: warning: {line}{rest}"]
