@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tbcore.errors import DataError, DataLossError, NotFoundError, OptionError, TbcoreError
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line
 from tbcore.kinds import Kind
+from tbcore.server.report import plural
 from tbcore.store.state import quoted
 from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
@@ -27,8 +28,11 @@ from tbcore_index.tables import FORMATS, OpenTable, Place, segments_of
 from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
-_COMMIT_SECONDS = 2.0
-"""After this time a commit to one table should have reached the others."""
+_COMMIT_SECONDS = 5.0
+"""A commit that has reached one table should reach the next one within this time. A command waits
+for it."""
+_SERVER_COMMIT_SECONDS = 30.0
+"""The same for a server, which looks again with its next refresh."""
 _BY_VIEW = "run", "shape", "first_event_time", "last_event_time"
 _SHOWN = (
     *_BY_VIEW, "revision", "first_series", "num_series", "num_points", "num_items",
@@ -77,10 +81,14 @@ class IndexReader:
         """See RunIndex."""
         if not logdirs and not all(self.confirmed.covers(spec.path) for spec in self.specs):
             made_from = one_line(", ".join(spec.path for spec in self.specs))
+            what = (
+                f"new data, give the log directory, too: --logdir {made_from}"
+                if is_server
+                else f"the like, give {made_from} in place of the index"
+            )
             self.warnings = [
                 f"no `tbcore index` of yours has made {self.place}: its numbers are shown, but no "
-                f"file of its logs is opened; for images and new data, give the log directory, "
-                f"too: --logdir {made_from}"
+                f"file of its logs is opened; for images and {what}"
             ]
         self.runs: Mapping[str, StoredRun] = {}
         """By name. A run that has not changed since the last refresh is the same object. Runs are
@@ -90,10 +98,14 @@ class IndexReader:
         that says why."""
         self._lost: dict[str, tuple[str, Callable[[], object]]] = {}
         """Segments of which a file of series, points or items is damaged or gone, as somebody found
-        who asked for its rows: each with a line that says so, and what asks for the rows again."""
-        self._is_server = is_server
+        who asked for its rows: each with a line that says so, and what asks for the rows again. Any
+        thread adds to it, so it is copied before a loop; only `refresh` removes."""
+        self.is_server = is_server
         self._log_problem = ""
         """What is wrong with the logs of the tables; empty if nothing is."""
+        self._difference: tuple[tuple[int, int], float] | None = None
+        """The versions of `runs` and `series` if these have other segments, and when that was first
+        seen, by the monotonic clock."""
         self._series: OpenTable | None = None
         self._only = only
         self._version: int | None = None
@@ -114,17 +126,18 @@ class IndexReader:
         Raises TbcoreError or OSError if the index cannot be read; then all stays as it was.
         """
         with self._lock:
-            for segment, (_, ask) in list(self._lost.items()) if self._is_server else ():
+            for segment, (_, ask) in self._lost.copy().items() if self.is_server else ():
                 with contextlib.suppress(TbcoreError, OSError):
                     ask()
                     del self._lost[segment]
             if self._version is not None:
                 self._table = self.place.updated(self._table)
-            if self._table.version() == self._version and not self._log_problem:
-                return
-            if self._only is None:
-                self._log_problem = self._compared_logs()
+            is_unclear = self._log_problem or self._difference
+            if self._only is None and (self._table.version() != self._version or is_unclear):
+                self._compare_logs()
             version = self._table.version()
+            if version == self._version:
+                return
             segments = segments_of(self._table) if self._only is None else self._only
             by_segment = {n: self.segments.get(n) or self._runs_of(n) for n in segments}
             pa.default_memory_pool().release_unused()
@@ -132,7 +145,9 @@ class IndexReader:
             runs.sort(key=lambda run: sort_key(run.first_event_time, run.name))
             self.segments, self._places = by_segment, {run.name: run for run in runs}
             self.damaged = {n: line for n, line in self.damaged.items() if n in by_segment}
-            self._lost = {n: lost for n, lost in self._lost.items() if n in by_segment}
+            for segment in self._lost.copy():
+                if segment not in by_segment:
+                    del self._lost[segment]
             known = self.runs
             self.runs = {
                 name: known[name] if name in known and known[name].revision == run.revision else run
@@ -165,38 +180,45 @@ class IndexReader:
 
         `ask` raises the error again while that is so.
         """
-        if segment not in self._lost:
-            self._lost[segment] = self._line(segment, str(error)), ask
-        return self._lost[segment][0]
+        lost = self._lost.get(segment) or (self._line(segment, str(error)), ask)
+        return self._lost.setdefault(segment, lost)[0]
 
     def _line(self, segment: str, why: str) -> str:
         """Why rows of a segment cannot be read, with its number of runs."""
         files = pa.table(self._table.get_add_actions())
         numbers = zip(files["path"].to_pylist(), files["num_records"].to_pylist(), strict=True)
         num_runs = dict(numbers).get(f"{segment}.parquet") or 0
-        return one_line(f"{why}; it has data of {num_runs:,} run{'s'[: num_runs != 1]}")
+        return one_line(f"{why}; it has data of {plural(num_runs, 'run')}")
 
-    def _compared_logs(self) -> str:
-        """A line if `runs` and `series` do not have the same segments, as after a lost commit."""
+    def _compare_logs(self) -> None:
+        """Finds out whether `runs` and `series` have the same segments.
+
+        They do not after a lost commit, which is a problem until they do again.
+        """
         # Without a file of its log, a table is what it was at an earlier time. But the tables also
-        # differ while somebody commits, to `runs` last.
+        # differ while somebody commits, to `runs` last: then their versions change before long.
+        timeout = _SERVER_COMMIT_SECONDS if self.is_server else _COMMIT_SECONDS
         try:
             self._series = self.place.updated(self._series or self.place.delta("series"))
             while segments_of(self._series) != segments_of(self._table):
-                history = self._series.history(1)
-                last_ms = max((each.get("timestamp", 0) for each in history), default=0)
-                if abs(time.time() - last_ms / 1000) > _COMMIT_SECONDS:
-                    return (
+                versions = self._table.version(), self._series.version()
+                if self._difference is None or self._difference[0] != versions:
+                    self._difference = versions, time.monotonic()
+                if time.monotonic() - self._difference[1] >= timeout:
+                    self._log_problem = (
                         f"the tables `runs` and `series` of the index {self.place} differ: a file "
                         f"in a _delta_log is lost or damaged, or a commit was interrupted; "
                         f"run `tbcore index` again"
                     )
+                    return
+                if self.is_server:
+                    return
                 time.sleep(0.1)
                 self._table = self.place.updated(self._table)
                 self._series = self.place.updated(self._series)
+            self._log_problem, self._difference = "", None
         except TbcoreError as error:
-            return str(error)
-        return ""
+            self._log_problem = str(error)
 
     def bookmark(self, name: str, revision: str) -> Any:
         """What a RunReader needs to go on with a run. Raises DataLossError, or NotFoundError."""
@@ -213,7 +235,7 @@ class IndexReader:
     @property
     def problems(self) -> Collection[str]:
         """One line for each segment of which a file is damaged or gone, and one for the logs."""
-        lost = (line for line, _ in self._lost.values())
+        lost = (line for line, _ in self._lost.copy().values())
         return [*filter(None, [self._log_problem]), *self.damaged.values(), *lost]
 
     def _schema(self, run: StoredView) -> Schema:

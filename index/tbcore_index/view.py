@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -37,12 +36,14 @@ T = TypeVar("T")
 class IndexedFile(FileRef):
     """A file that an index names, which is opened if the user has confirmed where it is."""
 
-    may_open: Callable[[str], bool]
+    reader: IndexReader
+    run: str
 
     def checked_path(self) -> str:
-        if not self.may_open(self.path):
-            why = "an index names it, and you have not confirmed its directory; give it by --logdir"
-            raise PermissionError(errno.EACCES, why)
+        if not self.reader.may_open(self.run, self.path):
+            how = "by --logdir" if self.reader.is_server else "in place of the index"
+            why = "an index names it, and you have not confirmed its directory; give the log"
+            raise PermissionError(errno.EACCES, f"{why} directory {how}")
         return self.path
 
 
@@ -135,7 +136,7 @@ class StoredView(StoredRun):
     def files(self) -> tuple[FileRef, ...]:
         found = tuple(IndexedFile(*FileRef.of(file)) for file in self.known_files)
         for file in found:
-            file.may_open = partial(self._runs.index.may_open, self.name)
+            file.reader, file.run = self._runs.index, self.name
         return found
 
     @property

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from same_answers import check_same, loaded, update
@@ -14,6 +18,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.testing import EventFileWriter
+from tbcore_index import reader as reader_module
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import Place, Tables
 
@@ -137,6 +142,119 @@ def test_a_lost_file_is_no_problem_any_more_when_it_is_back(indexed: tuple[Path,
 
         assert len(reader.problems) == (0 if is_server else 1)
         assert len(reader.runs["b"].series("loss")[0]) == 1
+
+
+def test_threads_may_find_lost_files_at_any_time(indexed: tuple[Path, Path]) -> None:
+    """While the loader lists them, and while it refreshes."""
+    _, index = indexed
+    reader = IndexReader(str(index), is_server=True)
+    names = [f"segment{number}" for number in range(1000)]
+    interval = sys.getswitchinterval()
+
+    def ask() -> None:
+        raise DataLossError("gone")
+
+    def lose_all() -> None:
+        for name in names:
+            reader.lose(name, DataLossError("gone"), ask)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            tasks = [pool.submit(lose_all) for _ in range(4)]
+            while not all(task.done() for task in tasks):
+                assert len(reader.problems) <= len(names)
+                reader.refresh()
+        assert len(reader.problems) == len(names)
+        assert [task.result() for task in tasks] == [None] * 4
+    finally:
+        sys.setswitchinterval(interval)
+
+
+class SlowCommit:
+    """An index to which somebody commits, table by table, and a clock that the reader waits by."""
+
+    def __init__(self, indexed: tuple[Path, Path], tmp_path: Path) -> None:
+        self.index, self._after = tmp_path / "slow", tmp_path / "after"
+        logdir, before = indexed
+        shutil.copytree(before, self.index)
+        log(logdir, "c", 7.0, wall_time=3000.0)
+        update(logdir, before)
+        shutil.copytree(before, self._after)
+        self.now = 0.0
+        self.left = ["items", "points", "runs"]
+
+    def commit(self, table: str) -> None:
+        shutil.copytree(self._after / table, self.index / table, dirs_exist_ok=True)
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes, and the commit goes on in small steps."""
+        self.now += 4.0
+        if self.left:
+            self.commit(self.left.pop(0))
+
+    def clock(self) -> SimpleNamespace:
+        """A module `time`. The clock of the machine that commits is an hour behind."""
+        return SimpleNamespace(
+            time=lambda: time.time() + 3600, monotonic=lambda: self.now, sleep=self.sleep
+        )
+
+
+@pytest.fixture
+def slow_commit(
+    indexed: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> SlowCommit:
+    made = SlowCommit(indexed, tmp_path)
+    monkeypatch.setattr(reader_module, "time", made.clock())
+    return made
+
+
+def test_a_command_waits_for_a_commit_to_end(slow_commit: SlowCommit) -> None:
+    slow_commit.left = ["runs"]
+    slow_commit.commit("series")
+
+    reader = IndexReader(str(slow_commit.index))
+
+    assert [*reader.problems] == []
+    assert [*reader.runs] == ["a", "b", "c"]
+
+
+def test_a_command_says_when_a_commit_does_not_end(slow_commit: SlowCommit) -> None:
+    slow_commit.left = []
+    slow_commit.commit("series")
+
+    reader = IndexReader(str(slow_commit.index))
+
+    (line,) = reader.problems
+    assert line.startswith(
+        f"the tables `runs` and `series` of the index {slow_commit.index} differ"
+    )
+    assert slow_commit.now < 10
+
+
+def test_a_server_says_that_tables_differ_when_that_has_held_for_a_while(
+    slow_commit: SlowCommit,
+) -> None:
+    """It never sleeps, and reads the runs again only if there are others."""
+    slow_commit.commit("series")
+    reader = IndexReader(str(slow_commit.index), is_server=True)
+    runs = reader.runs
+    for slow_commit.now in (0.0, 29.0):
+        reader.refresh()
+        assert [*reader.problems] == []
+    slow_commit.now = 31.0
+    reader.refresh()
+    (line,) = reader.problems
+    assert "differ" in line
+    reader.refresh()
+    assert reader.runs is runs
+    assert slow_commit.left == ["items", "points", "runs"]
+
+    slow_commit.commit("runs")
+    reader.refresh()
+
+    assert [*reader.problems] == []
+    assert [*reader.runs] == ["a", "b", "c"]
 
 
 def test_what_somebody_views_is_read_on(indexed: tuple[Path, Path]) -> None:

@@ -26,8 +26,7 @@ from tbcore.testing.summaries import png
 pytest.importorskip("tbcore_index")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-
-from deltalake import DeltaTable
+deltalake = pytest.importorskip("deltalake")
 
 AUDIT = """
 import os, sys
@@ -171,7 +170,9 @@ def test_a_forged_index_opens_nothing_and_asks_nobody(
         assert server.steps(run, "loss") == [0, 1], "the index has the numbers"
         response = image(server, run)
         assert response.status == 404
-        assert "an index names it, and you have not confirmed its directory" in response.text
+        assert "you have not confirmed its directory; give the log directory by --logdir" in (
+            response.text
+        )
     server.wait_for_scan()
 
     place.check_confined()
@@ -242,7 +243,8 @@ for name, run in logs.runs.items():
     try:
         run.images("i")[0].value
     except NotFoundError as error:
-        assert "you have not confirmed its directory" in str(error)
+        line = "you have not confirmed its directory; give the log directory in place of the index"
+        assert line in str(error)
     else:
         sys.exit(name)
 """
@@ -256,8 +258,7 @@ def test_commands_and_programs_read_the_numbers_of_a_strangers_index(
     shutil.rmtree(place.variables["XDG_DATA_HOME"])
     warning = (
         f"no `tbcore index` of yours has made {place.index}: its numbers are shown, but no file of "
-        f"its logs is opened; for images and new data, give the log directory, too: "
-        f"--logdir {place.logdir}\n"
+        f"its logs is opened; for images and the like, give {place.logdir} in place of the index\n"
     )
 
     listed = place.tbcore("ls", str(place.index))
@@ -307,7 +308,7 @@ def test_an_update_of_a_forged_index_keeps_no_path_of_it(place: Place) -> None:
 
     assert done.returncode == 0, done.stderr
     place.check_confined()
-    table = DeltaTable(str(place.index / "runs")).to_pyarrow_table(columns=["files"])
+    table = deltalake.DeltaTable(str(place.index / "runs")).to_pyarrow_table(columns=["files"])
     paths = [file["path"] for files in table.column("files").to_pylist() for file in files]
     assert len(paths) == len(RUNS)
     assert all(path.startswith(f"{place.logdir}/") for path in paths), paths
