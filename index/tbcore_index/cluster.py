@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import platform
 import re
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlsplit
 
 import dask
@@ -48,8 +48,8 @@ def connected(
     """An executor of `workers` processes, or of the cluster, and what counts its workers.
 
     `tls` is a folder of `make_keys`; without it the keys are those of Dask's own configuration.
-    Raises OptionError, with a line for each worker, if workers lack something; and if a cluster on
-    another machine is not encrypted, unless `is_insecure`.
+    Raises OptionError, with a line for each worker, if workers lack something; and if a cluster
+    that others can reach over the network is not encrypted, unless `is_insecure`.
     """
     with contextlib.ExitStack() as stack:
         if workers is not None:
@@ -65,9 +65,9 @@ def connected(
                 address = _address_of(cluster)
                 if not (is_insecure or _is_safe(address)):
                     line = one_line(
-                        f"the cluster {address} is not encrypted and on another machine, so others "
-                        f"could run programs as you; use tls:// and --tls DIR with the keys of "
-                        f"--make_tls, or --insecure_cluster"
+                        f"the cluster {address} is not encrypted and not on the loopback address "
+                        f"of this machine, so others could run programs as you; use tls:// and "
+                        f"--tls DIR with the keys of --make_tls, or --insecure_cluster"
                     )
                     raise OptionError(line)
                 client = distributed.Client(
@@ -91,37 +91,36 @@ def connected(
 def _address_of(cluster: str) -> str:
     """The address of a cluster, perhaps from the file that a scheduler writes.
 
-    Waits for the file. Raises OSError or ValueError if there is no address in it.
+    Waits for the file. Raises ValueError if there is no address in it.
     """
     if re.search(r"://|:\d+$", cluster):
         return cluster
     if not os.path.exists(cluster):
         logger.warning("no scheduler has written %s yet; waiting for it", one_line(cluster))
-    deadline = time.monotonic() + _CONNECT_SECONDS
+    found_at = math.inf
     while True:
         try:
             with open(cluster, encoding="utf-8") as file:
                 return str(json.load(file)["address"])
+        except FileNotFoundError:  # A job may be in a queue for hours.
+            found_at = math.inf
         except (OSError, ValueError, KeyError, TypeError) as error:  # It may be half written.
-            if time.monotonic() >= deadline:
+            found_at = min(found_at, time.monotonic())
+            if time.monotonic() - found_at >= _CONNECT_SECONDS:
                 raise ValueError(f"no address in {cluster!r}: {error}") from None
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def _is_safe(address: str) -> bool:
-    """Whether the way to an address is encrypted, or does not leave this machine."""
+    """Whether the way to an address is encrypted, or only this machine can reach it.
+
+    Raises OSError if a name has no address.
+    """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme in ("tls", "wss"):
         return True
-    infos = socket.getaddrinfo(parts.hostname, 9, type=socket.SOCK_DGRAM)
-    return all(_is_own(info[0], info[4]) for info in infos)
-
-
-def _is_own(family: int, address: Any) -> bool:
-    """Whether an address is one of this machine."""
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(address)  # sends nothing; the way to an own address begins there
-        return ip_address(address[0]).is_loopback or probe.getsockname()[0] == address[0]
+    infos = socket.getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+    return all(ip_address(info[4][0]).is_loopback for info in infos)
 
 
 def _keys_in(folder: str) -> distributed.Security:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,26 @@ def test_the_command_waits_for_a_scheduler_and_for_workers(logdir: Path, tmp_pat
 
     assert process.returncode == 0
     assert re.search(r"tbcore: 24 runs written in \d+\.\d s\n$", last)
+
+
+def test_a_scheduler_file_is_waited_for_and_half_of_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The timeout begins when there is a file."""
+    from tbcore_index import cluster as module
+
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 0)
+    file, part = tmp_path / "scheduler.json", tmp_path / "part"
+    with ThreadPoolExecutor(1) as pool:
+        address = pool.submit(module._address_of, str(file))
+        until(lambda: f"no scheduler has written {file} yet; waiting for it" in caplog.messages)
+        part.write_text('{"address": "tcp://127.0.0.1:1"}')
+        part.rename(file)
+        assert address.result(WAIT_SECONDS) == "tcp://127.0.0.1:1"
+    file.write_text('{"addr')
+
+    with pytest.raises(ValueError, match=r"^no address in '.*scheduler\.json': "):
+        module._address_of(str(file))
 
 
 def test_workers_of_this_machine(logdir: Path, tmp_path: Path) -> None:

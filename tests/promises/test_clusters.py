@@ -214,12 +214,17 @@ with connected(1, None, [LogdirSpec(None, sys.argv[1])], Place(sys.argv[2])):
 # -- without encryption ------------------------------------------------------------------------
 
 
-def test_own_addresses_need_no_encryption_and_no_others_go_without() -> None:
+def test_loopback_needs_no_encryption_and_no_other_address_goes_without() -> None:
+    """Not even one of this machine, which its network can reach."""
     own = own_address()[1]
-    for address in [f"tcp://{own}:1", f"{own}:1", "tcp://127.0.0.1:1", "tcp://[::1]:1",
-                    "localhost:1", "ws://127.8.8.8:1"]:  # fmt: skip
+    for address in ["tcp://127.0.0.1:1", "tcp://[::1]:1", "127.0.0.1:1", "localhost:1",
+                    "ws://127.8.8.8:1"]:  # fmt: skip
         assert _is_safe(address), address
+    if not own.startswith("127."):
+        for address in [f"tcp://{own}:1", f"{own}:1"]:
+            assert not _is_safe(address), address
     for address in ["tcp://192.0.2.77:1", "192.0.2.77:1", "ws://192.0.2.77:1", "ucx://192.0.2.77:1",
+                    "tcp://0.0.0.0:1", "tcp://[::]:1",
                     "tcp://192.0.2.77:1?tls://"]:  # fmt: skip
         assert not _is_safe(address), address
     for address in ["tls://192.0.2.77:1", "wss://192.0.2.77:1"]:
@@ -238,9 +243,9 @@ def test_a_cluster_on_another_host_without_encryption_is_refused(
                str(tmp_path / "scheduler.json") if is_file else cluster)  # fmt: skip
 
     assert str(raised.value) == (
-        f"the cluster {cluster} is not encrypted and on another machine, so others could run "
-        f"programs as you; use tls:// and --tls DIR with the keys of --make_tls, or "
-        f"--insecure_cluster"
+        f"the cluster {cluster} is not encrypted and not on the loopback address of this machine, "
+        f"so others could run programs as you; use tls:// and --tls DIR with the keys of "
+        f"--make_tls, or --insecure_cluster"
     )
 
 
@@ -285,7 +290,7 @@ def test_a_cluster_on_a_real_other_host(
     for cluster in (address, str(file)):
         refused = tbcore(*arguments, "--cluster", cluster)
         assert refused.returncode == 2
-        assert refused.stderr.startswith(f"tbcore: the cluster {address} is not encrypted and on ")
+        assert refused.stderr.startswith(f"tbcore: the cluster {address} is not encrypted and not ")
         assert refused.stderr.count("\n") == 1
     used = tbcore(*arguments, "--cluster", str(file), "--insecure-cluster")
 
