@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.request import url2pathname
 
 from tbcore.eventfiles.directory import Directory
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, summed
@@ -150,8 +149,11 @@ def checked_address(given: str) -> str:
     The latter is as `checked_uri` returns it, without a password. Raises OptionError, with one
     sentence, for an address that cannot be read. A path need not exist.
     """
-    match = _FILE_URI.fullmatch(given)
-    path = url2pathname(match[1]) if match else given
+    path = given
+    if match := _FILE_URI.fullmatch(given):
+        from urllib.request import url2pathname  # It takes 2.5 MB, with what it imports.
+
+        path = url2pathname(match[1])
     if not is_remote(path) and os.path.isdir(path):
         return path
     from tbcore.eventfiles.remote.storage import check_path, checked_uri
