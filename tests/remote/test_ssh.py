@@ -155,7 +155,7 @@ def unknown_forms(machine: Machine) -> dict[str, tuple[Iterable[str], str]]:
         "characters in brackets": ([f"[127.0.0.1]:[0-9]* {key}"], unknown),
         "authority": (
             [f"@cert-authority * {key}"],
-            f"{unknown}; certificates of hosts are not supported",
+            f"is not known, and certificates are not supported; add it to known_hosts as `{name} ",
         ),
         "unknown marker": ([f"@trusted * {key}"], unknown),
         "another key": ([f"{name} {other}"], differs),
