@@ -17,7 +17,8 @@ from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
 from tbcore.options import MAX_INT, validate
-from tbcore.plugin_types import LoadedPlugin, shortened
+from tbcore.plugin_types import LoadedPlugin
+from tbcore.text import shortened
 
 if TYPE_CHECKING:
     import pluggy

@@ -17,6 +17,7 @@ from tbcore.config import PluginOptions
 from tbcore.hookspecs import LegacyApi, PluginInfo
 from tbcore.plugin_stats import PluginStats, without_paths
 from tbcore.sources import Source, canonical_name
+from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 """Environment variable that makes each call of a hook print its result to stderr."""
 VERSION_MARK = "~"
 """First character of the part of an address that is a version."""
-MAX_REASON_CHARACTERS = 500
-"""Maximum number of characters of an exception's text that a message of tbcore quotes."""
 
 
 class Outcome(NamedTuple):
@@ -45,20 +44,6 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Ou
         return Outcome(value=function(*arguments, **options))
     except BaseException as error:
         return Outcome(error=error)
-
-
-def describe(error: BaseException) -> str:
-    """An exception as one line, such as `ImportError: no module named 'x'`."""
-    # Not at the top: few uses of this module need anything of HTTP.
-    from tbcore.http.json import printable_line
-
-    text = attempt(str, error).value or ""
-    line = printable_line(" ".join(text.split()))
-    return f"{type(error).__name__}: {shortened(line)}" if line else type(error).__name__
-
-
-def shortened(line: str, length: int = MAX_REASON_CHARACTERS) -> str:
-    return line if len(line) <= length else f"{line[:length]}..."
 
 
 def traceback_of(error: BaseException) -> str:

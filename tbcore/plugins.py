@@ -34,15 +34,9 @@ from tbcore.plugin_checks import (
     checked_routes,
 )
 from tbcore.plugin_settings import option_values
-from tbcore.plugin_types import (
-    LoadedPlugin,
-    MountedPlugin,
-    Plugins,
-    attempt,
-    describe,
-    traceback_of,
-)
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin, Plugins, attempt, traceback_of
 from tbcore.sources import Source, fail, in_folder, installed
+from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataLossError, NotFoundError
-from tbcore.eventfiles.logdir import one_line
+from tbcore.text import one_line
 from tbcore_index.tables import COLUMNS, Place, SegmentFile
 
 _MAX_OPEN_FILES = 512

@@ -19,7 +19,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-from tbcore.eventfiles.logdir import EventFile, is_remote, one_line
+from tbcore.eventfiles.logdir import EventFile, is_remote
+from tbcore.text import one_line
 
 logger = logging.getLogger("tbcore.index")
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec, one_line
-from tbcore.server.report import plural
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec
 from tbcore.store.view import StoredRun
+from tbcore.text import one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Tables
 from tbcore_index.work import Batch, Done, work

@@ -16,12 +16,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tbcore.errors import DataError, DataLossError, NotFoundError, OptionError, TbcoreError
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec
 from tbcore.kinds import Kind
-from tbcore.server.report import plural
-from tbcore.store.state import quoted
 from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
 from tbcore.store.work_queue import sort_key
+from tbcore.text import one_line, plural, quoted
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.confirmed import Confirmed
 from tbcore_index.tables import FORMATS, OpenTable, Place, segments_of

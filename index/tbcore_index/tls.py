@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime, timedelta
 
 from tbcore.errors import OptionError
-from tbcore.eventfiles.logdir import one_line
+from tbcore.text import one_line
 
 CERT, KEY = "cert.pem", "key.pem"
 _DAYS = 365

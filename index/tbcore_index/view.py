@@ -23,8 +23,8 @@ from tbcore.eventfiles.table import (
 )
 from tbcore.kinds import Kind, matches
 from tbcore.store.series import LastPoints, Series
-from tbcore.store.state import quoted
 from tbcore.store.view import FileRef, Schema, StoredRun
+from tbcore.text import quoted
 from tbcore_index.cache import SegmentGoneError, SeriesRow
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from tbcore.errors import DataLossError, NotFoundError, TbcoreError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.server.report import plural
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun, read_runs
+from tbcore.text import one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment

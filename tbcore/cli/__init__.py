@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_error(message: str, context: click.Context | None = None) -> None:
     """Prints a message as one line. With a context, the line ends with the command for help."""
-    from tbcore.eventfiles.logdir import one_line
+    from tbcore.text import one_line
 
     line = one_line(" ".join(message.split())).rstrip(".")
     if context is not None:

@@ -25,8 +25,8 @@ from tbcore.logs.reading import LazyReader, RunSnapshot, multiplexer_of
 from tbcore.queries.inheritance import ROOT
 from tbcore.store.items import Item
 from tbcore.store.series import ScalarSeries
-from tbcore.store.state import close_matches, quoted
 from tbcore.store.view import RunView
+from tbcore.text import close_matches, quoted
 from tbcore.values import Metadata, Value
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from tbcore.compat.event_accumulator import EventAccumulator, look_up
 from tbcore.logs.reading import LazyReader
 from tbcore.queries.inheritance import ROOT
-from tbcore.store.state import quoted
+from tbcore.text import quoted
 
 logger = logging.getLogger(__name__)
 

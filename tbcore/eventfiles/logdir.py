@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tbcore.eventfiles.directory import Directory
 from tbcore.eventfiles.other_files import OtherFiles, kind_of, summed
+from tbcore.text import one_line, readable
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.remote.directory import RemoteDirectory
@@ -338,20 +339,6 @@ class Logdir:
         # The time is random, so that not all directories are listed again in the same scan.
         listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
         return listing
-
-
-def readable(name: str) -> str:
-    r"""The name with undecodable bytes as `\xNN`, so that JSON and terminals can represent it."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def one_line(text: str) -> str:
-    """The text as one line for a log or a response, with control characters escaped."""
-    if text.isprintable():
-        return text
-    # The surrogates in this range are undecodable bytes, which get the same form as in `readable`.
-    characters = (f"\\x{ord(c) - 0xDC00:02x}" if "\udc80" <= c <= "\udcff" else c for c in text)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in characters)
 
 
 _ScannedDirectory = tuple[int, Directory, list[EventFile]]

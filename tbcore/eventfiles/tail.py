@@ -20,9 +20,10 @@ from tbcore.eventfiles.framing import (
 )
 from tbcore.eventfiles.large_records import read_large_event
 from tbcore.eventfiles.local_file import OpenFile, forget_fetched, open_event_file
-from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import DecodedItem
+from tbcore.text import one_line
 from tbcore.tuning import Tuning, default_tuning
 
 logger = logging.getLogger(__name__)

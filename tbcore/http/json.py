@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
@@ -16,12 +15,8 @@ from uuid import UUID
 import numpy as np
 import orjson
 
-from tbcore.eventfiles.logdir import one_line
 from tbcore.store.state import TagsByRun
-
-_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates other than those that stand for bytes of file names which are not UTF-8."""
-
+from tbcore.text import printable
 
 _MAX_SIZE_AT_ONCE = 1 << 17
 """Size of what is encoded at once, in numbers. No other thread runs for these 1 to 5 ms."""
@@ -206,18 +201,3 @@ def _name_of(value: float) -> str:
     if math.isnan(value):
         return "NaN"
     return "Infinity" if value > 0 else "-Infinity"
-
-
-def printable(text: str) -> str:
-    r"""The text with lone surrogates replaced by U+FFFD, or by `\xNN` for a byte of a file name."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = _NO_BYTE.sub("\ufffd", text)
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return text
-
-
-def printable_line(text: str) -> str:
-    """The text as one line: spaces for line ends, and escapes for invisible characters."""
-    return one_line(" ".join(printable(text).splitlines()))

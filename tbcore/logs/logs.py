@@ -23,8 +23,8 @@ from tbcore.queries.attributes import RunAttributes, RunColumns
 from tbcore.queries.notes import unknown_names
 from tbcore.queries.syntax import parse
 from tbcore.store.series import Point, ScalarSeries
-from tbcore.store.state import close_matches, quoted
 from tbcore.store.watch import watch
+from tbcore.text import close_matches, quoted
 
 Names = str | Iterable[str] | None
 """A name, or a pattern in which `*` is any text and `?` any character; several of these; or None

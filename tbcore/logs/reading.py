@@ -29,7 +29,6 @@ from tbcore.eventfiles.logdir import (
     Scan,
     checked_address,
     is_remote,
-    one_line,
 )
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.index import extension
@@ -38,6 +37,7 @@ from tbcore.store.problems import MAX_PROBLEMS
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times, read_runs
+from tbcore.text import one_line
 
 logger = logging.getLogger(__name__)
 

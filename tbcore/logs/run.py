@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from tbcore import values
 from tbcore.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore.errors import DataError, NotFoundError, UnknownNameError
-from tbcore.eventfiles.logdir import one_line
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.logs.items import LoggedItems
 from tbcore.logs.reading import Reader, RunSnapshot, multiplexer_of
@@ -26,7 +25,7 @@ from tbcore.queries.inheritance import ROOT, InheritedHParams
 from tbcore.store.items import Item
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import ScalarSeries, Series, merged_columns
-from tbcore.store.state import quoted
+from tbcore.text import one_line, quoted
 from tbcore.values import AudioValue, HistogramValue, ImageValue
 from tbcore.values.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 

@@ -25,8 +25,9 @@ from tbcore.queries.inheritance import InheritedHParams
 from tbcore.queries.syntax import MAX_QUERY_CHARACTERS, Glob, Node
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import ScalarSeries, merged_columns
-from tbcore.store.state import State, close_names
+from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema
+from tbcore.text import close_names
 
 MAX_NAMES = 1000
 """Maximum number of names of hyperparameters, and of tags, that are listed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tbcore.queries.attributes import Names, RunColumns
 from tbcore.queries.syntax import And, Comparison, Has, Node, Not, Or
-from tbcore.store.state import quoted
+from tbcore.text import quoted
 
 
 def unknown_names(query: Node, columns: RunColumns) -> Iterator[str]:

@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, one_line, scan
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, scan
 from tbcore.eventfiles.other_files import OtherFiles
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.plugin_types import LoadedPlugin
-from tbcore.server.report import plural, size
 from tbcore.server.unclaimed import Unclaimed, find_unclaimed
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
+from tbcore.text import one_line, plural, size
 
 RECENT_SECONDS = 300.0
 """If a file was modified less than this long ago, its writer may still be running, so an incomplete

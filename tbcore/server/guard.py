@@ -22,13 +22,13 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.http import error_response
-from tbcore.http.json import printable, printable_line
 from tbcore.http.parameters import BODY_KEY
 from tbcore.plugin_stats import CURRENT_PLUGIN
-from tbcore.plugin_types import MountedPlugin, Outcome, attempt, describe, traceback_of
+from tbcore.plugin_types import MountedPlugin, Outcome, attempt, traceback_of
 from tbcore.server.plugin_response import NOT_SUPPORTED, CheckedSender, plain_iterator, response_of
 from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.server.request_body import read_body, replay
+from tbcore.text import describe, printable, printable_line
 from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)

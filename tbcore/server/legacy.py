@@ -14,10 +14,11 @@ from typing import Any
 from starlette.requests import Request
 
 from tbcore.plugin_stats import PluginStats
-from tbcore.plugin_types import MountedPlugin, attempt, describe
+from tbcore.plugin_types import MountedPlugin, attempt
 from tbcore.server.plugin_status import ServedPlugin
 from tbcore.server.pool import wait_for
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.text import describe
 from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from starlette.types import Message, Send
 
-from tbcore.server.report import plural
+from tbcore.text import plural
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tbcore.http import error_response
-from tbcore.http.json import printable_line
 from tbcore.server.guard import method_not_allowed
 from tbcore.server.request_body import read_body
+from tbcore.text import printable_line
 
 logger = logging.getLogger(__name__)
 

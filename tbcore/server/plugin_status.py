@@ -10,10 +10,11 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from tbcore.plugin_settings import plugin_json
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin, attempt, describe, traceback_of
+from tbcore.plugin_types import LoadedPlugin, MountedPlugin, attempt, traceback_of
 from tbcore.server.guard import Guard
 from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.text import describe
 from tbcore.tuning import Tuning
 
 logger = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from tbcore.plugin_stats import CURRENT_PLUGIN, PluginStats
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import LoadStatus
+from tbcore.text import plural, size
 
 if TYPE_CHECKING:
     from tbcore.plugin_types import MountedPlugin
@@ -28,24 +29,6 @@ MIN_SECONDS_TO_REPORT = 2.0
 
 CLEAR_LINE = "\r\x1b[K"
 """Control characters that clear the current line of a terminal."""
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun: `1 run`, `2 runs`, `2 directories`."""
-    if count != 1:
-        noun = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count} {noun}"
-
-
-def size(num_bytes: int) -> str:
-    """A number of bytes in decimal units: `950 B`, `3.4 MB`, `12 MB`."""
-    value, unit = float(num_bytes), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    digits = 1 if unit != "B" and value < 9.95 else 0
-    return f"{value:.{digits}f} {unit}"
 
 
 def no_plugins_hint() -> str:

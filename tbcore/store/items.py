@@ -13,13 +13,14 @@ from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, 
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.framing import HEADER_BYTES
 from tbcore.eventfiles.local_file import OpenFile, open_event_file
-from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile, one_line
+from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
 from tbcore.eventfiles.table import GRAPH_FIELDS
 from tbcore.kinds import Kind
 from tbcore.store.series import Rows, Series
 from tbcore.store.view import FileRef
+from tbcore.text import one_line
 
 E = TypeVar("E", bound=TbcoreError)
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from functools import partial
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote, one_line
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.index import RunIndex
@@ -32,6 +32,7 @@ from tbcore.store.status import LoadStatus
 from tbcore.store.stored_runs import StoredRuns
 from tbcore.store.watch import reports_all_changes, watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
+from tbcore.text import one_line
 from tbcore.tuning import Tuning, default_tuning
 
 __all__ = ["LoadStatus", "Loader"]

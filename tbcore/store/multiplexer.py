@@ -29,9 +29,10 @@ from tbcore.store.series import (
     merged_columns,
     sample_together,
 )
-from tbcore.store.state import KindSummary, RunDetails, State, quoted
+from tbcore.store.state import KindSummary, RunDetails, State
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
+from tbcore.text import quoted
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote, one_line
+from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.problems import MAX_PROBLEMS, Problems, log_lines
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
+from tbcore.text import one_line
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.remote.directory import RemoteDirectory

@@ -11,12 +11,13 @@ from typing import Any
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import Damage
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote, one_line
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
 from tbcore.store.problems import MAX_PROBLEMS
 from tbcore.store.run import RunData
 from tbcore.store.view import FileRef, RunView
+from tbcore.text import one_line
 
 logger = logging.getLogger(__name__)
 

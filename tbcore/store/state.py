@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
-from itertools import islice
 from typing import NamedTuple
 
 import orjson
@@ -17,18 +14,7 @@ from tbcore.errors import NotFoundError
 from tbcore.kinds import Claims, Kind, matches
 from tbcore.store.series import Part, Series, UnsampledSeries
 from tbcore.store.view import MAX_CACHED_RESULTS, ClaimsKey, RunView, Schema
-
-_MAX_NAMES_COMPARED = 200
-"""Maximum number of names that an unknown name is compared with. For long names, one comparison
-takes a millisecond."""
-_MAX_NAME_CHARS = 200
-"""Maximum length of a name in a message."""
-_MAX_CLOSE_NAMES = 3
-"""Maximum number of names that a message about an unknown name has."""
-_MIN_PART_CHARS = 3
-"""Minimum length of a part of a name that is close to the name."""
-_MAX_INITIALS = 5
-"""Maximum number of words in a name whose initials are close to it."""
+from tbcore.text import close_matches, quoted
 
 
 class KindSummary(NamedTuple):
@@ -214,48 +200,3 @@ class State:
         if has_new_tags:
             listings = Listings(generation, {name: view.schema for name, view in runs.items()})
         return State(generation, runs, generations, details, listings)
-
-
-def quoted(name: str) -> str:
-    """A name for a message: in quotes, on one line, at most 200 characters."""
-    return repr(name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}...")
-
-
-def close_matches(name: str, candidates: Iterable[str]) -> str:
-    """The end of a message about an unknown name: names that are similar to it, if any."""
-    close = close_names(name, candidates)
-    return f"; close: {', '.join(map(quoted, close))}" if close else ""
-
-
-def close_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """At most three names that are similar to an unknown one, the closest first.
-
-    After names that are spelled alike come those that it is a part of, or has the initials of: `lr`
-    is close to `learning_rate`, `models/vit` to `models/vit/seed1`.
-    """
-    if not 0 < len(name) <= _MAX_NAME_CHARS:
-        return []
-    candidates = list(candidates)
-    likely = [c for c in candidates if abs(len(c) - len(name)) <= 3 + len(name) // 4]
-    if len(likely) > _MAX_NAMES_COMPARED:
-        # Names are paths, and most mistakes are near the end. So the names that begin like the
-        # unknown name are compared first.
-        likely.sort(key=lambda c: c[:3] != name[:3])
-    close = get_close_matches(name, likely[:_MAX_NAMES_COMPARED], n=_MAX_CLOSE_NAMES)
-    lowered = name.lower()
-    longer = (
-        c
-        for c in candidates
-        if len(c) <= _MAX_NAME_CHARS and c not in close and _is_short_for(lowered, c.lower())
-    )
-    return [*close, *islice(longer, _MAX_CLOSE_NAMES - len(close))]
-
-
-def _is_short_for(short: str, name: str) -> bool:
-    """Whether a text is a part of a name, or has its initials; both are lower-cased."""
-    if len(short) >= _MIN_PART_CHARS and short in name:
-        return True
-    if not 2 <= len(short) <= _MAX_INITIALS or short[0] != name[:1]:
-        return False
-    words = re.split(r"[\W_]+", name)
-    return short == "".join(word[:1] for word in words)

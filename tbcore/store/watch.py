@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Sequence
 
-from tbcore.eventfiles.logdir import one_line
+from tbcore.text import one_line
 
 _MOUNTS = "/proc/mounts"
 _LOCAL_TYPES = frozenset(

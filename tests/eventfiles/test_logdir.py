@@ -13,16 +13,8 @@ from pathlib import Path
 import pytest
 
 import tbcore.eventfiles.logdir as logdir_module
-from tbcore.eventfiles.logdir import (
-    EventFile,
-    Logdir,
-    LogdirSpec,
-    Scan,
-    one_line,
-    parse_logdir_spec,
-    readable,
-    scan,
-)
+from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
+from tbcore.text import one_line, readable
 
 
 def touch(path: Path, size: int = 0) -> Path:

@@ -15,8 +15,9 @@ from common_fixtures import WAIT_SECONDS, until
 
 from tbcore import PluginInfo
 from tbcore.plugin_types import LoadedPlugin, MountedPlugin
-from tbcore.server.report import LogHandler, Reporter, plugins_summary, plural, scan_summary, size
+from tbcore.server.report import LogHandler, Reporter, plugins_summary, scan_summary
 from tbcore.store.loader import LoadStatus
+from tbcore.text import plural, size
 
 
 @pytest.mark.parametrize(

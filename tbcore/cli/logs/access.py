@@ -16,11 +16,11 @@ import click
 import tbcore
 from tbcore.cli.parsing import warn
 from tbcore.errors import BadRequestError, DataError, NotFoundError, OptionError
-from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import LoggedItems, Logs, Run
 from tbcore.logs.logs import matching
 from tbcore.queries.notes import unknown_names
 from tbcore.queries.syntax import parse
+from tbcore.text import one_line
 from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 
 logger = logging.getLogger("tbcore")

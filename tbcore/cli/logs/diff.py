@@ -20,8 +20,8 @@ from tbcore.cli.logs.output import (
 )
 from tbcore.cli.logs.show import last_text
 from tbcore.errors import DataError, NotFoundError
-from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Run
+from tbcore.text import one_line
 from tbcore.text_differences import unified_diff
 from tbcore.values.forms import SCALAR, TEXT
 

@@ -21,9 +21,9 @@ from tbcore.cli.logs.access import LogSelection, default_logdir, if_readable, re
 from tbcore.cli.logs.drawing import sparkline
 from tbcore.cli.logs.output import short, short_count, short_time
 from tbcore.drawings import chart_svg
-from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Run
 from tbcore.logs.logs import matching
+from tbcore.text import one_line
 
 _NUM_DEFAULT_TAGS = 3
 _SPARKLINE_WIDTH = 12

@@ -29,8 +29,9 @@ from tbcore.cli.logs.output import (
 )
 from tbcore.drawings import time_of
 from tbcore.errors import DataError, NotFoundError, UnknownNameError
-from tbcore.eventfiles.logdir import MARK, is_remote, one_line
+from tbcore.eventfiles.logdir import MARK, is_remote
 from tbcore.logs import Logs, Run, ScalarSeries, Tag
+from tbcore.text import one_line
 from tbcore.values.forms import SCALAR, TEXT
 
 _SPARKLINE_WIDTH = 16

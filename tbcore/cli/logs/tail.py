@@ -26,9 +26,9 @@ from tbcore.cli.logs.output import (
 )
 from tbcore.cli.parsing import warn
 from tbcore.drawings import time_of
-from tbcore.eventfiles.logdir import one_line
 from tbcore.logs import Run
 from tbcore.logs.logs import matching
+from tbcore.text import one_line
 
 _HEADER_EVERY = 40
 """Number of lines after which a terminal shows the header again."""

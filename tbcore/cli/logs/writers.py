@@ -19,7 +19,7 @@ import orjson
 from numpy.typing import NDArray
 
 from tbcore.cli.logs.output import json_line
-from tbcore.eventfiles.logdir import one_line
+from tbcore.text import one_line
 
 _ROW_GROUP_ROWS = 1 << 17
 """Number of rows after which a Parquet file gets a row group."""

@@ -13,9 +13,10 @@ from posixpath import basename, dirname
 from typing import Any
 from urllib.parse import unquote
 
-from tbcore.eventfiles.logdir import EACH_SCAN, MARK, EventFile, Pacing, Scan, one_line
+from tbcore.eventfiles.logdir import EACH_SCAN, MARK, EventFile, Pacing, Scan
 from tbcore.eventfiles.other_files import kind_of
 from tbcore.eventfiles.remote.storage import storage_of
+from tbcore.text import one_line
 
 MIN_PAUSE_SECONDS = 30.0
 """Pause between two listings of a directory that changes, or that a page shows."""

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tbcore.errors import OptionError
-from tbcore.eventfiles.logdir import EventFile, one_line
+from tbcore.eventfiles.logdir import EventFile
+from tbcore.text import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from tbcore.plugin_types import attempt, describe
+from tbcore.plugin_types import attempt
 from tbcore.server.plugin_response import NOT_SUPPORTED
 from tbcore.store.items import Item
 from tbcore.testing.conformance.conftest import MAX_PAIRS
@@ -25,6 +25,7 @@ from tbcore.testing.conformance.probing import (
 from tbcore.testing.conformance.report import MAX_SHOWN, report
 from tbcore.testing.conformance.servers import PREFIX
 from tbcore.testing.conformance.subject import Subject
+from tbcore.text import describe
 
 IS_ACTIVE_SECONDS = 0.1
 """Maximum time of `is_active`. If it takes longer, the core logs a warning."""
