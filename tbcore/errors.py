@@ -8,6 +8,7 @@
       |   + DataLossError    -> 404   a record's checksum or framing is wrong
       |   + DecodeError      -> 404   a summary cannot be decoded as the type in its metadata
       + PluginError                   a plugin could not be loaded or broke the contract
+      + ExtensionError                an extension could not be imported
       + OptionError                   a user set an option that is unknown or not valid
 
 A message has one line: what was requested, what was found, and what to do.
@@ -66,6 +67,10 @@ class DecodeError(DataError):
 
 class PluginError(TbcoreError):
     """A plugin could not be loaded, or broke the contract."""
+
+
+class ExtensionError(TbcoreError):
+    """An extension could not be imported."""
 
 
 class OptionError(TbcoreError):

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tbcore.errors import OptionError
+from tbcore.extensions import INDEX, loaded
 
 if TYPE_CHECKING:  # `tbcore --help` asks for the extension, and must not import numpy.
     from tbcore.eventfiles.logdir import EventFile, LogdirSpec
     from tbcore.store.view import StoredRun
-
-ENTRY_POINT_GROUP = "tbcore.index"
 
 
 class RunIndex(Protocol):
@@ -59,9 +57,6 @@ class RunIndex(Protocol):
 class Extension(Protocol):
     """What the entry point names."""
 
-    def command(self) -> Any:
-        """The command `tbcore index`, for click."""
-
     def open(self, path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:
         """Opens an index, for a server or for anybody's process. Raises TbcoreError if there is
         none. The user has confirmed `logdirs`."""
@@ -72,9 +67,5 @@ class Extension(Protocol):
 
 def extension() -> Extension:
     """The extension for indexes. Raises OptionError if none is installed."""
-    from importlib.metadata import entry_points
-
-    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
-        found: Extension = entry_point.load()
-        return found
-    raise OptionError("an index needs another package: pip install tbcore-index")
+    found: Extension = loaded(INDEX, "index")
+    return found

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tbcore.config import PluginOptions
+from tbcore.extensions import canonical_name
 from tbcore.hookspecs import LegacyApi, PluginInfo
 from tbcore.plugin_stats import PluginStats, without_paths
-from tbcore.sources import Source, canonical_name
+from tbcore.sources import Source
 from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 

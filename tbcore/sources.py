@@ -22,10 +22,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from tbcore.errors import PluginError
+from tbcore.extensions import PLUGINS, canonical_name, declared, label, module_of
 
 logger = logging.getLogger(__name__)
 
-ENTRY_POINT_GROUP = "tbcore.plugins"
 MODULE_PREFIX = "tbcore_"
 """Usual prefix of a plugin's module name. The name of a plugin in a folder omits the prefix."""
 SKIPPED_FOLDERS = {"__pycache__", "node_modules"}
@@ -96,40 +96,12 @@ class Source(NamedTuple):
 def installed(*, strict: bool = False) -> list[Source]:
     """Sources of all installed plugins, sorted by name and then by distribution.
 
-    A distribution with malformed entry points is skipped; if `strict`, its error is raised. (With
-    importlib.metadata.entry_points() one such distribution would hide the plugins of all others.)
+    For malformed entry points see `extensions.declared`.
     """
-    sources: dict[str, list[Source]] = {}
-    for distribution in importlib.metadata.distributions():
-        try:
-            entry_points = [
-                point for point in distribution.entry_points if point.group == ENTRY_POINT_GROUP
-            ]
-            if not entry_points:
-                continue
-            name = distribution.metadata["Name"] or "unnamed"
-            label = f"{name} {distribution.version}"
-        except Exception as error:
-            if strict:
-                raise
-            logger.debug("entry points of %s cannot be read: %r", distribution, error)
-            continue
-        # Python imports from the first copy of a distribution on sys.path, so further copies are
-        # ignored.
-        found = [Source(p.name, label, p.load, _module_of(p.value)) for p in entry_points]
-        sources.setdefault(canonical_name(name), found)
-    ordered = [source for name in sorted(sources) for source in sources[name]]
-    return sorted(ordered, key=lambda source: source.name)
-
-
-def _module_of(value: str) -> str:
-    """Dotted name of the module in the value of an entry point, such as `package.module:object`."""
-    return value.partition(":")[0].strip()
-
-
-def canonical_name(distribution: str) -> str:
-    """The name of a distribution, normalized as in PEP 503."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
+    return [
+        Source(point.name, label(point), point.load, module_of(point.value))
+        for point in declared(PLUGINS, strict=strict)
+    ]
 
 
 def in_folder(folder: Path) -> list[Source]:
@@ -178,7 +150,7 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
     try:
         with pyproject.open("rb") as file:
             tables = tomllib.load(file)
-        points = tables.get("project", {}).get("entry-points", {}).get(ENTRY_POINT_GROUP, {})
+        points = tables.get("project", {}).get("entry-points", {}).get(PLUGINS, {})
         values = {str(name): str(value) for name, value in points.items()}
     except (OSError, ValueError, AttributeError) as error:
         name = canonical_name(folder.name).removeprefix("tbcore-")
@@ -189,7 +161,7 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
             name,
             str(folder),
             partial(_load_entry_point, name, folder, value),
-            _module_of(value),
+            module_of(value),
             code=(_top_level(folder, value) or folder, pyproject),
         )
         for name, value in values.items()
@@ -214,7 +186,7 @@ def _top_level(folder: Path, value: str) -> Path | None:
 
 def _load_entry_point(name: str, folder: Path, value: str) -> object:
     """Imports the top-level package from the folder, then loads the entry point as usual."""
-    point = importlib.metadata.EntryPoint(name, value, ENTRY_POINT_GROUP)
+    point = importlib.metadata.EntryPoint(name, value, PLUGINS)
     path = _top_level(folder, value)
     if path is None:
         raise PluginError(

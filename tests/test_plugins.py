@@ -120,7 +120,7 @@ def distributions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[D
     monkeypatch.setattr(
         importlib.metadata,
         "distributions",
-        lambda **options: everything(path=[str(folder)], **options),
+        lambda **options: everything(**options | {"path": [str(folder)]}),
     )
     monkeypatch.delenv("TBCORE_PLUGINS", raising=False)
     before = set(sys.modules)

@@ -11,21 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import click
-
     from tbcore.eventfiles.logdir import LogdirSpec
     from tbcore.index import RunIndex
     from tbcore.server.check import CheckReport
 
 __version__ = "0.1.0"
-
-
-def command() -> click.Command:
-    """The command `tbcore index`. Imports pyarrow only when it runs."""
-    _check_version()
-    from tbcore_index.command import index_command
-
-    return index_command
 
 
 def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:

@@ -1,4 +1,4 @@
-"""The command `tbcore index`."""
+"""Make or update an index of many runs."""
 
 from __future__ import annotations
 

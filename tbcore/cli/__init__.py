@@ -14,9 +14,10 @@ import click
 
 from tbcore import __version__
 from tbcore.cli.commands import check, plugin, plugins
-from tbcore.cli.parsing import Command, CommandGroup
+from tbcore.cli.parsing import CommandGroup, warn
 from tbcore.cli.serve import serve_command
-from tbcore.errors import DataError, TbcoreError
+from tbcore.errors import DataError, ExtensionError, TbcoreError
+from tbcore.extensions import COMMANDS, INSTALL, available, loaded, summary
 
 # Other modules are imported when a command needs them, to keep `tbcore --help` fast.
 
@@ -79,30 +80,52 @@ class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*self.commands, *_LOG_COMMANDS])
+        return sorted({*self.commands, *_LOG_COMMANDS, *available(COMMANDS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _LOG_COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        from tbcore.cli.logs import commands
+        if cmd_name in _LOG_COMMANDS:
+            from tbcore.cli.logs import commands
 
-        command: click.Command = getattr(commands, cmd_name)
-        return command
+            command: click.Command = getattr(commands, cmd_name)
+            return command
+        if cmd_name in self.commands:
+            return super().get_command(ctx, cmd_name)
+        if cmd_name not in self.known(ctx):
+            return None
+        found = loaded(COMMANDS, cmd_name, warn=warn)
+        if not isinstance(found, click.Command):
+            raise ExtensionError(
+                f"the entry point {cmd_name!r} of {COMMANDS} is not a click command"
+            )
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands of extensions without importing them."""
+        rows = {name: summary(points[0]) for name, points in available(COMMANDS).items()}
+        for name in (*self.commands, *_LOG_COMMANDS):
+            command = self.get_command(ctx, name)
+            rows[name] = command.get_short_help_str(formatter.width) if command else ""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(rows.items()))
+
+    def known(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, with those of extensions of tbcore that are not installed."""
+        missing = {name for group, name in INSTALL if group == COMMANDS}
+        return sorted(missing.union(self.list_commands(ctx)))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
             args = [*args[1:2], "--help"]
-        known = self.list_commands(ctx)
-        if args and args[0] in known:
-            first = args[0]
+        first = args[0] if args else ""
+        # Extensions are looked for only if the core has no such command.
+        if first in self.commands or first in _LOG_COMMANDS or first in (known := self.known(ctx)):
             has_only_options = all(argument.startswith("-") for argument in args[1:])
             if first in _LOG_COMMANDS and has_only_options and os.path.isdir(first):
                 click.echo(
                     f"tbcore: {first!r} is a command; to serve the directory: tbcore ./{first}",
                     err=True,
                 )
-        elif args and args[0] not in ("-h", "--help", "--version"):
-            first = args[0]
+        elif args and first not in ("-h", "--help", "--version"):
             close = difflib.get_close_matches(first, known, n=1)
             if close and not os.path.lexists(first):
                 raise click.UsageError(
@@ -111,16 +134,6 @@ class CommandOrLogdir(CommandGroup):
                 )
             args = ["serve", *args]
         return super().parse_args(ctx, args)
-
-
-class _IndexCommand(Command):
-    """The command `index`, which tbcore-index brings. `--help` lists it without looking for it."""
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        from tbcore.index import extension
-
-        command: click.Command = extension().command()
-        return command.make_context(*args, **extra)
 
 
 @click.group(
@@ -151,6 +164,5 @@ def cli(context: click.Context) -> int:
     return 0
 
 
-index = _IndexCommand("index", short_help="Make or update an index of many runs.")
-for command in (serve_command, check, plugins, plugin, index):
+for command in (serve_command, check, plugins, plugin):
     cli.add_command(command)

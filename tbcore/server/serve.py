@@ -195,14 +195,15 @@ def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float
 
 def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:
     """Logs a warning for each folder without plugins, and for each unknown name of a plugin."""
-    from tbcore.sources import ENTRY_POINT_GROUP, in_folder
+    from tbcore.extensions import PLUGINS
+    from tbcore.sources import in_folder
 
     for folder in config.plugins_dirs:
         if not in_folder(Path(folder)):
             logger.warning(
                 "--plugins_dir %s: found no plugin; expected a file NAME.py, a package, or a "
                 "pyproject.toml with an entry point in the group %r",
-                folder, ENTRY_POINT_GROUP,
+                folder, PLUGINS,
             )  # fmt: skip
     known = [plugin.name for plugin in plugins]
     loaded = [plugin.name for plugin in plugins if plugin.disabled_by is None]

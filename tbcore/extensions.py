@@ -1,0 +1,188 @@
+"""Extensions: what other distributions add to tbcore, found by entry points and loaded when used.
+
+    group             an entry point is
+    tbcore.plugins    a dashboard: see `tbcore.sources`
+    tbcore.commands   a click command, by its name on the command line
+    tbcore.index      an `Extension` of `tbcore.index`
+
+Finding an entry point imports nothing of its distribution. One that cannot be loaded costs only
+what it brings, and raises an error of one line that names its distribution.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import logging
+import operator
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from tbcore.errors import ExtensionError, OptionError
+from tbcore.text import describe, one_line
+
+logger = logging.getLogger(__name__)
+
+PLUGINS = "tbcore.plugins"
+COMMANDS = "tbcore.commands"
+INDEX = "tbcore.index"
+
+INSTALL: Mapping[tuple[str, str], str] = {
+    (COMMANDS, "index"): "tbcore-index",
+    (INDEX, "index"): "tbcore-index",
+}
+"""Maps each group and name that tbcore's own extensions bring to what to install for it. If several
+distributions bring it, this one is used."""
+
+_SLOW_IMPORT_SECONDS = 5.0
+"""The import of an extension is reported when it takes longer than this."""
+_COMPARISONS = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+
+
+def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
+    """The entry points of a group, sorted by name and then by distribution.
+
+    A distribution with malformed entry points is skipped; if `strict`, its error is raised. (With
+    importlib.metadata.entry_points() one such distribution would hide those of all others.) Of two
+    copies of a distribution, the first on `sys.path` counts, from which Python would import, too.
+    The working directory is not searched: it may be a folder that somebody downloaded.
+    """
+    here = os.path.realpath("")
+    path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
+    found: dict[str, list[EntryPoint]] = {}
+    for distribution in importlib.metadata.distributions(path=path):
+        try:
+            points = [point for point in distribution.entry_points if point.group == group]
+            if points:
+                found.setdefault(canonical_name(label(points[0]).partition(" ")[0]), points)
+        except Exception as error:
+            if strict:
+                raise
+            logger.debug("entry points of %s cannot be read: %r", distribution, error)
+    ordered = [point for name in sorted(found) for point in found[name]]
+    return sorted(ordered, key=lambda point: point.name)
+
+
+def label(point: EntryPoint) -> str:
+    """Name and version of the distribution that has an entry point."""
+    distribution: Any = point.dist
+    return f"{distribution.metadata['Name'] or 'unnamed'} {distribution.version}"
+
+
+def canonical_name(distribution: str) -> str:
+    """The name of a distribution, normalized as in PEP 503."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def module_of(value: str) -> str:
+    """Dotted name of the module in an entry point's value, such as `package.module:object`."""
+    return value.partition(":")[0].strip()
+
+
+def available(group: str) -> dict[str, list[EntryPoint]]:
+    """The entry points of a group by name, sorted.
+
+    Of several with one name, the first is used: that of `INSTALL` if there is one.
+    """
+    found: dict[str, list[EntryPoint]] = {}
+    for point in declared(group):
+        found.setdefault(point.name, []).append(point)
+    for points in found.values():
+        points.sort(key=lambda point: not _is_own(point))
+    return found
+
+
+def loaded(group: str, name: str, *, warn: Callable[[str], object] = logger.warning) -> Any:
+    """What an entry point names, after its module was imported.
+
+    `warn` is called with one line if several distributions have it, or if the import takes long.
+    Raises OptionError if no installed distribution has it, and ExtensionError if it cannot be
+    imported, or needs another version of the core.
+    """
+    what = f"the command {name!r}" if group == COMMANDS else "an index"
+    points = available(group).get(name)
+    if not points:
+        install = INSTALL.get((group, name), "a distribution that has it")
+        raise OptionError(f"{what} needs another package: pip install {install}")
+    point = points[0]
+    for other in points[1:]:
+        warn(one_line(f"{label(point)} and {label(other)} both have {what}; the first is used"))
+    _check_version(point)
+    timer = threading.Timer(
+        _SLOW_IMPORT_SECONDS, warn, [one_line(f"importing {label(point)} for {what} takes long")]
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        return point.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, too, which must not end a server
+        line = f"{what} of {label(point)} cannot be imported"
+        raise ExtensionError(f"{one_line(line)}: {describe(error)}") from error
+    finally:
+        timer.cancel()
+
+
+def summary(point: EntryPoint) -> str:
+    """The first line of the docstring of an entry point's module, read without importing it.
+
+    Returns "" if there is none, or if the file cannot be found or read.
+    """
+    package, *rest = module_of(point.value).split(".")
+    with contextlib.suppress(ImportError, OSError, SyntaxError, ValueError):
+        spec = importlib.util.find_spec(package)
+        for path in _files_of(spec, rest) if spec else ():
+            if path.is_file():
+                docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+                return one_line((docstring or "").partition("\n")[0])
+    return ""
+
+
+def _files_of(spec: importlib.machinery.ModuleSpec, parts: list[str]) -> Iterator[Path]:
+    """The possible files of a module of the package that `spec` describes, or of the package."""
+    if not parts and spec.origin:
+        yield Path(spec.origin)
+    for place in spec.submodule_search_locations or ():
+        yield Path(place, *parts[:-1], f"{parts[-1]}.py") if parts else Path(place, "__init__.py")
+        yield Path(place, *parts, "__init__.py")
+
+
+def _is_own(point: EntryPoint) -> bool:
+    """Whether an entry point is that of tbcore's own extension."""
+    install = INSTALL.get((point.group, point.name), "").partition("[")[0]
+    return canonical_name(label(point).partition(" ")[0]) == install
+
+
+def _check_version(point: EntryPoint) -> None:
+    """Raises ExtensionError if the distribution requires another version of tbcore-server."""
+    distribution: Any = point.dist
+    version = importlib.metadata.version("tbcore-server")
+    for line in distribution.requires or ():
+        requirement = re.match(r"tbcore[-_.]server\b[^<>=;]*([^;]*)", line)
+        wanted = requirement[1].strip() if requirement else ""
+        for sign, bound in re.findall(r"([<>=]=?)\s*([\d.]+)", wanted):
+            if not _COMPARISONS[sign](_numbers(version), _numbers(bound)):
+                raise ExtensionError(
+                    f"{label(point)} needs tbcore-server {wanted}, found {version}; "
+                    f"install versions that fit"
+                )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparisons."""
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

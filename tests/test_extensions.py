@@ -1,0 +1,232 @@
+"""Extensions: found by entry points, imported when used; a broken one is one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tbcore import __version__, extensions
+
+COMMAND = '''"""Count the runs."""
+import click
+
+@click.command()
+def command():
+    """Counts."""
+    print("counted")
+'''
+
+
+class Site(NamedTuple):
+    """A folder with distributions, in a place of its own."""
+
+    folder: Path
+
+    def install(
+        self,
+        distribution: str,
+        commands: Mapping[str, str],
+        *,
+        version: str = "1.0",
+        requires: str = "",
+        group: str = extensions.COMMANDS,
+        source: str = COMMAND,
+    ) -> None:
+        """Installs a distribution with entry points, and the module `tbcore_found`."""
+        info = self.folder / f"{distribution}-{version}.dist-info"
+        info.mkdir(parents=True)
+        requirement = f"Requires-Dist: {requires}\n" if requires else ""
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n{requirement}"
+        )
+        lines = [f"{name} = {value}" for name, value in commands.items()]
+        (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+        (self.folder / "tbcore_found.py").write_text(source)
+
+    def run(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs `tbcore`, which finds the distributions of this folder first."""
+        code = "import sys; from tbcore.cli import main; sys.exit(main())"
+        path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path / "site")
+
+
+def test_a_command_of_another_distribution_runs_and_is_listed(site: Site) -> None:
+    """The overview has the first line of its module's docstring."""
+    site.install("counting", {"count-runs": "tbcore_found:command"})
+
+    assert site.run("count-runs").stdout == "counted\n"
+    lines = site.run("--help").stdout.splitlines()
+    assert [line.split(maxsplit=1) for line in lines if "count-runs" in line] == [
+        ["count-runs", "Count the runs."]
+    ]
+
+
+def test_the_overview_imports_no_extension(site: Site) -> None:
+    """A module that would end the process is read, not imported."""
+    source = '"""Ends."""\nimport os\nos._exit(9)\n'
+    site.install("ending", {"ends": "tbcore_found:command"}, source=source)
+
+    done = site.run("--help")
+
+    assert done.returncode == 0
+    assert "Ends." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise RuntimeError('no\\nluck')", "RuntimeError: no luck"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+        ("import tbcore_not_there", "ModuleNotFoundError: No module named 'tbcore_not_there'"),
+        ("def commando(): pass", "AttributeError: module 'tbcore_found' has no attribute"),
+        ("def broken(:", "SyntaxError: "),
+    ],
+)
+def test_a_command_that_cannot_be_imported_is_one_line(
+    site: Site, source: str, reason: str
+) -> None:
+    """The line names its distribution; other commands work."""
+    site.install("broken", {"count": "tbcore_found:command"}, source=source)
+
+    done = site.run("count")
+
+    start = "tbcore: the command 'count' of broken 1.0 cannot be imported: "
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(start + reason)
+    assert done.stderr.count("\n") == 1
+    assert site.run("plugins").returncode == 0
+    assert "count" in site.run("--help").stdout
+
+
+def test_an_entry_point_that_is_not_a_command_is_one_line(site: Site) -> None:
+    site.install("wrong", {"count": "tbcore_found:command"}, source="command = 5")
+
+    done = site.run("count")
+
+    assert done.returncode == 1
+    assert (
+        done.stderr == "tbcore: the entry point 'count' of tbcore.commands is not a click command\n"
+    )
+
+
+def test_an_import_that_hangs_is_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The import waits for the warning here, at most for a minute."""
+    site.install("slow", {"count": "tbcore_found:command"}, source=(
+        "import sys\ncommand = sys.tbcore_reported.wait(60)\n"
+    ))  # fmt: skip
+    monkeypatch.syspath_prepend(site.folder)
+    monkeypatch.setattr(extensions, "_SLOW_IMPORT_SECONDS", 0.0)
+    reported, lines = threading.Event(), []
+    monkeypatch.setattr(sys, "tbcore_reported", reported, raising=False)
+
+    def warn(line: str) -> None:
+        lines.append(line)
+        reported.set()
+
+    assert extensions.loaded(extensions.COMMANDS, "count", warn=warn) is True
+    assert lines == ["importing slow 1.0 for the command 'count' takes long"]
+    del sys.modules["tbcore_found"]
+
+
+def test_own_commands_are_not_replaced(site: Site) -> None:
+    site.install("evil", {"serve": "tbcore_found:command", "plugins": "tbcore_found:command"})
+
+    assert "counted" not in site.run("plugins").stdout
+    assert "Path at which the server is reached" in site.run("serve", "--help").stdout
+
+
+def test_of_two_commands_with_one_name_that_of_tbcore_is_used(site: Site) -> None:
+    """Both are named; of two others, the first by distribution is used."""
+    for distribution in ("aaa", "tbcore_index", "zzz"):
+        site.install(
+            distribution, {"index": "tbcore_found:command", "count": "tbcore_found:command"}
+        )
+
+    done = site.run("index")
+    other = site.run("count")
+
+    assert (done.stdout, other.stdout) == ("counted\n", "counted\n")
+    start = "tbcore: warning: tbcore_index 1.0 and"
+    assert done.stderr.splitlines() == [
+        f"{start} aaa 1.0 both have the command 'index'; the first is used",
+        f"{start} zzz 1.0 both have the command 'index'; the first is used",
+    ]
+    assert other.stderr.startswith("tbcore: warning: aaa 1.0 and tbcore_index 1.0 both have")
+
+
+def test_names_in_metadata_are_escaped(site: Site) -> None:
+    site.install("esc\x1b[31m", {"count": "tbcore_found:command"}, source="raise ValueError('\\a')")
+
+    done = site.run("count")
+
+    assert "esc\\x1b[31m 1.0" in done.stderr
+    assert set(done.stderr).isdisjoint("\x1b\a")
+
+
+def test_the_working_directory_is_not_searched(site: Site) -> None:
+    site.install("downloaded", {"count": "tbcore_found:command"})
+    elsewhere = Site(site.folder / "elsewhere")
+    elsewhere.folder.mkdir()
+
+    assert "count" not in elsewhere.run("--help", cwd=site.folder).stdout
+    code = "from tbcore.extensions import available; print('count' in available('tbcore.commands'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=site.folder, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("requires", "fits"),
+    [
+        ("tbcore-server", True),
+        ("tbcore-server>=0.1,<0.2", True),
+        ("tbcore_server[remote] (>=0.1) ; python_version >= '3'", True),
+        ("tbcore-server<0.1", False),
+        ("tbcore-server>=0.2,<0.3", False),
+        ("tbcore-server==0.1.1", False),
+        ("tbcore-serverless>=9", True),
+    ],
+)
+def test_another_version_of_the_core_is_one_line(site: Site, requires: str, fits: bool) -> None:
+    site.install("counting", {"count": "tbcore_found:command"}, requires=requires)
+
+    done = site.run("count")
+
+    assert done.returncode == (0 if fits else 1)
+    wanted = requires.removeprefix("tbcore-server")
+    line = (
+        f"tbcore: counting 1.0 needs tbcore-server {wanted}, found {__version__}; "
+        f"install versions that fit\n"
+    )
+    assert done.stderr == ("" if fits else line)
+
+
+def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint names the distribution of tbcore that has it."""
+    monkeypatch.setattr(extensions, "declared", lambda group, **_: [])
+
+    with pytest.raises(extensions.OptionError) as info:
+        extensions.loaded(extensions.COMMANDS, "index")
+
+    assert str(info.value) == "the command 'index' needs another package: pip install tbcore-index"
