@@ -58,8 +58,11 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     copies of a distribution, the first on `sys.path` counts, from which Python would import, too.
     The working directory is not searched: it may be a folder that somebody downloaded.
     """
-    here = os.path.realpath("")
-    path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
+    try:
+        here = os.path.realpath("")
+        path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
+    except OSError:  # The working directory was deleted.
+        path = [entry for entry in sys.path if os.path.isabs(entry)]
     found: dict[str, list[EntryPoint]] = {}
     for distribution in importlib.metadata.distributions(path=path):
         try:

@@ -196,6 +196,19 @@ def test_the_working_directory_is_not_searched(site: Site) -> None:
     assert done.stdout == "False\n"
 
 
+def test_a_working_directory_that_was_deleted_is_no_problem(site: Site) -> None:
+    site.install("counting", {"count": "tbcore_found:command"})
+    gone = site.folder / "gone"
+    gone.mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from tbcore.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "count"],
+        env={**os.environ, "PYTHONPATH": str(site.folder)},
+        cwd=gone, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("counted\n", "")
+
+
 @pytest.mark.parametrize(
     ("requires", "fits"),
     [

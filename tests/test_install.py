@@ -261,17 +261,17 @@ def test_the_core_alone_reports_how_to_install_plugins(core_alone: Environment) 
 def test_the_core_alone_says_what_an_index_needs(core_alone: Environment, tmp_path: Path) -> None:
     """In one line, whatever asks for an index."""
     logdir, index = str(tmp_path), str(tmp_path / "index")
-    for command in (
-        ["index", "--logdir", logdir, "--index", index],
-        ["serve", "--index", index],
-        ["check", "--index", index],
+    for what, command in (
+        ("the command 'index'", ["index", "--logdir", logdir, "--index", index]),
+        ("an index", ["serve", "--index", index]),
+        ("an index", ["check", "--index", index]),
     ):
         failed = subprocess.run(
             [core_alone.tbcore, *command],
             env=clean_environ(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert failed.returncode == 2
-        line = "tbcore: an index needs another package: pip install tbcore-index\n"
+        line = f"tbcore: {what} needs another package: pip install tbcore-index\n"
         assert failed.stderr == line
 
 
