@@ -75,7 +75,7 @@ ROUTES = [
     "bytes", "new_bytes", "digits+gzip", "stream", "text_stream", "ints", "ints+gzip", "array",
     "rows", "csv", "columns",
 ]  # fmt: skip
-"""Names of routes, of which those with `+gzip` are requested with compression."""
+"""Names of routes; those with `+gzip` are requested with compression."""
 
 DOWNLOAD = """
 import socket, sys

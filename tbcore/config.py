@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +12,16 @@ from tbcore.tuning import Tuning, default_tuning
 
 DEFAULT_PORT = 6006
 """TensorBoard's default port, which people have in their bookmarks and tunnels."""
+
+
+def user_directory(variable: str, default: str) -> str:
+    """The user's directory for one purpose, as in the XDG base directory specification.
+
+    It is that of a variable such as `XDG_STATE_HOME`, if that is an absolute path, or else the
+    default, with `~` expanded.
+    """
+    path = os.environ.get(variable, "")
+    return path if os.path.isabs(path) else os.path.expanduser(default)
 
 
 @dataclass(frozen=True)

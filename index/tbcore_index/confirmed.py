@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
+from tbcore.config import user_directory
 from tbcore.eventfiles.logdir import EventFile, is_remote
 from tbcore.text import one_line
 
@@ -111,9 +112,7 @@ def _file_of(index_id: str) -> Path | None:
 
     The id may be any text, written by who made the index.
     """
-    folder = os.environ.get("XDG_DATA_HOME", "")
-    if not os.path.isabs(folder):
-        folder = os.path.expanduser("~/.local/share")
+    folder = user_directory("XDG_DATA_HOME", "~/.local/share")
     if not (os.path.isabs(folder) and re.fullmatch("[0-9a-f]{32}", index_id)):
         return None
     return Path(folder, "tbcore", "indexes", f"{index_id}.json")

@@ -76,6 +76,10 @@ _LOG_COMMANDS = ("diff", "export", "ls", "report", "show", "tail")
 """Names of the commands in `tbcore.cli.logs.commands`, which the server does not import."""
 
 
+_KNOWN_COMMANDS = "tbcore.known_commands"
+"""Key in `click.Context.meta` of the names of all commands."""
+
+
 class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
 
@@ -109,24 +113,32 @@ class CommandOrLogdir(CommandGroup):
             formatter.write_dl(sorted(rows.items()))
 
     def known(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, with those of extensions of tbcore that are not installed."""
-        missing = {name for group, name in INSTALL if group == COMMANDS}
-        return sorted(missing.union(self.list_commands(ctx)))
+        """The names of all commands, with those of extensions of tbcore that are not installed.
+
+        Distributions are searched for commands once in a context.
+        """
+        if _KNOWN_COMMANDS not in ctx.meta:
+            missing = {name for group, name in INSTALL if group == COMMANDS}
+            ctx.meta[_KNOWN_COMMANDS] = sorted(missing.union(self.list_commands(ctx)))
+        known: list[str] = ctx.meta[_KNOWN_COMMANDS]
+        return known
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
             args = [*args[1:2], "--help"]
         first = args[0] if args else ""
+        is_about_all = not args or first in ("-h", "--help", "--version")
+        is_own = first in self.commands or first in _LOG_COMMANDS
         # Extensions are looked for only if the core has no such command.
-        if first in self.commands or first in _LOG_COMMANDS or first in (known := self.known(ctx)):
+        if is_own or (not is_about_all and first in self.known(ctx)):
             has_only_options = all(argument.startswith("-") for argument in args[1:])
             if first in _LOG_COMMANDS and has_only_options and os.path.isdir(first):
                 click.echo(
                     f"tbcore: {first!r} is a command; to serve the directory: tbcore ./{first}",
                     err=True,
                 )
-        elif args and first not in ("-h", "--help", "--version"):
-            close = difflib.get_close_matches(first, known, n=1)
+        elif not is_about_all:
+            close = difflib.get_close_matches(first, self.known(ctx), n=1)
             if close and not os.path.lexists(first):
                 raise click.UsageError(
                     f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",

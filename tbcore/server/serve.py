@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote_plus
 
 from tbcore import __version__
-from tbcore.config import DEFAULT_PORT, Config
+from tbcore.config import DEFAULT_PORT, Config, user_directory
 from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec, is_remote
 from tbcore.index import extension
@@ -245,9 +245,7 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
         return None
     import tempfile
 
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):
-        state = os.path.expanduser("~/.local/state")
+    state = user_directory("XDG_STATE_HOME", "~/.local/state")
     folders = (os.path.join(state, "tbcore"), tempfile.gettempdir())
     prefix = f"{socket.gethostname()}-{listening.port}-"
     for folder in folders:
