@@ -6,9 +6,9 @@
     python3 dev.py docs                                   build the documentation in `site`
 
 PART is `--quick` for the checks that take at most three minutes, or `--services` for the tests with
-real services. The first two commands create `.venv` next to this file, with the core and all
-plugins installed from the checkout. That takes a minute the first time, and again after a change of
-a pyproject.toml, of the front-end libraries or of the build hook.
+real services. The first two commands create `.venv` next to this file, with the core, all plugins
+and the extensions installed from the checkout. That takes a minute the first time, and again after
+a change of a pyproject.toml, of the front-end libraries or of the build hook.
 """
 
 # An old Python must be able to run this file up to the message below. So the file has no new
@@ -33,6 +33,9 @@ DEMO_LOGDIR = ROOT / "demo-logdir"
 
 FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
 """The options of `tbcore serve` that take no value: the argument after one is not its value."""
+
+LARGE_EXTENSIONS = ("index",)
+"""Extensions whose requirements are installed only with the test tools."""
 
 PARTS = ("--quick", "--services")
 """The options of `dev.py test` that select a part of the checks."""
@@ -91,14 +94,14 @@ def make_environment(with_tools: bool) -> Path:
         log(f"{'recreating' if VENV.exists() else 'creating'} {VENV.name}")
         make_venv(VENV)
         current = fingerprint()
-    log("installing tbcore and its plugins from this checkout; later starts skip this")
+    log("installing tbcore, its plugins and extensions from this checkout; later starts skip this")
     STAMP.unlink(missing_ok=True)
     # In one call, so that pip takes the core, which the plugins require, from the checkout.
     requirements = ["-e", str(ROOT)]
-    for project in plugin_folders():
+    for project in [*plugin_folders(), *extension_folders(with_tools)]:
         requirements += ["-e", str(project)]
     if with_tools:
-        requirements += ["-e", f"{ROOT / 'index'}[cluster]", *test_requirements()]
+        requirements += test_requirements()
     install(python, requirements)
     STAMP.write_text(json.dumps({"fingerprint": current, "tools": with_tools}), encoding="utf-8")
     return python
@@ -116,6 +119,15 @@ def has_vendored_libraries() -> bool:
 def plugin_folders() -> list[Path]:
     """The folders of the plugins, sorted by name."""
     return sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+
+
+def extension_folders(with_tools: bool) -> list[Path]:
+    """The folders of the extensions, sorted by name; without `with_tools` those that serve a demo.
+
+    The others need large packages, which only their users want.
+    """
+    folders = sorted(path.parent for path in ROOT.glob("extensions/*/pyproject.toml"))
+    return [folder for folder in folders if with_tools or folder.name not in LARGE_EXTENSIONS]
 
 
 def test_requirements() -> list[str]:
@@ -150,12 +162,11 @@ def fingerprint() -> str:
     files = [
         VENV / "pyvenv.cfg",
         ROOT / "pyproject.toml",
-        ROOT / "index" / "pyproject.toml",
         ROOT / "package-lock.json",
         ROOT / "hatch_build.py",
         ROOT / "package.json",
     ]
-    for folder in plugin_folders():
+    for folder in [*plugin_folders(), *extension_folders(True)]:
         files += [folder / "pyproject.toml", *sorted(folder.glob("npm/package*.json"))]
     for path in files:
         digest.update(f"\n{path.relative_to(ROOT)}\n".encode())
@@ -236,7 +247,7 @@ def make_demo(python: Path) -> Path:
     if not DEMO_LOGDIR.exists():
         log(f"no --logdir given; writing demo runs to {DEMO_LOGDIR.name}")
         status = subprocess.run(
-            [python, "-m", "tbcore.testing.demo", DEMO_LOGDIR], cwd=ROOT, check=False
+            [python, "-m", "tbcore_testing.demo", DEMO_LOGDIR], cwd=ROOT, check=False
         ).returncode
         if status != 0:
             sys.exit("dev.py: failed to write the demo; see the message above")

@@ -25,7 +25,7 @@ PAGES = (
     "docs/pictures/*.png",
     "docs/examples/*/README.md",
     "plugins/*/*.md",
-    "index/*.md",
+    "extensions/*/*.md",
     "benchmarks/README.md",
 )
 """Patterns of the site's files: pages, and the files that they link to."""

@@ -28,7 +28,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "sha
 import workloads
 from queries import write_runs
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 COMMAND = [sys.executable, "-m", "tbcore"]
 NUM_POINTS = 20

@@ -28,8 +28,8 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), *map(str, sorted((ROOT / "plugins").glob("*/")))]
 
 import tbcore_graphs
-from tbcore.testing import make_client, write_run
 from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
+from tbcore_testing import make_client, write_run
 
 NUM_NODES = 100_000
 LARGE_BYTES = 100_000_000

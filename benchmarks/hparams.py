@@ -30,7 +30,7 @@ sys.path[:0] = [
 
 from responses import free_port, serving
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 NUM_HPARAMS, NUM_METRICS, NUM_STEPS = 50, 20, 3
 OPTIMIZERS = ["adam", "sgd", "rmsprop", "lion"]

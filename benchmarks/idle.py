@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 NUM_FILES = 10_000
 PAUSE_SECONDS = 4.0

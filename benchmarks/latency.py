@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 from responses import free_port
 
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 
 def main() -> None:

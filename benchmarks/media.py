@@ -30,7 +30,7 @@ import tbcore_histograms
 import tbcore_images
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.testing import EventFileWriter, TbcoreClient, make_client, summaries
+from tbcore_testing import EventFileWriter, TbcoreClient, make_client, summaries
 
 NUM_STEPS = 1000
 NUM_TAGS = 200

@@ -26,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 from responses import free_port
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 PLUGIN = """
 from functools import cache

@@ -31,8 +31,8 @@ from ready import get
 from responses import free_port
 from workloads import generate
 
-from tbcore.testing import write_run
-from tbcore.testing.chromium import find_chromium, launch
+from tbcore_testing import write_run
+from tbcore_testing.chromium import find_chromium, launch
 
 VIEWPORT = {"width": 1920, "height": 1200}
 
@@ -311,7 +311,7 @@ def first_charts(bench: Bench) -> dict[str, float]:
     """
     folder = bench.logs / "demo"
     if not folder.exists():
-        subprocess.run([sys.executable, "-m", "tbcore.testing.demo", str(folder)], check=True)
+        subprocess.run([sys.executable, "-m", "tbcore_testing.demo", str(folder)], check=True)
     figures = {}
     for tab, selector in FIRST_CHARTS.items():
         with bench.open("demo", f"#{tab}") as page:

@@ -34,8 +34,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 from workloads import generate
 
-from tbcore.testing import EventFileWriter, summaries
-from tbcore.testing.summaries import png
+from tbcore_testing import EventFileWriter, summaries
+from tbcore_testing.summaries import png
 
 PROGRAMS = {
     "tbcore": """

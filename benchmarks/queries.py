@@ -35,7 +35,7 @@ from tbcore.queries.attributes import RunAttributes, RunColumns
 from tbcore.queries.syntax import parse
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 TAGS = ["loss", "val/loss", "acc", "val/acc", "epoch_time"]
 NUM_ROUNDS = 5

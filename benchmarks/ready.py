@@ -203,7 +203,7 @@ def python_loader(
 
 def find_last_steps(logdir: Path) -> dict[tuple[str, str], int]:
     """The last step of one tag of each run, by run and tag."""
-    from tbcore.testing import make_client
+    from tbcore_testing import make_client
 
     client = make_client(logdir, plugins=["scalars"])
     runs = client.get("data/plugin/scalars/tags").json()

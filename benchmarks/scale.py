@@ -27,7 +27,7 @@ from storages import CREDENTIALS, free_port, wait_for_port
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, write_run
 
 BUCKET = "bucket"
 

@@ -44,7 +44,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 import numpy as np
 from workloads import TAGS, rows
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 FIRST_STEP = 1 << 14
 """Steps from here on take three bytes, so that all records of a tag have the same length."""

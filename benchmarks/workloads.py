@@ -32,8 +32,8 @@ from tbcore.eventfiles.crc32c import MASK_DELTA
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.testing import EventFileWriter, record_bytes, summaries
-from tbcore.testing.graphs import Node, graph_def
+from tbcore_testing import EventFileWriter, record_bytes, summaries
+from tbcore_testing.graphs import Node, graph_def
 
 NAMES = ["S1", "S2", "S2t", "S2r", "S2v", "S3", "S3e", "H", "Hs", "M", "G", "P"]
 START = 1_700_000_000.0

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tbcore.testing.chromium import find_chromium, launch
-from tbcore.testing.demo import write_demo
+from tbcore_testing.chromium import find_chromium, launch
+from tbcore_testing.demo import write_demo
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 WIDTH = 1400

@@ -3,7 +3,7 @@
 `tbcore.open(logdir)` reads logs without a server: see `tbcore.logs`.
 
 Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbcore.media`,
-`tbcore.patterns`, `tbcore.values` and `tbcore.testing`. Everything else is private.
+`tbcore.patterns` and `tbcore.values`. Everything else is private.
 """
 
 from __future__ import annotations

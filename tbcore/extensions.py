@@ -38,6 +38,7 @@ INDEX = "tbcore.index"
 
 INSTALL: Mapping[tuple[str, str], str] = {
     (COMMANDS, "index"): "tbcore-index",
+    (COMMANDS, "plugin"): "tbcore-testing",
     (INDEX, "index"): "tbcore-index",
 }
 """Maps each group and name that tbcore's own extensions bring to what to install for it. If several

@@ -41,15 +41,13 @@ ROOMS = {
     "plugin_types": 3,
     "plugin_checks": 3,
     "plugin_settings": 3,
-    "new_plugin": 4,
     "config": 3,
     "": 3,  # tbcore itself: the public names
     "server": 4,
     "compat": 4,
     "cli": 5,
     "__main__": 5,
-    "testing": 5,
-    "_pytest_plugin": 6,
+    "testing": 0,
 }
 """Room to its column. A room may import from its own column and from those to the left."""
 
@@ -73,15 +71,17 @@ PAGE_MODULES = {
 }
 """The public modules of the page. Besides them there is `host.js`, which has only types."""
 
+TESTING = "tbcore_testing"
+
 PUBLIC = {
     "tbcore",
     "tbcore.http",
     "tbcore.media",
     "tbcore.patterns",
     "tbcore.values",
-    "tbcore.testing",
+    TESTING,
 }
-"""Modules of the core that plugins and their tests may import."""
+"""Modules that plugins may import; TESTING only in their tests."""
 
 IMPORT_MAP = {
     "preact",
@@ -112,7 +112,7 @@ WORDS_OF_PROGRAMS = {"audio", "hparams", "images", "text"}
 
 MAY_NAME_PLUGINS = (
     "cli/logs/diff.py", "cli/logs/show.py", "server/run_attributes.py",
-    "compat/", "server/unclaimed.py", "testing/", "values/",
+    "compat/", "server/unclaimed.py", "values/",
 )  # fmt: skip
 """Files that may have names of plugins, since these are part of the file format: as names of
 fields, and of plugins in metadata. In the first three, they are names of fields in JSON, and in the
@@ -222,10 +222,12 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
         for item in imports(path, dotted(path, folder)):
             top = item.module.split(".")[0]
             where = f"{path.relative_to(REPOSITORY)}:{item.line}"
-            if (top.startswith("tbcore_") and top not in packages) or top in shared:
+            if (top.startswith("tbcore_") and top not in {*packages, TESTING}) or top in shared:
                 wrong.append(f"{where} imports {item.module}")
-            if top != "tbcore":
+            if top not in ("tbcore", TESTING):
                 continue
+            if top == TESTING and "tests" not in path.parts:
+                wrong.append(f"{where} imports {TESTING} outside of tests")
             if item.module not in PUBLIC:
                 wrong.append(f"{where} imports {item.module}")
             if item.module == "tbcore":
@@ -241,7 +243,8 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
 
 def exports_of(module: str) -> set[str]:
     """The public names of a public module."""
-    file = REPOSITORY / module.replace(".", "/")
+    root = REPOSITORY / "extensions" / "testing" if module == TESTING else REPOSITORY
+    file = root / module.replace(".", "/")
     return set(exported_names(file / "__init__.py" if file.is_dir() else file.with_suffix(".py")))
 
 
@@ -279,7 +282,7 @@ def test_uses_of_private_names_are_found(tmp_path: Path) -> None:
         "4 names tbcore.store.loader",
     ]
     assert "json_response" in exports_of("tbcore.http")
-    assert "write_run" in exports_of("tbcore.testing")
+    assert "write_run" in exports_of("tbcore_testing")
 
 
 def exported_names(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from commands import command, environment, lines, on_terminal, piped, received_by_terminal
 
 from tbcore.cli.logs.access import manners
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 WALL_TIME = 1_700_000_000.0
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from commands import on_terminal, piped
 
-from tbcore.testing import write_run
 from tbcore.text_differences import unified_diff
+from tbcore_testing import write_run
 
 
 @pytest.fixture

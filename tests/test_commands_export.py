@@ -17,7 +17,7 @@ import pytest
 from commands import environment, on_terminal, piped
 
 import tbcore
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 NAN = float("nan")
 PNG_1X1 = summaries.png()

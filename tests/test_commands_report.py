@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from commands import TIMEOUT_SECONDS, environment
 
 from tbcore.cli import cli
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 
 @pytest.fixture(scope="module")

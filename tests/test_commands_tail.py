@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 from commands import command, environment, lines, on_terminal, piped
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 WAIT_SECONDS = 30
 MAX_DELAY_SECONDS = 0.3

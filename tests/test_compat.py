@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tbcore.compat import EventAccumulator, EventMultiplexer, event_accumulator
-from tbcore.testing import EventFileWriter, write_run
-from tbcore.testing.graphs import Node, graph_def
-from tbcore.testing.summaries import metadata_only, png, scalar, tensor, wav
+from tbcore_testing import EventFileWriter, write_run
+from tbcore_testing.graphs import Node, graph_def
+from tbcore_testing.summaries import metadata_only, png, scalar, tensor, wav
 
 METHODS = {
     "scalars": "Scalars",

@@ -12,8 +12,8 @@ import pytest
 
 from tbcore.compat import SummaryReader
 from tbcore.compat.media import pixels, samples
-from tbcore.testing import write_run
-from tbcore.testing.summaries import png, tensor, wav
+from tbcore_testing import write_run
+from tbcore_testing.summaries import png, tensor, wav
 
 pandas = pytest.importorskip("pandas", reason="pandas is not installed, which frames are made with")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, make_client, summaries
+from tbcore_testing import EventFileWriter, make_client, summaries
 
 ROUTES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "histograms": ("series", lambda tag: summaries.histogram(tag, [1.0, 2.0])),

@@ -22,10 +22,10 @@ import tbcore.http
 import tbcore.logs
 import tbcore.media
 import tbcore.patterns
-import tbcore.testing
 import tbcore.values
+import tbcore_testing
 from tbcore import hookspecs
-from tbcore.testing import make_client
+from tbcore_testing import make_client
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
@@ -38,7 +38,7 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
-    REPOSITORY / "index" / "README.md",
+    REPOSITORY / "extensions" / "index" / "README.md",
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]
@@ -137,7 +137,7 @@ def run_pytest(folder: Path, site: Path | None = None) -> None:
 
     `site` is a folder in which the plugin is installed, or None.
     """
-    plugin = [] if _fixtures_are_installed() else ["-p", "tbcore._pytest_plugin"]
+    plugin = [] if _fixtures_are_installed() else ["-p", "tbcore_testing.pytest_plugin"]
     run_python(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder),
         # At the end of a run, the plugin of Hypothesis imports all of it.
@@ -202,7 +202,7 @@ PUBLIC_MODULES: list[Any] = [
     tbcore.media,
     tbcore.patterns,
     tbcore.values,
-    tbcore.testing,
+    tbcore_testing,
 ]
 """The modules that plugins import."""
 

@@ -12,7 +12,7 @@ import pytest
 
 import tbcore
 from tbcore.drawings import line_svg, table_html
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 NASTY = '<script>alert("x")</script>\n&'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -243,3 +244,10 @@ def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         extensions.loaded(extensions.COMMANDS, "index")
 
     assert str(info.value) == "the command 'index' needs another package: pip install tbcore-index"
+
+
+def test_former_modules_name_the_new_import() -> None:
+    """Until version 0.2."""
+    assert __version__ < "0.2"
+    with pytest.raises(ImportError, match="tbcore_testing now: pip install tbcore-testing"):
+        importlib.import_module("tbcore.testing")

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import pytest
 
 import tbcore_scalars
-from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import tomllib
 import urllib.error
 import urllib.request
 import zipfile
@@ -25,12 +24,13 @@ from typing import NamedTuple
 import pytest
 from common_fixtures import folder_of_run, port_of, until
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
+EXTENSIONS = sorted(path.parent.name for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
 
 VENDOR = {
@@ -51,7 +51,8 @@ class Distributions(NamedTuple):
     plugins: dict[str, Path]
     """Name of a plugin to its wheel."""
     sdist: Path
-    index: Path
+    extensions: dict[str, Path]
+    """Name of an extension to its wheel."""
 
 
 class Environment(NamedTuple):
@@ -82,15 +83,16 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
         source = folder / "tbcore"
         shutil.copytree(REPOSITORY, source, ignore=ignored)
         plugins = [str(source / "plugins" / name) for name in PLUGINS]
+        extensions = [str(source / "extensions" / name) for name in EXTENSIONS]
         options = ("--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
-        pip("wheel", *options, str(source), str(source / "index"), *plugins)
+        pip("wheel", *options, str(source), *extensions, *plugins)
         build_sdist(source, folder)
 
     out = folder_of_run(tmp_path_factory, "distributions", build)
     plugins = {name: only(out, f"tbcore_{name}-*.whl") for name in PLUGINS}
     return Distributions(
         only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz"),
-        only(out, "tbcore_index-*.whl"),
+        {name: only(out, f"tbcore_{name}-*.whl") for name in EXTENSIONS},
     )  # fmt: skip
 
 
@@ -258,20 +260,22 @@ def test_the_core_alone_reports_how_to_install_plugins(core_alone: Environment) 
     assert "pip install 'tbcore-server[all]'" in run([core_alone.tbcore, "plugins"])
 
 
-def test_the_core_alone_says_what_an_index_needs(core_alone: Environment, tmp_path: Path) -> None:
-    """In one line, whatever asks for an index."""
+def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: Path) -> None:
+    """In one line, whatever asks for an extension."""
     logdir, index = str(tmp_path), str(tmp_path / "index")
     for what, command in (
         ("the command 'index'", ["index", "--logdir", logdir, "--index", index]),
         ("an index", ["serve", "--index", index]),
         ("an index", ["check", "--index", index]),
+        ("the command 'plugin'", ["plugin", "new", "mine"]),
     ):
         failed = subprocess.run(
             [core_alone.tbcore, *command],
             env=clean_environ(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert failed.returncode == 2
-        line = f"tbcore: {what} needs another package: pip install tbcore-index\n"
+        install = "tbcore-testing" if "plugin" in command else "tbcore-index"
+        line = f"tbcore: {what} needs another package: pip install {install}\n"
         assert failed.stderr == line
 
 
@@ -279,7 +283,9 @@ def test_an_index_needs_only_the_core(
     distributions: Distributions, runs: Path, tmp_path: Path
 ) -> None:
     """The index is made and read where nothing but its distribution is installed."""
-    environment = make_environment(tmp_path / "env", distributions.index, distributions.core)
+    environment = make_environment(
+        tmp_path / "env", distributions.extensions["index"], distributions.core
+    )
     index = str(tmp_path / "index")
 
     run([environment.tbcore, "index", "--logdir", str(runs), "--index", index])
@@ -353,17 +359,20 @@ def test_a_user_needs_the_runtime_dependencies_only(core_alone: Environment) -> 
     [pytest.param(n, marks=() if n == "text" else pytest.mark.release) for n in PLUGINS],
 )
 def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
-    with_plugin: Callable[[str], Environment], tmp_path: Path, name: str
+    distributions: Distributions,
+    with_plugin: Callable[[str], Environment],
+    tmp_path: Path,
+    name: str,
 ) -> None:
     """The tests of a plugin pass with the core and without other plugins.
 
-    They need the core's `testing` extra, and some of them hypothesis. Both are in another folder.
+    They need tbcore-testing, and some of them hypothesis. Both are in another folder.
     """
-    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    extra = tomllib.loads(text)["project"]["optional-dependencies"]["testing"]
+    testing = distributions.extensions["testing"]
     environment, tools, tests = with_plugin(name), str(tmp_path / "tools"), tmp_path / "tests"
     options = ("--no-compile", "--target", tools)
-    pip("install", *options, *extra, "hypothesis", python=environment.python)
+    pip("install", *options, "hypothesis", "httpx", "pytest", python=environment.python)
+    pip("install", *options, "--no-deps", str(testing), python=environment.python)
     shutil.copytree(REPOSITORY / "plugins" / name / "tests", tests, ignore=ignored)
     command = [environment.python, "-m", "pytest", "-q", "--import-mode=importlib", str(tests)]
     assert " passed" in run(command, cwd=tmp_path, PYTHONPATH=tools)
@@ -373,13 +382,16 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
 
 
 def test_a_new_plugin_works_where_it_is_installed(
-    core_alone: Environment, runs: Path, tmp_path: Path
+    distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path
 ) -> None:
     """A plugin of `tbcore plugin new` can be built and installed as a wheel, and serves its tab.
 
     A browser test opens the tab.
     """
-    run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path)
+    tools = str(tmp_path / "tools")
+    wheel = distributions.extensions["testing"]
+    pip("install", "--no-deps", "--target", tools, str(wheel), python=core_alone.python)
+    run([core_alone.tbcore, "plugin", "new", "mine"], cwd=tmp_path, PYTHONPATH=tools)
     project = tmp_path / "tbcore-mine"
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(project))
     wheel = only(tmp_path, "tbcore_mine-*.whl")

@@ -18,7 +18,7 @@ import tbcore_histograms
 import tbcore_images
 import tbcore_scalars
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

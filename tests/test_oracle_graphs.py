@@ -15,7 +15,7 @@ import pytest
 from google.protobuf import text_format
 
 import tbcore_graphs
-from tbcore.testing import TbcoreClient, make_client
+from tbcore_testing import TbcoreClient, make_client
 
 GRAPHS = "data/plugin/graphs"
 

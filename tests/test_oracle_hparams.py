@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 import tbcore_hparams
-from tbcore.testing import make_client, summaries, write_run
+from tbcore_testing import make_client, summaries, write_run
 
 Ask = Callable[..., Any]
 ALL = {"allowedStatuses": [0, 1, 2, 3], "sliceSize": 1000}

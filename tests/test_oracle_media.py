@@ -19,7 +19,7 @@ import tbcore_audio
 import tbcore_distributions
 import tbcore_histograms
 import tbcore_images
-from tbcore.testing import TbcoreClient, make_client
+from tbcore_testing import TbcoreClient, make_client
 
 FIELDS = {"histo": "histograms", "image": "images", "audio": "audio"}
 BASIS_POINTS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)

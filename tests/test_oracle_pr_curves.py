@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tbcore_pr_curves
-from tbcore.testing import make_client
+from tbcore_testing import make_client
 
 
 def test_curves_are_what_tensorboard_makes_of_them(real_logs: Path) -> None:

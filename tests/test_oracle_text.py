@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tbcore_text
-from tbcore.testing import make_client
+from tbcore_testing import make_client
 
 
 def test_texts_are_what_tensorboard_makes_of_them(real_logs: Path) -> None:

@@ -29,7 +29,7 @@ from tbcore.plugin_types import LoadedPlugin, MountedPlugin
 from tbcore.plugins import load_plugins, mount
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import make_client, write_run
+from tbcore_testing import make_client, write_run
 
 GOOD = """
 from starlette.responses import PlainTextResponse

@@ -28,7 +28,7 @@ from tbcore.queries.syntax import (
     parse,
     parse_attribute,
 )
-from tbcore.testing.demo import write_demo
+from tbcore_testing.demo import write_demo
 
 TABLE = json.loads((Path(__file__).parent / "queries.json").read_text(encoding="utf-8"))
 """tests/web/queries.test.mjs tests the page with these cases."""

@@ -13,7 +13,7 @@ from tbcore import sources as sources_module
 from tbcore.plugin_types import LoadedPlugin
 from tbcore.plugins import load_plugins
 from tbcore.sources import Source, in_folder
-from tbcore.testing import make_client, write_run
+from tbcore_testing import make_client, write_run
 
 PLUGIN = """
 from starlette.routing import Route

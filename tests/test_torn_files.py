@@ -15,7 +15,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries
+from tbcore_testing import EventFileWriter, TbcoreClient, summaries
 
 NOT_SCALAR = (Claim(is_scalar=False),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))

@@ -12,7 +12,7 @@ import pytest
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto import hparams_pb2
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.testing import summaries
+from tbcore_testing import summaries
 
 LARGEST = sys.float_info.max
 

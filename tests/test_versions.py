@@ -42,13 +42,14 @@ def test_the_package_has_the_version_of_its_distribution() -> None:
 
 def test_the_index_is_of_the_version_of_the_core_and_requires_exactly_that() -> None:
     """It uses modules of the core that are not public."""
-    index = project(REPOSITORY / "index")
+    folder = REPOSITORY / "extensions" / "index"
+    index = project(folder)
 
     assert index["version"] == CORE["version"]
     assert f"tbcore-server=={CORE['version']}" in index["dependencies"]
-    text = (REPOSITORY / "index" / "tbcore_index" / "__init__.py").read_text(encoding="utf-8")
+    text = (folder / "tbcore_index" / "__init__.py").read_text(encoding="utf-8")
     assert f'__version__ = "{CORE["version"]}"' in text
-    assert tables(REPOSITORY / "index")["build-system"] == tables(REPOSITORY)["build-system"]
+    assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from tbcore import __version__
-from tbcore.cli.commands import check, plugin, plugins
+from tbcore.cli.commands import check, plugins
 from tbcore.cli.parsing import CommandGroup, warn
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
@@ -176,5 +176,5 @@ def cli(context: click.Context) -> int:
     return 0
 
 
-for command in (serve_command, check, plugins, plugin):
+for command in (serve_command, check, plugins):
     cli.add_command(command)

@@ -1,16 +1,15 @@
-"""The other commands: `check`, `plugins` and `plugin new`."""
+"""The commands `check` and `plugins`."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, plugins_dir_option
+from tbcore.cli.parsing import Command, logdir_specs, plugins_dir_option
 from tbcore.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -97,35 +96,6 @@ def plugins(
     for listed in listing:
         for line in _lines_of(listed, with_options=bool(names)):
             click.echo(line)
-    return 0
-
-
-@click.group(
-    cls=CommandGroup, short_help="Create a plugin of your own.", invoke_without_command=True
-)
-@click.pass_context
-def plugin(context: click.Context) -> int:
-    """Create a plugin of your own: `tbcore plugin new NAME`."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-        return 2
-    return 0
-
-
-@plugin.command(short_help="Create a small plugin that works, as a starting point.")
-@click.argument("name", metavar="NAME")
-def new(*, name: str) -> int:
-    """Create the folder tbcore-NAME with a small plugin that works, as a starting point.
-
-    The folder is a complete distribution: a package with an entry point, a tab, tests and a README.
-    Words in NAME are separated by _, which becomes - in the name of the folder.
-    """
-    from tbcore.new_plugin import new_plugin
-
-    folder = new_plugin(name, Path())
-    click.echo(f"Created {folder}/ with a plugin that shows the newest values. To work on it:")
-    click.echo(f"    tbcore serve --logdir DIR --plugins_dir {folder} --dev")
-    click.echo(f"See {folder / 'README.md'} for the next steps.")
     return 0
 
 

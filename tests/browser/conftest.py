@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 import pytest
 from common_fixtures import WAIT_SECONDS, port_of, until
 
-from tbcore.testing.chromium import find_chromium, launch
+from tbcore_testing.chromium import find_chromium, launch
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = REPOSITORY / "test-results"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 NUM_STEPS = 14
 """More than the 10 steps that the server samples by default."""

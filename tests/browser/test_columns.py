@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 PROBE = """
 export default {

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore_custom_scalars.proto.layout_pb2 import (
     Category,
     Chart,
@@ -15,6 +14,7 @@ from tbcore_custom_scalars.proto.layout_pb2 import (
     MarginChartContent,
     MultilineChartContent,
 )
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 MARKUP = "<b>bold</b>"
 MARGIN = MarginChartContent.Series(value="price", lower="price/low", upper="price/high")

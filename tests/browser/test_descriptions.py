@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 TEXT = "The *mean* of a batch, <b>without</b> padding.\n\nSee https://example.org/loss."
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 PYTHON = """
 from starlette.routing import Route

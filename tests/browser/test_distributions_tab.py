@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = range(0, 500, 5)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import summaries, write_run
-from tbcore.testing.demo import write_demo
+from tbcore_testing import summaries, write_run
+from tbcore_testing.demo import write_demo
 
 MODELS = {"cnn": "sgd", "mlp": "sgd", "resnet18": "adam", "vit": "adam"}
 """Optimizer by model."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tbcore.testing.demo import write_demo
+from tbcore_testing.demo import write_demo
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import summaries, write_run
+from tbcore_testing import summaries, write_run
 
 NUM_RUNS = 20
 

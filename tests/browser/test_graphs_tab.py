@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, write_run
 
 graph_pb2 = pytest.importorskip("tbcore_graphs.proto.graph_pb2")
 

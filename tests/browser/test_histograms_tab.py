@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from common_fixtures import until
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 RUNS = ("sweep/a/train", "sweep/b/train")
 STEPS = (0, 500, 1000)

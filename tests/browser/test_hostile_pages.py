@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
-from tbcore.testing.graphs import Node, graph_def
+from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing.graphs import Node, graph_def
 
 COUNTER = """
 from starlette.responses import PlainTextResponse

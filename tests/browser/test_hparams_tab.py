@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from common_fixtures import until
 
-from tbcore.testing import summaries, write_run
+from tbcore_testing import summaries, write_run
 
 NUM_TRIALS = 200
 OPTIMIZERS = ("adam", "sgd", "rmsprop")

@@ -15,9 +15,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
-from tbcore.testing.conformance.logs import INHERITED_NAMES, ExtraData, write_inherited_names
 from tbcore_custom_scalars.proto.layout_pb2 import Category, Chart, Layout, MultilineChartContent
+from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing.conformance.logs import INHERITED_NAMES, ExtraData, write_inherited_names
 
 HELPERS = """
 // Whether the open tab shows what it has of a run's tag, by the name of the tab.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 TAGS = {
     "many": [f"many/{number:02}" for number in range(24)],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 NUM_GROUPS, NUM_TAGS = 12, 20
 LAST = f"layer_{NUM_GROUPS - 1:02}/part_{NUM_TAGS - 1:02}"

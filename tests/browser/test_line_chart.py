@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 
 @pytest.fixture

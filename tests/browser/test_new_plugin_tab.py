@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tbcore.new_plugin import new_plugin
-from tbcore.testing import write_run
+from tbcore_testing import write_run
+from tbcore_testing.new_plugin import new_plugin
 
 
 def test_the_tab_of_a_new_plugin_is_a_table(serve: Any, profile: Any, tmp_path: Path) -> None:

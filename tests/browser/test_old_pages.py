@@ -28,7 +28,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 pytestmark = pytest.mark.release
 

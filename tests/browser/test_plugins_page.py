@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 FAULTY = """
 from starlette.routing import Route

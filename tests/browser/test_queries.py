@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, write_run
-from tbcore.testing.demo import write_demo
+from tbcore_testing import EventFileWriter, write_run
+from tbcore_testing.demo import write_demo
 
 VIEWS = [
     {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"},

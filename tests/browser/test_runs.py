@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from common_fixtures import until
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 SEEDS = ["exp/a_s1/train", "exp/a_s2/train", "exp/b_s1/train", "exp/b_s2/train", "other"]
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, write_run
 
 WEIGHT_LIMIT = 98_000
 RUNS = ("sweep/lr=0.1/train", "sweep/lr=0.1/eval", "sweep/lr=0.01/train")

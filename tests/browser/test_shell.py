@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 
-from tbcore.testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, write_run
 
 VALUES = [0.9, 0.5, 0.4, 0.35, 0.3, 0.2]
 

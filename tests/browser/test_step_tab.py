@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 PYTHON = """
 from tbcore import Claim, PluginInfo, hookimpl

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore_graphs.proto import graph_pb2
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 STEPS = (0, 500, 1000)
 START = 1_700_000_000.0

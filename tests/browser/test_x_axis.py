@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 STEPS = range(100, 200, 10)
 MANY_TAGS = 5_000

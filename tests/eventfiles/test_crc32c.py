@@ -18,7 +18,7 @@ from tbcore.eventfiles.crc32c import (
     raw_difference,
     unmask,
 )
-from tbcore.testing import record_bytes
+from tbcore_testing import record_bytes
 
 
 @pytest.mark.parametrize(

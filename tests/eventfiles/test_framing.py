@@ -16,7 +16,7 @@ from tbcore.eventfiles.framing import (
     find_frames,
     length_at,
 )
-from tbcore.testing import record_bytes
+from tbcore_testing import record_bytes
 
 FILE_VERSION = bytes.fromhex("0f000000000000006d532b091a0d627261696e2e4576656e743a32fc985129")
 """A record with the file version `brain.Event:2`, as another implementation wrote it."""

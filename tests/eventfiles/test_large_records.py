@@ -21,8 +21,8 @@ from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, read_first_event_time
-from tbcore.testing import EventFileWriter, record_bytes, summaries
 from tbcore.tuning import DEFAULT, Tuning
+from tbcore_testing import EventFileWriter, record_bytes, summaries
 
 LARGE = 20_000
 """Size of the large fields in these tests, in bytes or numbers."""

@@ -18,8 +18,8 @@ from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_first_event_time
-from tbcore.testing import record_bytes
 from tbcore.tuning import Tuning
+from tbcore_testing import record_bytes
 
 
 def record(step: int, value: float = 0.5, wall_time: float = 100.0) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tbcore
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 
 def test_runs_that_are_read_together_are_those_that_match(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from common_fixtures import WAIT_SECONDS
 
 import tbcore
 from tbcore.logs import Logs
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 
 def append(path: Path, step: int) -> None:

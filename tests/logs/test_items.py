@@ -10,9 +10,9 @@ import pytest
 import tbcore
 from tbcore import DataLossError, DecodeError, NotFoundError
 from tbcore.logs import LoggedItem, Run
-from tbcore.testing import EventFileWriter, summaries, write_run
-from tbcore.testing.graphs import Node, graph_def
-from tbcore.testing.summaries import png, text
+from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing.graphs import Node, graph_def
+from tbcore_testing.summaries import png, text
 
 
 def run_with(tmp_path: Path, **data: object) -> Run:

@@ -23,8 +23,8 @@ from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.table import Table
 from tbcore.logs import Point, Tag
 from tbcore.store.run import RunData
-from tbcore.testing import EventFileWriter, write_run
-from tbcore.testing.summaries import png
+from tbcore_testing import EventFileWriter, write_run
+from tbcore_testing.summaries import png
 
 PICTURE = png(8, 8) + bytes(100_000)
 

@@ -18,8 +18,8 @@ import tbcore_images
 import tbcore_scalars
 import tbcore_text
 from tbcore.logs import LoggedItems, Logs, Run
-from tbcore.testing import TbcoreClient, make_client
 from tbcore.values import AudioValue
+from tbcore_testing import TbcoreClient, make_client
 
 PLUGINS = {
     "scalars": tbcore_scalars,

@@ -16,7 +16,7 @@ from tbcore import Claim, Multiplexer
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.logs import Logs
 from tbcore.store.loader import Loader
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 RUNS = ["a", "a/b", "c"]
 EVENTS = st.one_of(

@@ -16,7 +16,7 @@ import tbcore
 from tbcore import BadRequestError
 from tbcore.logs import Logs, LogTable
 from tbcore.logs.logs import matching
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 # polars changes the environment of the process when it is imported, which no test may do.
 with contextlib.suppress(ModuleNotFoundError):

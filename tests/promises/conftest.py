@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import pytest
 from common_fixtures import WAIT_SECONDS, until
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 RESPONSE_TIMEOUT_SECONDS = WAIT_SECONDS
 """Timeout of each request."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 TAGS = [
     "loss",

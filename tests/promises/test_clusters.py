@@ -22,7 +22,7 @@ import pytest
 from common_fixtures import WAIT_SECONDS, until
 
 from tbcore.errors import OptionError
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 pytest.importorskip("tbcore_index")
 pytest.importorskip("distributed")

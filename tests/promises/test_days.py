@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 
 @contextmanager

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 SHOWN_SECONDS = 20.0
 """Time in which a change must show."""
 
 TRAINING = """
 import sys, time
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 writer = EventFileWriter(sys.argv[1])
 for step in range(10**9):
     writer.add_scalar("a", step, step)

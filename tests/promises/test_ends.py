@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 END_SECONDS = 5.0
 ENDS = [

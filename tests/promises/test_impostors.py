@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import storages
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 pytest.importorskip("fsspec")
 pytest.importorskip("paramiko")

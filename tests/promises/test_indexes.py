@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
-from tbcore.testing.summaries import png
+from tbcore_testing import write_run
+from tbcore_testing.summaries import png
 
 pytest.importorskip("tbcore_index")
 pa = pytest.importorskip("pyarrow")

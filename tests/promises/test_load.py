@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 SOAK = Path(__file__).resolve().parents[2] / "benchmarks" / "soak.py"
 

@@ -20,10 +20,10 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import summaries, write_run
 from tbcore_index import reader
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
+from tbcore_testing import summaries, write_run
 
 COMMANDS = {
     "ls": ("ls", "LOGS", "--csv"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 COST_SECONDS = 1.0
 OTHERS_SECONDS = 2.0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tbcore.testing import EventFileWriter, record_bytes, summaries
+from tbcore_testing import EventFileWriter, record_bytes, summaries
 
 STEPS = [0, 2**62]
 

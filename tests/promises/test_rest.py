@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tbcore.testing import write_run
 from tbcore.tuning import Tuning
+from tbcore_testing import write_run
 
 NUM_RUNS = 20_000
 IDLE_SECONDS = 4.0

@@ -15,7 +15,7 @@ pytest.importorskip("moto.server")
 import storages
 from storages import SSH
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ import tbcore
 from tbcore.cli.parsing import logdir_specs
 from tbcore.eventfiles.logdir import LogdirSpec, checked_address
 from tbcore.eventfiles.remote.storage import _as_os_error
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 MAX_CHARACTERS = 300
 CONTEXT = click.Context(click.Command("serve"))

@@ -14,7 +14,7 @@ from commands import command, piped
 from common_fixtures import until
 from storages import BUCKET, Home, S3Server, forget_connections, s3_error
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 pytest.importorskip("tbcore_index")
 

@@ -26,7 +26,7 @@ import tbcore
 from tbcore.errors import NotFoundError
 from tbcore.kinds import Claim
 from tbcore.store.items import decode_items
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 pytestmark = pytest.mark.services
 

@@ -19,7 +19,7 @@ import httpx
 import pytest
 import storages
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 TAGS = ("loss", "a/b", "h", "i", "a", "t", "p", "r", "none")
 RUNS = ("train", "eval", "media", "none")

@@ -34,9 +34,9 @@ from tbcore.server.static import StaticFiles
 from tbcore.sources import Source
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, summaries, write_run
-from tbcore.testing.client import TestClient
-from tbcore.testing.writer import record_bytes
+from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing.client import TestClient
+from tbcore_testing.writer import record_bytes
 
 Make = Callable[..., Any]
 

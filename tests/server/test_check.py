@@ -14,8 +14,8 @@ from tbcore import plugins as plugins_module
 from tbcore.cli import main
 from tbcore.server import check as check_module
 from tbcore.sources import Source
-from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
 from tbcore.tuning import Tuning
+from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 
 LONG_AGO = 1_600_000_000.0
 

@@ -22,7 +22,7 @@ from tbcore.server.legacy import LegacyIndex
 from tbcore.server.pool import ThreadPool
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 Make = Callable[..., Any]
 

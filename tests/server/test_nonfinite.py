@@ -10,7 +10,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 NAN = float("nan")
 

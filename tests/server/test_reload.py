@@ -19,7 +19,7 @@ from tbcore.plugins import load_plugins
 from tbcore.server.app import create_app
 from tbcore.server.reload import Reloader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing.client import TestClient
+from tbcore_testing.client import TestClient
 
 PLUGIN = """
 import threading

@@ -22,7 +22,7 @@ from tbcore.queries.attributes import RunAttributes
 from tbcore.queries.syntax import parse
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, write_run
+from tbcore_testing import EventFileWriter, write_run
 
 NAN = float("nan")
 

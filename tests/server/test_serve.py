@@ -33,7 +33,7 @@ from tbcore.server import compress, protocol
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 Make = Callable[..., Any]
 

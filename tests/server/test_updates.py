@@ -22,7 +22,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.http import json_response
 from tbcore.store.loader import Loader, LoadStatus
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 Make = Callable[..., Any]
 

@@ -1,7 +1,8 @@
-"""Fixtures, hooks, settings and helpers for all tests of the repository: the core's and plugins'.
+"""Fixtures, hooks, settings and helpers for all tests of the repository.
 
-`tests/conftest.py` and `plugins/conftest.py` import this module. If it were a conftest at the root
-of the repository, it would also apply to the conformance suite when that is run from a checkout.
+The files `conftest.py` of the core's tests, of the plugins' and of each extension's import this
+module. If it were a conftest at the root of the repository or in `extensions`, it would also apply
+to the conformance suite when that is run from a checkout.
 """
 
 from __future__ import annotations

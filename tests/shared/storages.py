@@ -17,7 +17,7 @@ from tbcore.errors import NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter
+from tbcore_testing import EventFileWriter
 
 BUCKET = "bucket"
 URI = f"s3://{BUCKET}/runs"

@@ -36,8 +36,8 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run_reader import RunReader
 from tbcore.store.work_queue import WorkQueue
-from tbcore.testing import EventFileWriter
 from tbcore.tuning import Tuning
+from tbcore_testing import EventFileWriter
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "memfd_create"), reason="this system cannot share memory by a descriptor"

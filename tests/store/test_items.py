@@ -11,7 +11,7 @@ from tbcore.errors import DataLossError, NotFoundError
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.store.items import open_file, read_payload
 from tbcore.store.view import FileRef
-from tbcore.testing import record_bytes
+from tbcore_testing import record_bytes
 
 
 def read(path: Path, offset: int, payload: bytes) -> bytes:

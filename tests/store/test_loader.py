@@ -33,8 +33,8 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore.store.run import RunData
-from tbcore.testing import EventFileWriter, summaries, write_run
 from tbcore.tuning import Tuning
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 SCALARS = (Claim("simple_value"),)
 

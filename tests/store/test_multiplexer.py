@@ -23,7 +23,7 @@ from tbcore.store.run import RunData
 from tbcore.store.state import RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, Schema, TagInfo
-from tbcore.testing import EventFileWriter, record_bytes, summaries, write_run
+from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 
 ANY = (Claim(),)
 SCALARS = (Claim("simple_value"), Claim(plugin_name="scalars", is_scalar=True))

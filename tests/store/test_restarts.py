@@ -11,7 +11,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.kinds import Claim
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.testing import EventFileWriter, summaries
+from tbcore_testing import EventFileWriter, summaries
 
 ANY = (Claim(),)
 SCALAR = (Claim(is_scalar=True),)

@@ -20,8 +20,8 @@ from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.kinds import Claim
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.view import RunView
-from tbcore.testing import EventFileWriter, summaries
 from tbcore.tuning import Tuning
+from tbcore_testing import EventFileWriter, summaries
 
 # Without it, there is only one way to read.
 pytest.importorskip("tbcore.eventfiles.fast.small_files")

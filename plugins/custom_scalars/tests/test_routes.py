@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import tbcore_custom_scalars
-from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 from tbcore_custom_scalars.layouts import TAG
 from tbcore_custom_scalars.proto.layout_pb2 import (
     Category,
@@ -22,6 +21,7 @@ from tbcore_custom_scalars.proto.layout_pb2 import (
     MarginChartContent,
     MultilineChartContent,
 )
+from tbcore_testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 
 BASE = "data/plugin/custom_scalars/"
 

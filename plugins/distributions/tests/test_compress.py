@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from tbcore.testing import summaries
 from tbcore.values import HistogramValue, histogram
 from tbcore_distributions.compress import BASIS_POINTS, compress
+from tbcore_testing import summaries
 
 LARGEST = sys.float_info.max
 

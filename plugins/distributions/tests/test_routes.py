@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tbcore_distributions
-from tbcore.testing import EventFileWriter, SeriesResponseTests, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, SeriesResponseTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -12,9 +12,9 @@ import pytest
 from google.protobuf import text_format
 
 import tbcore_graphs
-from tbcore.testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 from tbcore_graphs.proto.graph_pb2 import GraphDef, NodeDef
 from tbcore_graphs.proto.run_metadata_pb2 import RunMetadata
+from tbcore_testing import EventFileWriter, RouteTests, TbcoreClient, summaries, write_run
 
 routes = import_module("tbcore_graphs.routes")
 """Imported by name: in the package, `routes` is the hook."""

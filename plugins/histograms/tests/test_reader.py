@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tbcore_histograms
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 Get = Callable[..., Any]

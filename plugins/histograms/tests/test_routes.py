@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 import tbcore_histograms
-from tbcore.testing import SeriesResponseTests, TbcoreClient, write_run
+from tbcore_testing import SeriesResponseTests, TbcoreClient, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import pytest
 
 import tbcore_hparams
-from tbcore.testing import TbcoreClient, summaries, write_run
 from tbcore_hparams.proto.api_pb2 import Experiment
+from tbcore_testing import TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 ALL_STATUSES = [0, 1, 2, 3]

@@ -13,9 +13,9 @@ from google.protobuf.struct_pb2 import ListValue
 
 import tbcore_hparams
 from tbcore import Multiplexer
-from tbcore.testing import summaries, write_run
 from tbcore_hparams.proto.api_pb2 import DATASET_VALIDATION, Interval
 from tbcore_hparams.reader import Reader
+from tbcore_testing import summaries, write_run
 
 EMPTY = {
     "name": "",

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import pytest
 
 import tbcore_hparams
-from tbcore.testing import TbcoreClient, write_run
+from tbcore_testing import TbcoreClient, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 MESSAGES = ["experiment", "session_groups", "metric_evals"]

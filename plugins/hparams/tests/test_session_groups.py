@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tbcore.testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, summaries, write_run
 
 LOSS = {"tag": "loss"}
 EVAL_LOSS = {"group": "eval", "tag": "loss"}

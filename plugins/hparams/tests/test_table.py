@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import tbcore_hparams
-from tbcore.testing import RouteTests, write_run
+from tbcore_testing import RouteTests, write_run
 
 NAN = math.nan
 

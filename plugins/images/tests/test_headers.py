@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore.testing import summaries
 from tbcore_images.headers import UNKNOWN_TYPE, Header, header_of
+from tbcore_testing import summaries
 
 FILES = {
     "png": (

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 import tbcore_images
-from tbcore.testing import EventFileWriter, MediaTests, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, MediaTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

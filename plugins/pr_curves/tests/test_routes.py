@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tbcore_pr_curves
-from tbcore.testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 from tbcore_pr_curves.reader import average_precision
+from tbcore_testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

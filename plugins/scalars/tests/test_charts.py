@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tbcore_scalars
-from tbcore.testing import TbcoreClient, make_client, write_run
+from tbcore_testing import TbcoreClient, make_client, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tbcore_scalars
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

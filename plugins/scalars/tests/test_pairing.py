@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import tbcore_scalars
 from tbcore import ScalarSeries
-from tbcore.testing import TbcoreClient, make_client, write_run
 from tbcore_scalars.pairing import ascending, goes_one_way, paired_line
 from tbcore_scalars.windows import MAX_TURNS_PER_PIXEL, Line, count_between, select_indices
+from tbcore_testing import TbcoreClient, make_client, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 FRAMES = {"tag": "frames"}

@@ -12,8 +12,8 @@ import pytest
 
 import tbcore_scalars
 from tbcore import ScalarSeries
-from tbcore.testing import EventFileWriter, TbcoreClient, summaries, write_run
 from tbcore_scalars import reader
+from tbcore_testing import EventFileWriter, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -11,9 +11,9 @@ import pytest
 
 import tbcore_scalars
 from tbcore.http import csv_response, json_response
-from tbcore.testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 from tbcore_scalars import reader
 from tbcore_scalars.exports import PIECE_ROWS
+from tbcore_testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 

@@ -11,7 +11,7 @@ import pytest
 
 import tbcore_text
 import tbcore_text.search
-from tbcore.testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
+from tbcore_testing import EventFileWriter, SeriesTests, TbcoreClient, summaries, write_run
 from tbcore_text.reader import MAX_CELLS, MAX_LENGTH
 
 MakeClient = Callable[..., TbcoreClient]

@@ -26,8 +26,8 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.table import DecodedItem, Table, step_array
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.testing import record_bytes
 from tbcore.tuning import Tuning
+from tbcore_testing import record_bytes
 
 SCALARS_METADATA = SummaryMetadata(
     plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"), display_name="x"

@@ -20,7 +20,7 @@ from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.testing import record_bytes
+from tbcore_testing import record_bytes
 
 METADATA = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
 

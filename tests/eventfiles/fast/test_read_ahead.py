@@ -18,8 +18,8 @@ from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.table import DecodedItem, FileVersion, SessionStart, Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.testing import EventFileWriter, record_bytes
 from tbcore.tuning import DEFAULT, Tuning
+from tbcore_testing import EventFileWriter, record_bytes
 
 SMALL_FILE_BYTES = DEFAULT.small_file_bytes
 

@@ -15,8 +15,8 @@ from tbcore.eventfiles.fast.layouts import learn
 from tbcore.eventfiles.fast.row_templates import RowTemplate
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.tail import FileReader
-from tbcore.testing import EventFileWriter, record_bytes
 from tbcore.tuning import Tuning
+from tbcore_testing import EventFileWriter, record_bytes
 
 
 def test_a_row_template_leaves_the_buffer_unchanged() -> None:

@@ -1,6 +1,6 @@
 """The plugin's route with a real event file, requested as the page does."""
 
-from tbcore.testing import write_run
+from tbcore_testing import write_run
 
 
 def test_latest_is_the_last_point_in_the_log(tbcore_logdir, tbcore_client):

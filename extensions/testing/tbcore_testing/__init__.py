@@ -1,0 +1,52 @@
+"""Helpers for tests of tbcore and of plugins: writers of event files, and an HTTP client.
+
+    from tbcore_testing import make_client, write_run
+
+    write_run("logdir", "train", scalars={"loss": [0.9, 0.5]})
+    client = make_client("logdir", plugins=["scalars"])
+    client.get("data/plugin/scalars/tags").json()    # {"train": ["loss"]}
+
+`make_client` runs the server in the same process, without a socket. The installed package has two
+pytest fixtures for the same purpose, `tbcore_logdir` and `tbcore_client`. Only `make_client` needs
+httpx, and only the base classes of test classes need pytest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tbcore_testing import graphs, summaries
+from tbcore_testing.runs import write_run
+from tbcore_testing.writer import EventFileWriter, record_bytes
+
+if TYPE_CHECKING:
+    from tbcore_testing.client import TbcoreClient, make_client
+    from tbcore_testing.media_tests import MediaTests
+    from tbcore_testing.route_tests import RouteTests, SeriesResponseTests, SeriesTests
+
+__all__ = [
+    "EventFileWriter",
+    "MediaTests",
+    "RouteTests",
+    "SeriesResponseTests",
+    "SeriesTests",
+    "TbcoreClient",
+    "graphs",
+    "make_client",
+    "record_bytes",
+    "summaries",
+    "write_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a name on its first use: writing files needs neither httpx, pytest nor the server."""
+    if name in ("TbcoreClient", "make_client"):
+        from tbcore_testing import client
+
+        return getattr(client, name)
+    if name in ("MediaTests", "RouteTests", "SeriesResponseTests", "SeriesTests"):
+        from tbcore_testing import media_tests, route_tests
+
+        return getattr(media_tests if name == "MediaTests" else route_tests, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,116 @@
+"""make_client: an HTTP client of a server in the same process, without a socket."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from tbcore.config import Config
+from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+from tbcore.plugins import load_plugins
+from tbcore.server.app import create_app
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+
+with warnings.catch_warnings():
+    # Starlette warns that httpx will be replaced. Both work here, and the tests of a plugin need
+    # not choose between them.
+    warnings.simplefilter("ignore")
+    try:
+        from starlette.testclient import TestClient
+    except RuntimeError as error:
+        raise ImportError(
+            "the client of tbcore_testing needs httpx: pip install tbcore-testing"
+        ) from error
+
+Plugins = Sequence[Any] | Mapping[str, Any] | None
+
+
+class TbcoreClient(TestClient):
+    """An HTTP client of one server, with the methods of `httpx.Client`: `get`, `post` and so on.
+
+    Addresses are relative to the server's path prefix, as in `client.get("data/runs")`. Responses
+    are `httpx.Response` objects.
+    """
+
+    multiplexer: Multiplexer
+    """The index of the server's runs and tags, as passed to the hooks of plugins."""
+
+    def __init__(self, app: Any, multiplexer: Multiplexer, loader: Loader, base_url: str) -> None:
+        super().__init__(app, base_url=base_url)
+        self.multiplexer = multiplexer
+        self._loader = loader
+
+    def reload(self) -> None:
+        """Reads new data from the log directory, in the calling thread."""
+        self._loader.load_once()
+
+
+def make_client(
+    logdir: str | os.PathLike[str],
+    plugins: Plugins = (),
+    *,
+    logdir_spec: str | None = None,
+    purge_orphaned_data: bool = True,
+    max_points: int = 0,
+    dev: bool = True,
+    **config: Any,
+) -> TbcoreClient:
+    """A client of a new server that has read the log directory once.
+
+    `plugins` are the plugins to load: names of installed plugins, and modules or objects with
+    hooks. A module gets its own name without packages and `tbcore_`, and an object the name of its
+    class in lower case; a mapping sets the names explicitly. None loads all installed plugins.
+
+    With `dev` an exception of a plugin is raised where it happens, and there is no timeout for
+    `is_active`; without `dev`, the server behaves as it does for users. If `logdir_spec` is set, it
+    is read instead of `logdir`. Other options are fields of `tbcore.config.Config`, such as
+    `path_prefix` or `samples_per_plugin`; `plugins_dirs` are folders with more plugins to load.
+    """
+    only, extra = _split(plugins)
+    specs = (
+        [LogdirSpec(None, os.fspath(logdir))]
+        if logdir_spec is None
+        else parse_logdir_spec(logdir_spec)
+    )
+    settings = Config(logdir=logdir_spec or os.fspath(logdir), dev=dev, **config)
+    multiplexer = Multiplexer()
+    loader = Loader(
+        multiplexer,
+        specs,
+        purge_orphaned_data=purge_orphaned_data,
+        max_points=max_points,
+        tuning=settings.tuning,
+    )
+    loaded = load_plugins(
+        only=only,
+        extra=extra,
+        folders=settings.plugins_dirs,
+        dev=dev,
+        strict=dev,
+        tuning=settings.tuning,
+    )
+    app = create_app(settings, multiplexer=multiplexer, plugins=loaded)
+    base_url = f"http://localhost:{settings.port}{settings.path_prefix}/"
+    client = TbcoreClient(app, multiplexer, loader, base_url)
+    client.reload()
+    return client
+
+
+def _split(plugins: Plugins) -> tuple[Sequence[str] | None, dict[str, Any]]:
+    """Names of installed plugins (None for all), and a dict that maps names to other plugins."""
+    if plugins is None:
+        return None, {}
+    if isinstance(plugins, Mapping):
+        return (), dict(plugins)
+    names = [plugin for plugin in plugins if isinstance(plugin, str)]
+    return names, {plugin_name(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
+
+
+def plugin_name(plugin: Any) -> str:
+    """The name under which `make_client` serves a module or an object."""
+    name = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__.lower()
+    return str(name).rpartition(".")[2].removeprefix("tbcore_")
