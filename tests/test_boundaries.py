@@ -9,9 +9,12 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+
+from tbcore import engine
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -42,6 +45,7 @@ ROOMS = {
     "plugin_checks": 3,
     "plugin_settings": 3,
     "config": 3,
+    "engine": 5,  # imports nothing until a name is used
     "": 3,  # tbcore itself: the public names
     "server": 4,
     "compat": 4,
@@ -173,6 +177,11 @@ def plugin_folders() -> list[Path]:
     return sorted(path for path in projects if (path / "pyproject.toml").exists())
 
 
+def extension_folders() -> list[Path]:
+    """The folders of all extensions."""
+    return sorted(path.parent for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
+
+
 def test_rooms_import_only_from_their_left() -> None:
     """A room imports only from rooms to its left, in the direction from event files to HTTP."""
     wrong = []
@@ -239,6 +248,68 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
                 wrong += [f"{where} imports {name} from {item.module}" for name in sorted(private)]
         wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in reached_by_name(path)]
     assert wrong == []
+
+
+NOT_YET: set[str] = {"index", "testing"}
+"""Extensions that still import more than `tbcore.engine`."""
+
+
+@pytest.mark.parametrize("folder", extension_folders(), ids=lambda folder: folder.name)
+def test_extensions_import_the_engine_and_the_public_surface_only(folder: Path) -> None:
+    """Of the core, an extension imports what plugins may, and the names of `tbcore.engine`."""
+    if folder.name in NOT_YET:
+        pytest.skip("imports private names")
+    own = {path.parent.name for path in folder.glob("*/__init__.py")}
+    wrong = []
+    for path in python_files(folder):
+        if "tests" in path.relative_to(folder).parts:
+            continue
+        for item in imports(path, dotted(path, folder)):
+            top = item.module.split(".")[0]
+            where = f"{path.relative_to(REPOSITORY)}:{item.line}"
+            if top.startswith("tbcore_") and top not in {*own, *needed(folder)}:
+                wrong.append(f"{where} imports {item.module}")
+            if top == "tbcore":
+                private = set(item.names) - public_names_of(item.module)
+                wrong += [f"{where} imports {name} from {item.module}" for name in sorted(private)]
+                if not item.names:
+                    wrong.append(f"{where} imports {item.module} as a whole")
+    assert wrong == []
+
+
+def needed(folder: Path) -> set[str]:
+    """The packages of the extensions that an extension requires."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = (re.match(r"tbcore-(?!server)([\w-]+)", one) for one in project["dependencies"])
+    return {one[0].replace("-", "_") for one in found if one}
+
+
+def public_names_of(module: str) -> set[str]:
+    """The names that an extension may import from a module of the core."""
+    if module == "tbcore":
+        modules = {name.rpartition(".")[2] for name in PUBLIC if name.startswith("tbcore.")}
+        return {*exports_of("tbcore"), "__version__", *modules}
+    return exports_of(module) if module in {*PUBLIC, "tbcore.engine"} else set()
+
+
+def test_names_of_the_engine_are_described_and_used() -> None:
+    """Each has a docstring of its own, and some extension imports it; none is a module."""
+    used = {
+        name
+        for folder in extension_folders()
+        for path in python_files(folder)
+        for item in imports(path, dotted(path, folder))
+        if item.module == "tbcore.engine"
+        for name in item.names
+    }
+    for name in engine.__all__:
+        found = getattr(engine, name)
+        assert not isinstance(found, ModuleType), name
+        assert callable(found), f"{name} has no docstring"
+        assert found.__doc__, name
+    listed = [name for names in engine._MODULES.values() for name in names]
+    assert sorted(listed) == sorted(engine.__all__)
+    assert [name for name in engine.__all__ if name not in used] == []
 
 
 def exports_of(module: str) -> set[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tbcore.cli.parsing import CommandGroup
+from tbcore.engine import CommandGroup
 
 
 @click.group(
