@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -216,3 +216,12 @@ class MountedPlugin:
     """Why the plugin failed while it was loaded or mounted, in one line; None if it works."""
     traceback: str = ""
     """The traceback of the error, starting in the plugin's own code."""
+
+    def addresses(self) -> Iterator[tuple[str, Route]]:
+        """Yields the address of each route, after the server's path prefix, with the route."""
+        for route in self.routes:
+            yield f"/data/plugin/{self.plugin.name}{route.path}", route
+        for route in self.legacy.routes:
+            yield f"/data{route.path}", route
+        for route in self.legacy.bare_routes:
+            yield route.path, route

@@ -35,7 +35,7 @@ from tbcore.plugin_checks import (
 )
 from tbcore.plugin_settings import option_values
 from tbcore.plugin_types import LoadedPlugin, MountedPlugin, Plugins, attempt, traceback_of
-from tbcore.sources import Source, fail, in_folder, installed
+from tbcore.sources import Source, fail, in_folder, installed_plugins
 from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 
@@ -101,7 +101,7 @@ def find(
     # An empty `only` means no installed plugins, not even disabled ones.
     if only is None or only:
         replacements = {source.name: source for source in reversed(from_folders)}
-        all_installed = installed(strict=strict)
+        all_installed = installed_plugins(strict=strict)
         for source in all_installed:
             reason = ""
             if replacement := replacements.get(source.name):

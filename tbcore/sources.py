@@ -93,7 +93,7 @@ class Source(NamedTuple):
                         if path != script)  # fmt: skip
 
 
-def installed(*, strict: bool = False) -> list[Source]:
+def installed_plugins(*, strict: bool = False) -> list[Source]:
     """Sources of all installed plugins, sorted by name and then by distribution.
 
     For malformed entry points see `extensions.declared`.
@@ -231,7 +231,7 @@ def _refuse_taken_name(name: str, loaded: ModuleType | None, file: Path) -> None
 
     `loaded` is the module of this name that is already imported, if any.
     """
-    is_installed_plugin = any(source.module.split(".")[0] == name for source in installed())
+    is_installed_plugin = any(source.module.split(".")[0] == name for source in installed_plugins())
     loaded_from = (getattr(loaded, "__file__", None) or name) if loaded else None
     taken_by = None
     if loaded_from and (loaded_from in _imported_files or not is_installed_plugin):

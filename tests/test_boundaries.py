@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from google.protobuf.message import Message
 
 from tbcore import engine
 
@@ -250,7 +251,7 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
     assert wrong == []
 
 
-NOT_YET: set[str] = {"index", "testing"}
+NOT_YET: set[str] = {"index"}
 """Extensions that still import more than `tbcore.engine`."""
 
 
@@ -306,7 +307,8 @@ def test_names_of_the_engine_are_described_and_used() -> None:
         found = getattr(engine, name)
         assert not isinstance(found, ModuleType), name
         assert callable(found), f"{name} has no docstring"
-        assert found.__doc__, name
+        # Classes that protoc generated are documented in the .proto file.
+        assert found.__doc__ or issubclass(found, Message), name
     listed = [name for names in engine._MODULES.values() for name in names]
     assert sorted(listed) == sorted(engine.__all__)
     assert [name for name in engine.__all__ if name not in used] == []

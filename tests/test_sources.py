@@ -216,7 +216,7 @@ def test_two_packages_of_the_same_name_in_folders(
 ) -> None:
     """The second does not take the place of the first, even if an installed plugin has the name."""
     source = Source("mine", "tbcore-mine 1.0", lambda: None, "tbcore_mine")
-    monkeypatch.setattr(sources_module, "installed", lambda: [source])
+    monkeypatch.setattr(sources_module, "installed_plugins", lambda: [source])
     for folder, name in (("a", "mine"), ("b", "other")):
         project = PROJECT.replace('mine = "tbcore_mine"', f'{name} = "tbcore_mine"')
         write(tmp_path / folder, {"pyproject.toml": project, "tbcore_mine/__init__.py": PLUGIN})

@@ -155,16 +155,13 @@ def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     from tbcore.plugin_settings import plugin_json
 
     plugin = mounted.plugin
-    bases_and_routes = [(f"data/plugin/{plugin.name}", route) for route in mounted.routes]
-    bases_and_routes += [("data", route) for route in mounted.legacy.routes]
-    bases_and_routes += [("", route) for route in mounted.legacy.bare_routes]
     return {
         **plugin_json(mounted, whole_path=True),
         "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
         "reason": plugin.disabled_by or mounted.error,
         "deprecated": plugin.stats.as_json()["deprecated"],
         "routes": [
-            {"path": f"{base}{route.path}".lstrip("/"), "methods": sorted(route.methods or ())}
-            for base, route in bases_and_routes
+            {"path": address.lstrip("/"), "methods": sorted(route.methods or ())}
+            for address, route in mounted.addresses()
         ],
     }

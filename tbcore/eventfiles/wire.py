@@ -14,7 +14,6 @@ takes too much memory. A message is a sequence of fields:
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -79,19 +78,3 @@ def encode_varint(value: int) -> bytes:
         parts.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*parts, value])
-
-
-def varint_field(number: int, value: int) -> bytes:
-    """Encodes the field with this number, of an integer, enum or bool type."""
-    return encode_varint(number << 3) + encode_varint(value)
-
-
-def double_field(number: int, value: float) -> bytes:
-    """Encodes a field of type double."""
-    return struct.pack("<Bd", number << 3 | 1, value)
-
-
-def bytes_field(number: int, content: bytes | str) -> bytes:
-    """Encodes a field whose type is bytes, string or a message, which must be serialized."""
-    data = content.encode() if isinstance(content, str) else content
-    return encode_varint(number << 3 | 2) + encode_varint(len(data)) + data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple, overload
 from urllib.parse import parse_qsl, urlencode
 
@@ -20,6 +20,13 @@ QUERY_KEY = "tbcore.query"
 """Key in the ASGI scope under which `query_of` caches the parameters."""
 MAX_DECOMPRESSED_BYTES = 16 << 20
 """Maximum number of bytes of a body after its decompression."""
+
+
+def replace_query(
+    scope: MutableMapping[str, Any], replace: Callable[[Mapping[str, str]], dict[str, str]]
+) -> None:
+    """Replaces the query parameters of a request, as `required` and the others read them."""
+    scope[QUERY_KEY] = replace(query_of(Request(scope)))
 
 
 @overload

@@ -14,6 +14,7 @@ from functools import partial
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
@@ -32,11 +33,17 @@ SHUTDOWN_TIMEOUT_SECONDS = 0.3
 class HttpServer(uvicorn.Server):
     """uvicorn's server for an `App`; closes the streams of the `App` before it ends."""
 
-    def __init__(self, app: App, on_started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        app: App,
+        on_started: Callable[[], None],
+        wrap: Callable[[ASGIApp], ASGIApp] | None = None,
+    ) -> None:
+        """With `wrap`, requests go to the application that it returns for `app`."""
         connections = Connections(lambda: safety_headers(app.policy), app.tuning)
         super().__init__(
             uvicorn.Config(
-                app,
+                wrap(app) if wrap else app,
                 http=partial(TimeoutProtocol, connections),  # type: ignore[arg-type]
                 # asyncio accepts at most this many connections in one batch. `startup` sets the
                 # length of the system's queue.

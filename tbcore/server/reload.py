@@ -21,7 +21,7 @@ from tbcore.config import Config
 from tbcore.plugin_types import MountedPlugin, Plugins, attempt
 from tbcore.plugins import find, load, mount_all
 from tbcore.server.app import App
-from tbcore.sources import Source, in_folder, installed
+from tbcore.sources import Source, in_folder, installed_plugins
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Reloader:
     def __init__(self, config: Config, multiplexer: Multiplexer) -> None:
         self._config = config
         self._multiplexer = multiplexer
-        self._installed = installed()
+        self._installed = installed_plugins()
         self._stamps = self._scan()
         self._plugins: Plugins = []
         self._ended = threading.Event()

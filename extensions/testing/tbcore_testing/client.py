@@ -8,12 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from tbcore.config import Config
-from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
-from tbcore.plugins import load_plugins
-from tbcore.server.app import create_app
-from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
+from tbcore import Multiplexer
+from tbcore.engine import Server, load_plugins
 
 with warnings.catch_warnings():
     # Starlette warns that httpx will be replaced. Both work here, and the tests of a plugin need
@@ -39,14 +35,16 @@ class TbcoreClient(TestClient):
     multiplexer: Multiplexer
     """The index of the server's runs and tags, as passed to the hooks of plugins."""
 
-    def __init__(self, app: Any, multiplexer: Multiplexer, loader: Loader, base_url: str) -> None:
-        super().__init__(app, base_url=base_url)
-        self.multiplexer = multiplexer
-        self._loader = loader
+    def __init__(self, server: Server) -> None:
+        config = server.config
+        base_url = f"http://localhost:{config.port}{config.path_prefix}/"
+        super().__init__(server.app, base_url=base_url)
+        self.multiplexer = server.multiplexer
+        self._server = server
 
     def reload(self) -> None:
         """Reads new data from the log directory, in the calling thread."""
-        self._loader.load_once()
+        self._server.load_once()
 
 
 def make_client(
@@ -56,6 +54,8 @@ def make_client(
     logdir_spec: str | None = None,
     purge_orphaned_data: bool = True,
     max_points: int = 0,
+    port: int = 6006,
+    plugins_dirs: Sequence[str] = (),
     dev: bool = True,
     **config: Any,
 ) -> TbcoreClient:
@@ -67,35 +67,30 @@ def make_client(
 
     With `dev` an exception of a plugin is raised where it happens, and there is no timeout for
     `is_active`; without `dev`, the server behaves as it does for users. If `logdir_spec` is set, it
-    is read instead of `logdir`. Other options are fields of `tbcore.config.Config`, such as
-    `path_prefix` or `samples_per_plugin`; `plugins_dirs` are folders with more plugins to load.
+    is read instead of `logdir`. `plugins_dirs` are folders with more plugins to load. Other options
+    are those of `tbcore.engine.Server`, such as `path_prefix` or `samples_per_plugin`.
     """
     only, extra = _split(plugins)
-    specs = (
-        [LogdirSpec(None, os.fspath(logdir))]
-        if logdir_spec is None
-        else parse_logdir_spec(logdir_spec)
-    )
-    settings = Config(logdir=logdir_spec or os.fspath(logdir), dev=dev, **config)
-    multiplexer = Multiplexer()
-    loader = Loader(
-        multiplexer,
-        specs,
-        purge_orphaned_data=purge_orphaned_data,
-        max_points=max_points,
-        tuning=settings.tuning,
-    )
     loaded = load_plugins(
         only=only,
         extra=extra,
-        folders=settings.plugins_dirs,
+        folders=plugins_dirs,
         dev=dev,
         strict=dev,
-        tuning=settings.tuning,
+        tuning=config.get("tuning"),
     )
-    app = create_app(settings, multiplexer=multiplexer, plugins=loaded)
-    base_url = f"http://localhost:{settings.port}{settings.path_prefix}/"
-    client = TbcoreClient(app, multiplexer, loader, base_url)
+    server = Server(
+        logdir,
+        logdir_spec=logdir_spec,
+        plugins=loaded,
+        port=port,
+        purge_orphaned_data=purge_orphaned_data,
+        max_points=max_points,
+        plugins_dirs=tuple(plugins_dirs),
+        dev=dev,
+        **config,
+    )
+    client = TbcoreClient(server)
     client.reload()
     return client
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tbcore.eventfiles.wire import bytes_field, varint_field
+from tbcore_testing.wire import bytes_field, varint_field
 
 
 class Node(NamedTuple):

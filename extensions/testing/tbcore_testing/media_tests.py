@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.engine import Summary
 from tbcore_testing import EventFileWriter, TbcoreClient
 from tbcore_testing.route_tests import (
     NAMES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.engine import Summary
 from tbcore_testing import summaries
 from tbcore_testing.writer import WALL_TIME, EventFileWriter, MetadataPolicy
 

@@ -20,9 +20,8 @@ import numpy as np
 from google.protobuf.struct_pb2 import ListValue, Struct
 from numpy.typing import ArrayLike, NDArray
 
-from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
-from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.eventfiles.wire import bytes_field, double_field, varint_field
+from tbcore.engine import Summary, SummaryMetadata, TensorProto
+from tbcore_testing.wire import bytes_field, double_field, varint_field
 
 DataClass = Literal["unknown", "scalar", "tensor", "blob_sequence"]
 _DATA_CLASSES: dict[DataClass, int] = {"unknown": 0, "scalar": 1, "tensor": 2, "blob_sequence": 3}

@@ -11,8 +11,7 @@ from typing import Any, Literal, Self
 import google_crc32c
 from numpy.typing import ArrayLike
 
-from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.engine import Event, Summary
 from tbcore_testing import summaries
 
 WALL_TIME = 1_700_000_000.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbcore.hookspecs import PluginInfo, hookimpl
+from tbcore import PluginInfo, hookimpl
 
 NAME = "conformance-blank"
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tbcore.plugins import load_plugins
+from tbcore.engine import load_plugins
 from tbcore_testing.chromium import find_chromium, launch
 from tbcore_testing.conformance import blank
 from tbcore_testing.conformance.logs import ExtraData, SampleLogs, write_logs
@@ -89,9 +89,7 @@ def server(
 
     yield find
     for one in running.values():
-        one.end()
-    for one in running.values():
-        one.join()
+        one.stop()
 
 
 @pytest.fixture(scope="session")

@@ -11,17 +11,13 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.kinds import Claim, Claims, Kind, matches
-from tbcore.store.loader import Loader
-from tbcore.store.multiplexer import Multiplexer
+from tbcore import Claim, Claims, Kind
+from tbcore.engine import Event, Server, Summary, matches
 from tbcore_testing import graphs, summaries
 from tbcore_testing.writer import EventFileWriter
 
@@ -106,16 +102,13 @@ class SampleLogs:
     guessed_tags: Sequence[str] = ()
     """Substrings that identify the tags of guessed values (see GUESSED_TAG_ENDS). The plugin may
     reject these values."""
-    multiplexer: Multiplexer = field(default_factory=Multiplexer)
     _num_added: int = 0
 
     def __post_init__(self) -> None:
-        self._loader = Loader(self.multiplexer, [LogdirSpec(None, str(self.logdir))])
+        server = Server(self.logdir, plugins=())
+        self.multiplexer = server.multiplexer
+        self.reload = server.load_once
         self.reload()
-
-    def reload(self) -> None:
-        """Reads new data."""
-        self._loader.load_once()
 
     def add_step(self) -> None:
         """Writes one more value, as a running program does, and reads it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote_plus, urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 import httpx
 
@@ -73,7 +73,7 @@ class Tab:
         self.errors = TabErrors()
         self._server = server
         self._name = name
-        self._root = f"{server.origin}{quote(server.prefix)}/"
+        self._root = f"{server.url}/"
         self._context = browser.new_context(**{"viewport": WIDE, **options})
         self._context.add_init_script(path=WATCH)
         self._context.on("console", self._on_console)
@@ -182,10 +182,11 @@ class Tab:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https", "ws", "wss"):
             return
-        if f"{parts.scheme}://{parts.netloc}" != self._server.origin:
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if not self._root.startswith(f"{origin}/"):
             self.errors.blocked.append(f"a request to {address[:200]}")
         elif not address.startswith(self._root) and parts.path != "/favicon.ico":
-            self.errors.outside_prefix.append(address.removeprefix(self._server.origin)[:200])
+            self.errors.outside_prefix.append(address.removeprefix(origin)[:200])
 
     def _on_response(self, response: Any) -> None:
         if response.status >= 400 and response.url.startswith(self._root):
@@ -255,7 +256,7 @@ class Visits:
     def is_active(self, logs: str) -> bool:
         """Whether the plugin is active on the log directory with this name."""
         server = self._server(logs)
-        address = f"{server.origin}{quote(server.prefix)}/data/plugins_listing"
+        address = f"{server.url}/data/plugins_listing"
         return bool(httpx.get(address, timeout=30).json()[self.name])
 
     @cached_property

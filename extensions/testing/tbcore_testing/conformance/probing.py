@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 import httpx
 import numpy as np
 
-from tbcore_testing.conformance.servers import RaisedErrors, RunningServer, mounted_routes
+from tbcore_testing.conformance.servers import RaisedErrors, RunningServer
 
 SLOW_RESPONSE_SECONDS = 3.0
 """A response that takes longer is a failure: a page that waits this long seems broken."""
@@ -126,7 +126,7 @@ class Prober:
     def send(self, probe: Probe) -> ProbeResult:
         """Sends a request and waits for the response; never raises."""
         self._errors.pop()
-        address = f"{self.server.origin}{quote(self.server.prefix)}{probe.path}"
+        address = f"{self.server.url}{probe.path}"
         if probe.query:
             address += f"?{probe.query}"
         started = time.monotonic()
@@ -154,7 +154,7 @@ class Prober:
 
         Ten times the usual duration of such a request is subtracted. The result may be negative.
         """
-        address = f"{self.server.origin}{quote(self.server.prefix)}/data/runs"
+        address = f"{self.server.url}/data/runs"
         with httpx.Client(timeout=REQUEST_TIMEOUT_SECONDS) as client, ThreadPoolExecutor(1) as pool:
             ends = [time.monotonic()]
             for _ in range(20):
@@ -218,7 +218,7 @@ class ProbedRoutes:
         self.name = name
         self.routes = [
             KnownRoute(path, sorted({"GET", "POST", "PUT", "DELETE"} & (route.methods or {"GET"})))
-            for path, route in mounted_routes(prober.server.mounted[name])
+            for path, route in prober.server.mounted[name].addresses()
         ]
         self.results: list[ProbeResult] = []
         """Results of valid requests on plain data."""
@@ -291,10 +291,10 @@ class ProbedRoutes:
         run, tag = pairs[0] if pairs else ("run", "tag")
         values = valid_values(run, tag)
         for _ in range(MAX_DISCOVERY_REQUESTS):
-            prober.server.app.required_by_name.clear()
+            prober.server.required_by_name.clear()
             method = route.methods[0]
             result = prober.send(route.probe(method, values, **_body_of(method, run, tag)))
-            required_by_name = dict(prober.server.app.required_by_name)
+            required_by_name = dict(prober.server.required_by_name)
             missing = re.findall(r"^KeyError: '(\w{1,40})'", result.error)
             if result.status == 400:
                 missing += re.findall(r"[\"'`](\w{1,40})[\"'`]", result.body.decode("latin-1"))

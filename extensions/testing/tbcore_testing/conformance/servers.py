@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tbcore.config import Config
-from tbcore.http.parameters import QUERY_KEY, query_of
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin
-from tbcore.plugins import mount
-from tbcore.server.app import App
-from tbcore.server.http_server import HttpServer
-from tbcore.server.listen import listen
-from tbcore.store.multiplexer import Multiplexer
+from tbcore.engine import LoadedPlugin, Server, replace_query
 from tbcore_testing.conformance.logs import SampleLogs
 
 PREFIX = "/below/a prefix"
@@ -45,52 +36,39 @@ class RecordingQuery(dict[str, str]):
         return super().__contains__(name)
 
 
-class RecordingApp(App):
-    """The usual application, which also records the query parameters that routes read."""
-
-    def __init__(
-        self, config: Config, multiplexer: Multiplexer, mounted: Sequence[MountedPlugin]
-    ) -> None:
-        super().__init__(config, multiplexer, mounted)
-        self.required_by_name: dict[str, bool] = {}
-        """Maps the name of each parameter that was read to whether it is required. The caller
-        clears the dict before a request."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope[QUERY_KEY] = RecordingQuery(query_of(Request(scope)), self.required_by_name)
-        await super().__call__(scope, receive, send)
-
-
 class RunningServer:
-    """A server in a thread of this process, on a free port."""
+    """A server in a thread of this process, which records the query parameters that routes read."""
 
     def __init__(
         self, logs: SampleLogs, plugins: Sequence[LoadedPlugin], *, prefix: str = PREFIX
     ) -> None:
         self.logs = logs
-        self.prefix = prefix
-        listening = listen("127.0.0.1", 0, bind_all=False)
-        config = Config(logdir=str(logs.logdir), port=listening.port, path_prefix=prefix)
-        mounted = [mount(plugin, logs.multiplexer, config) for plugin in plugins]
-        self.app = RecordingApp(config, logs.multiplexer, mounted)
-        self.mounted = {one.plugin.name: one for one in mounted}
-        self.origin = f"http://127.0.0.1:{listening.port}"
-        started = threading.Event()
-        self._server = HttpServer(self.app, started.set)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": listening.sockets}, daemon=True
+        self.required_by_name: dict[str, bool] = {}
+        """Maps the name of each parameter that was read to whether it is required. The caller
+        clears the dict before a request."""
+        self._server = Server(
+            logs.logdir,
+            plugins=plugins,
+            multiplexer=logs.multiplexer,
+            path_prefix=prefix,
+            wrap=self._recording,
         )
-        self._thread.start()
-        started.wait(10)
+        self._server.start()
+        self.mounted = {one.plugin.name: one for one in self._server.app.mounted}
+        self.url = self._server.url.removesuffix("/")
+        """The address of the server, with its prefix and no slash at the end."""
 
-    def end(self) -> None:
-        """Stops the server, without waiting for it."""
-        self._server.end()
+    def _recording(self, app: ASGIApp) -> ASGIApp:
+        async def record(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                replace_query(scope, lambda query: RecordingQuery(query, self.required_by_name))
+            await app(scope, receive, send)
 
-    def join(self) -> None:
-        """Waits until the stopped server has ended."""
-        self._thread.join(10)
+        return record
+
+    def stop(self) -> None:
+        """Stops the server."""
+        self._server.stop()
 
 
 class RaisedErrors(logging.Handler):
@@ -116,19 +94,8 @@ class RaisedErrors(logging.Handler):
         return error
 
     def __enter__(self) -> RaisedErrors:
-        logger = logging.getLogger("tbcore.server.guard")
-        logger.addHandler(self)
+        logging.getLogger("tbcore").addHandler(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        logging.getLogger("tbcore.server.guard").removeHandler(self)
-
-
-def mounted_routes(mounted: MountedPlugin) -> Iterator[tuple[str, Any]]:
-    """Yields all routes of a plugin, each with its path after the server's prefix."""
-    for route in mounted.routes:
-        yield f"/data/plugin/{mounted.plugin.name}{route.path}", route
-    for route in mounted.legacy.routes:
-        yield f"/data{route.path}", route
-    for route in mounted.legacy.bare_routes:
-        yield route.path, route
+        logging.getLogger("tbcore").removeHandler(self)

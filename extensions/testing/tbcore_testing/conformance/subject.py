@@ -6,10 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tbcore.kinds import Claim, Claims
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.plugins import load_plugins
-from tbcore.sources import installed
+from tbcore import Claim, Claims
+from tbcore.engine import LoadedPlugin, installed_plugins, load_plugins
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +49,6 @@ def find_subject(argument: str) -> Subject:
         error = f"expected one plugin at {argument}, found {names}; pass the path of each"
         return Subject(argument, None, error)
     error = enabled[0].error or ""
-    if not is_path and argument not in {source.name for source in installed()}:
+    if not is_path and argument not in {source.name for source in installed_plugins()}:
         error += "; for a plugin in a folder pass its path: --plugin ./path/to/plugin"
     return Subject(enabled[0].name, None if error else enabled[0], error)

@@ -10,11 +10,10 @@ import importlib.util
 import re
 from pathlib import Path
 
-import tbcore
-from tbcore.errors import TbcoreError
-from tbcore.plugin_checks import RESERVED_NAME
-from tbcore.sources import MODULE_PREFIX, installed
+from tbcore import TbcoreError, __version__
+from tbcore.engine import installed_plugins
 
+MODULE_PREFIX = "tbcore_"
 TEMPLATES = Path(__file__).parent
 FILES = {
     "pyproject.toml": "pyproject.toml",
@@ -34,7 +33,7 @@ The name becomes a part of the module's name and, with `-` in place of `_`, of t
 """
 
 RESERVED = {
-    RESERVED_NAME: "it is reserved for the page about all plugins",
+    "plugins": "it is reserved for the page about all plugins",
     "server": "tbcore-server is the distribution of tbcore itself",
     "tbcore": "it is reserved for tbcore itself",
 }
@@ -50,7 +49,7 @@ def new_plugin(name: str, parent: Path) -> Path:
     check_name(name)
     dashed = name.replace("_", "-")
     folder = parent / f"tbcore-{dashed}"
-    major, minor = tbcore.__version__.split(".")[:2]
+    major, minor = __version__.split(".")[:2]
     replacements = {
         "name": name,
         "dashed": dashed,
@@ -85,7 +84,7 @@ def check_name(name: str) -> None:
         )
     if name in RESERVED:
         raise TbcoreError(f"a plugin cannot be named {name!r}: {RESERVED[name]}")
-    for source in installed():
+    for source in installed_plugins():
         if source.name == name:
             raise TbcoreError(
                 f"a plugin {name!r} is installed already, by {source}; choose another name, or "

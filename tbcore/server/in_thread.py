@@ -1,0 +1,155 @@
+"""Server: a server in a thread of this process, for notebooks, programs and tests."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from starlette.types import ASGIApp
+
+from tbcore.config import Config
+from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+from tbcore.plugin_types import LoadedPlugin
+from tbcore.plugins import load_plugins
+from tbcore.server.app import App, create_app
+from tbcore.server.http_server import HttpServer
+from tbcore.server.listen import Listening, listen
+from tbcore.store.loader import Loader
+from tbcore.store.multiplexer import Multiplexer
+
+HOST = "127.0.0.1"
+END_TIMEOUT_SECONDS = 10
+
+
+class Server:
+    """The server of one log directory, for this machine only.
+
+        with Server("runs") as server:
+            print(server.url)                 # http://127.0.0.1:43219/
+
+    In a `with` statement, the logs have been read when the first line runs, and are read again when
+    they change. Without one, `app` can be called without a socket, and `load_once` reads the logs.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        *,
+        logdir_spec: str | None = None,
+        plugins: Sequence[LoadedPlugin] | None = None,
+        multiplexer: Multiplexer | None = None,
+        port: int = 0,
+        reload_interval: float | None = None,
+        purge_orphaned_data: bool = True,
+        max_points: int = 0,
+        wrap: Callable[[ASGIApp], ASGIApp] | None = None,
+        **config: Any,
+    ) -> None:
+        """If `logdir_spec` is given, it is read instead of `logdir`.
+
+        `plugins` are those to serve, as `load_plugins` returns them; None for all. What is in
+        `multiplexer` is served as it is, and nothing is read. For `reload_interval` and the next
+        two see `Loader`. `wrap` is called with the application and returns the one that gets the
+        requests of clients. With port 0 the system chooses one. Other options are fields of
+        `Config`, such as `path_prefix`. Raises OptionError for an option that is not valid.
+        """
+        specs = (
+            [LogdirSpec(None, os.fspath(logdir))]
+            if logdir_spec is None
+            else parse_logdir_spec(logdir_spec)
+        )
+        self.config = Config(logdir=logdir_spec or os.fspath(logdir), port=port, **config)
+        self.multiplexer = multiplexer or Multiplexer()
+        """The runs and tags, as passed to the hooks of plugins."""
+        self.plugins = plugins
+        self._loader = None
+        if multiplexer is None:
+            self._loader = Loader(
+                self.multiplexer,
+                specs,
+                reload_interval=reload_interval,
+                purge_orphaned_data=purge_orphaned_data,
+                max_points=max_points,
+                tuning=self.config.tuning,
+            )
+        self._wrap = wrap
+        self._listening: Listening | None = None
+        self._http_server: HttpServer | None = None
+        self._thread: threading.Thread | None = None
+
+    @cached_property
+    def app(self) -> App:
+        """The application, as ASGI describes it; its plugins are loaded on first use."""
+        config = self.config
+        plugins = self.plugins
+        if plugins is None:
+            plugins = load_plugins(
+                without=config.without_plugins,
+                folders=config.plugins_dirs,
+                dev=config.dev,
+                tuning=config.tuning,
+            )
+        return create_app(config, multiplexer=self.multiplexer, plugins=[*plugins])
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with a slash at the end."""
+        config = self.config
+        return f"http://{config.host}:{config.port}{quote(config.path_prefix)}/"
+
+    def load_once(self) -> None:
+        """Reads new data of the logs, in the calling thread."""
+        if self._loader is not None:
+            self._loader.load_once()
+
+    def start(self) -> None:
+        """Listens, serves in a thread, and reads changes of the logs in another one.
+
+        Raises TbcoreError if it cannot listen.
+        """
+        self._listening = listen(HOST, self.config.port, bind_all=False)
+        self.config = replace(self.config, host=HOST, port=self._listening.port)
+        started = threading.Event()
+        self._http_server = server = HttpServer(self.app, started.set, self._wrap)
+        sockets = self._listening.sockets
+
+        def run() -> None:
+            try:
+                server.run(sockets=sockets)
+            finally:
+                started.set()
+
+        self._thread = threading.Thread(target=run, name="tbcore-server", daemon=True)
+        self._thread.start()
+        started.wait()
+        if self._loader is not None:
+            self._loader.start()
+
+    def stop(self) -> None:
+        """Ends the threads; waits for them a few seconds at most."""
+        if self._loader is not None:
+            self._loader.stop()
+        if self._http_server is not None and self._thread is not None:
+            self._http_server.end()
+            self._thread.join(END_TIMEOUT_SECONDS)
+        if self._listening is not None:
+            self._listening.close()
+
+    def __enter__(self) -> Server:
+        self.load_once()
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
