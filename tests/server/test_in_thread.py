@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from common_fixtures import until
-from tbcore_testing import write_run
 
 from tbcore.engine import Server
 from tbcore.errors import TbcoreError
+from tbcore_testing import write_run
 
 
 def get(server: Server, path: str) -> Any:
