@@ -11,12 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tbcore.cli.parsing import CommandGroup
+    from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, logs_discarded
+    from tbcore.extensions import loaded
+    from tbcore.store.series import Point
 
-__all__ = ["CommandGroup"]
+__all__ = ["Command", "CommandGroup", "Point", "loaded", "logdir_specs", "logs_discarded"]
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
-    "tbcore.cli.parsing": ("CommandGroup",),
+    "tbcore.cli.parsing": ("Command", "CommandGroup", "logdir_specs", "logs_discarded"),
+    "tbcore.extensions": ("loaded",),
+    "tbcore.store.series": ("Point",),
 }
 """Maps each module to the names that it defines."""
 

@@ -21,7 +21,7 @@ from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config, user_directory
 from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec, is_remote
-from tbcore.index import extension
+from tbcore.extensions import INDEX, loaded
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
     LogHandler,
@@ -103,7 +103,7 @@ def serve(config: Config, options: ServeOptions) -> int:
     index = None
     if options.index is not None:
         logdirs = [spec.path for spec in specs]
-        index = extension().open(options.index, is_server=True, logdirs=logdirs)
+        index = loaded(INDEX, "index").open(options.index, is_server=True, logdirs=logdirs)
     loader = Loader(
         multiplexer,
         specs,

@@ -9,13 +9,13 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.server.check import CheckReport, Finding
 from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView
 from tbcore.store.work_queue import TrackedRun, read_runs
 from tbcore.text import one_line
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
+from tbcore_logs.checks import CheckReport, Finding
 
 
 def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
