@@ -242,7 +242,7 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
     assert wrong == []
 
 
-NOT_YET: set[str] = {"compat", "index", "logs", "testing"}
+NOT_YET: set[str] = {"index", "testing"}
 """Extensions that still import more than `tbcore.engine`."""
 
 
@@ -266,6 +266,17 @@ def test_extensions_import_the_engine_and_the_public_surface_only(folder: Path) 
                 wrong += [f"{where} imports {name} from {item.module}" for name in sorted(private)]
                 if not item.names:
                     wrong.append(f"{where} imports {item.module} as a whole")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", extension_folders(), ids=lambda folder: folder.name)
+def test_loggers_of_extensions_are_below_that_of_the_core(folder: Path) -> None:
+    """The server and the commands print what the logger `tbcore` gets, with their prefix."""
+    wrong = [
+        f"{path.relative_to(REPOSITORY)} has {call}"
+        for path in python_files(folder)
+        for call in re.findall(r"getLogger\((?!\"tbcore[.\"]).*", path.read_text(encoding="utf-8"))
+    ]
     assert wrong == []
 
 

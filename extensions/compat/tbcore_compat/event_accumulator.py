@@ -16,18 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tbcore.errors import UnknownNameError
-from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.eventfiles.tensors import numpy_to_tensor
-from tbcore.eventfiles.wire import fields
-from tbcore.kinds import Claim
-from tbcore.queries.inheritance import ROOT
-from tbcore.store.items import Item
-from tbcore.store.series import ScalarSeries
-from tbcore.store.view import RunView
-from tbcore.text import close_matches, quoted
+from tbcore import Claim, Item, ScalarSeries
+from tbcore.engine import RunView, close_matches, fields, numpy_to_tensor, quoted
 from tbcore.values import Metadata, Value
-from tbcore_logs.reading import LazyReader, RunSnapshot, multiplexer_of
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.reading import ROOT, LazyReader, RunSnapshot, multiplexer_of
 
 T = TypeVar("T")
 
@@ -320,7 +313,8 @@ _EVENTS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any, ...]]
 time and step."""
 
 
-def _tensor_of_number(number: np.floating[Any]) -> TensorProto:
+def _tensor_of_number(number: np.floating[Any]) -> Any:
+    """A TensorProto of a number, in both forms that there are."""
     tensor = numpy_to_tensor(np.asarray(number))
     (tensor.float_val if number.dtype == np.float32 else tensor.double_val).append(float(number))
     return tensor

@@ -9,12 +9,11 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from tbcore.queries.inheritance import ROOT
-from tbcore.text import quoted
+from tbcore.engine import quoted
 from tbcore_compat.event_accumulator import EventAccumulator, look_up
-from tbcore_logs.reading import LazyReader
+from tbcore_logs.reading import ROOT, LazyReader
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.compat")
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tbcore import values
-from tbcore.eventfiles.logdir import MARK
-from tbcore.eventfiles.tensors import tensor_to_numpy
+from tbcore.engine import is_event_file, tensor_to_numpy
 from tbcore_compat import media
 from tbcore_compat.event_accumulator import (
     AUDIO,
@@ -214,7 +213,7 @@ def _reader_of_files(path: str) -> LazyReader | None:
     """Reads the event files below a path, each of them as a run that is named by its path."""
     walk = os.walk(path, followlinks=True)
     below = [os.path.join(folder, name) for folder, _, names in walk for name in names]
-    files = [file for file in below or [path] if MARK in os.path.basename(file)]
+    files = [file for file in below or [path] if is_event_file(file)]
     files = [file for file in files if os.path.isfile(file)]
     if not files:
         return None

@@ -6,9 +6,9 @@
 
 `Logs` has the runs, `Run` has what was logged in one, and `ScalarTable` the points of several.
 
-For tbcore-compat and tbcore-index, these names are public, too: `LazyReader`, `RunSnapshot` and
-`multiplexer_of` of `tbcore_logs.reading`, `CheckReport` and `Finding` of `tbcore_logs.checks`, and
-`manners` of `tbcore_logs.printing.access`.
+For tbcore-compat and tbcore-index, these names are public, too: `ROOT`, `LazyReader`, `RunSnapshot`
+and `multiplexer_of` of `tbcore_logs.reading`, `UnknownNameError` of `tbcore_logs.errors`,
+`CheckReport` and `Finding` of `tbcore_logs.checks`, and `manners` of `tbcore_logs.printing.access`.
 """
 
 from __future__ import annotations

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, scan
-from tbcore.eventfiles.other_files import OtherFiles
-from tbcore.eventfiles.tail import FileReader, FileReplacedError
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.server.unclaimed import Unclaimed, find_unclaimed
-from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.run import RunData
-from tbcore.text import one_line, plural, size
+from tbcore import Multiplexer
+from tbcore.engine import (
+    Logdir,
+    LogdirSpec,
+    ReadFile,
+    StrictReader,
+    find_unshown,
+    one_line,
+    plural,
+    size,
+)
 
 RECENT_SECONDS = 300.0
 """If a file was modified less than this long ago, its writer may still be running, so an incomplete
@@ -49,10 +51,10 @@ class CheckReport(NamedTuple):
     findings: list[Finding]
     """First those about directories; then those about files, in the order in which the files were
     read, and by offset within a file."""
-    unclaimed: list[Unclaimed]
-    """Kinds of data that no loaded plugin shows."""
-    other_files: Sequence[OtherFiles]
-    """Files that are not event files, and whose data nothing shows."""
+    unclaimed: Sequence[Any]
+    """Kinds of data that no loaded plugin shows, as `find_unshown` of the engine returns them."""
+    other_files: Sequence[Any]
+    """Files that are not event files, and whose data nothing shows, as a `Scan` has them."""
 
     @property
     def num_damaged(self) -> int:
@@ -108,9 +110,9 @@ class CheckReport(NamedTuple):
             )
 
 
-def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> CheckReport:
+def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     """Reads every event file below the directories to its end, and verifies all checksums."""
-    found = scan(specs)
+    found = Logdir(specs).scan()
     findings = [
         Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
     ]
@@ -119,56 +121,48 @@ def check(specs: Sequence[LogdirSpec], plugins: Sequence[LoadedPlugin]) -> Check
     findings += [
         Finding("unreadable", line, "its contents were skipped") for line in found.problems
     ]
-    multiplexer, decoder = Multiplexer(), Decoder()
+    multiplexer, reader = Multiplexer(), StrictReader()
     num_bytes = 0
     for run, files in found.runs.items():
-        data = RunData()
-        for file in files:
-            num_bytes += file.size
-            findings += _read(run, file, data, decoder)
-        multiplexer.commit({run: data.commit()})
-    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
+        view, read = reader.read(files)
+        num_bytes += sum(file.size for file in files)
+        findings += [finding for each in read for finding in _findings(run, each)]
+        multiplexer.commit({run: view})
     return CheckReport(
         len(found.runs),
         found.num_files,
         num_bytes,
         findings,
-        find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins}),
+        find_unshown(multiplexer),
         found.other_files,
     )
 
 
-def _read(run: str, file: EventFile, data: RunData, decoder: Decoder) -> Iterator[Finding]:
-    """Reads a file into the data of its run; yields the findings about the file."""
-
-    path = file.path
-    if not file.size:
+def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
+    """What there is to report about a file."""
+    path = read.file.path
+    if not read.file.size:
         yield Finding("empty", path, "the file is empty", run, is_damage=False)
         return
-    reader = FileReader(file.path, data.add_file(file.path), decoder)
-    reader.scanned = file
-    try:
-        while not reader.caught_up:
-            for decoded_item in reader.read():
-                data.add_item(decoded_item, reader.file_index)
-    except FileReplacedError:
+    if read.is_replaced:
         line = "was replaced while it was read; run the check again"
         yield Finding("changed", path, line, run, is_damage=False)
         return
-    except OSError as error:
-        yield Finding("unreadable", path, f"cannot be read: {error.strerror or error}", run)
+    if read.error is not None:
+        reason = read.error.strerror or read.error
+        yield Finding("unreadable", path, f"cannot be read: {reason}", run)
         return
-    for damage in reader.problems:
+    for damage in read.damage:
         yield Finding("corrupt", path, str(damage), run, damage.offset)
-    num_bytes_left = reader.opened.size - reader.offset
+    num_bytes_left = read.size - read.offset
     # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
-    is_explained = bool(reader.problems) and reader.problems[-1].offset == reader.offset
+    is_explained = bool(read.damage) and read.damage[-1].offset == read.offset
     if num_bytes_left > 0 and not is_explained:
         line = (
-            f"ends within the record at offset {reader.offset}, after {num_bytes_left} of its bytes"
+            f"ends within the record at offset {read.offset}, after {num_bytes_left} of its bytes"
         )
-        if time.time() - file.mtime_ns / 1e9 < RECENT_SECONDS:
+        if time.time() - read.file.mtime_ns / 1e9 < RECENT_SECONDS:
             line += "; the rest may still be written"
-            yield Finding("being written", path, line, run, reader.offset, is_damage=False)
+            yield Finding("being written", path, line, run, read.offset, is_damage=False)
         else:
-            yield Finding("cut off", path, f"{line}; the file was cut off", run, reader.offset)
+            yield Finding("cut off", path, f"{line}; the file was cut off", run, read.offset)

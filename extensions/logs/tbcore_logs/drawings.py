@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tbcore.text import one_line
+from tbcore.engine import one_line
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, overload
 
-from tbcore.store.items import Item
+from tbcore import Item
 
 T = TypeVar("T")
 

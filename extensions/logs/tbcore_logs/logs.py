@@ -13,14 +13,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.errors import UnknownNameError
-from tbcore.eventfiles.logdir import is_remote
-from tbcore.queries.attributes import RunAttributes, RunColumns
-from tbcore.queries.notes import unknown_names
-from tbcore.queries.syntax import parse
-from tbcore.store.watch import watch
-from tbcore.text import close_matches, quoted
+from tbcore.engine import RunColumns, close_matches, is_remote, parse, quoted, watch
 from tbcore_logs.drawings import MAX_SHOWN, table_html
+from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
 from tbcore_logs.run import Run, load
 from tbcore_logs.series import Point, ScalarSeries
@@ -113,7 +108,7 @@ class Logs:
     def attributes(self) -> RunColumns:
         """Hyperparameters and values of all runs as columns. Reads all runs."""
         everything = load(map(self._run, self._reader.names()), self._reader)
-        return RunAttributes(multiplexer_of(everything)).columns()
+        return RunColumns.of(multiplexer_of(everything))
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -253,7 +248,7 @@ class Logs:
             columns = self.attributes()
             found = set(columns.runs_found(query))
             runs = [run for run in runs if run.name in found]
-            if unknown := list(dict.fromkeys(unknown_names(query, columns))):
+            if unknown := list(dict.fromkeys(columns.unknown_names(query))):
                 warnings.warn("\n".join(unknown), stacklevel=3)
         load(runs, self._reader)
         return runs

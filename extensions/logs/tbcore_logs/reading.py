@@ -15,30 +15,31 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
-from tbcore.engine import loaded
-from tbcore.errors import DataLossError, NotFoundError, OptionError, TbcoreError
-from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import (
-    MARK,
+from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
+from tbcore.engine import (
     EventFile,
     Logdir,
     LogdirSpec,
+    OptionError,
+    RunsReader,
+    RunView,
     Scan,
+    TrackedRun,
     checked_address,
+    is_event_file,
     is_remote,
+    loaded,
+    one_line,
 )
-from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.problems import MAX_PROBLEMS
-from tbcore.store.run_reader import RunReader
-from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun, find_remote_event_times, read_runs
-from tbcore.text import one_line
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.logs")
+
+ROOT = "."
+"""The name of the run of the files in the directory itself, which is above all others."""
+_MAX_PROBLEMS = 100
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
@@ -66,7 +67,7 @@ class _Problems:
     """What a reader has found wrong."""
 
     def __init__(self) -> None:
-        self._problems: deque[str] = deque(maxlen=MAX_PROBLEMS)
+        self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
 
     def report(self, *lines: str) -> None:
         """Adds lines to the problems, and logs them, unless they are among them already."""
@@ -87,11 +88,7 @@ class LazyReader(_Problems):
         """The directories that contain all files."""
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
         self._logdir = Logdir(specs)
-        self._decoder = Decoder()
-        self._small_files = SmallFileReader(tuning=self._decoder.tuning)
-        self._new_reader = partial(
-            RunReader, self._decoder, purge_orphaned_data=purge_orphaned_data
-        )
+        self._reader = RunsReader(purge_orphaned_data=purge_orphaned_data)
         self._lock = threading.RLock()
         self._runs: dict[str, TrackedRun] = {}
         """Runs are added to a copy only, since another thread may iterate. A run has a view when it
@@ -116,10 +113,7 @@ class LazyReader(_Problems):
         """
         with self._lock:
             runs = [self._runs[name] for name in self._not_in_order]
-            find_remote_event_times(runs)
-            for run in runs:
-                run.commit()  # finds the time of the first event
-            self._in_order += [run.name for run in sorted(runs, key=TrackedRun.sort_key)]
+            self._in_order += [run.name for run in self._reader.in_order(runs)]
             self._not_in_order = []
             return list(self._in_order)
 
@@ -127,7 +121,7 @@ class LazyReader(_Problems):
         """Names of the runs in the folders below a run, in no particular order."""
         with self._lock:
             return [
-                n for n in self._runs if n != name and (name == "." or n.startswith(f"{name}/"))
+                n for n in self._runs if n != name and (name == ROOT or n.startswith(f"{name}/"))
             ]
 
     def __contains__(self, name: object) -> bool:
@@ -176,7 +170,7 @@ class LazyReader(_Problems):
             for name, files in scan.runs.items():
                 run = runs.get(name)
                 if run is None:
-                    runs[name] = TrackedRun(name, files, self._new_reader)
+                    runs[name] = self._reader.run(name, files)
                     changed.add(name)
                     continue
                 if run.view is None and files != run.files:
@@ -189,7 +183,7 @@ class LazyReader(_Problems):
         """Drops what was read of a run. It is read from the start when it is asked for again."""
         with self._lock:
             if name in self._runs:
-                self._runs[name] = TrackedRun(name, self._runs[name].files, self._new_reader)
+                self._runs[name] = self._reader.run(name, self._runs[name].files)
 
     @property
     def problems(self) -> list[str]:
@@ -227,35 +221,23 @@ class LazyReader(_Problems):
         waiting = dict.fromkeys(run for run in runs if run.reader.has_work)
         num_waiting = len(waiting)
         try:
-            for run in read_runs(tuple(waiting), self._small_files):
-                self._report(run.reader)
+            for run in self._reader.read(tuple(waiting)):
+                self._report(run)
                 del waiting[run]
         except BaseException:
             # After Ctrl-C in a notebook, for example, a reader may have read half of something.
             for run in waiting:
                 run.read_from_start()
-            self._release_buffers()
+            self._reader.release_buffers()
             raise
         if num_waiting > 1 or len(self._runs) == 1:
             # After a single run of many they are kept: the next one is probably similar.
-            self._release_buffers()
-        changed = set()
-        for run in runs:
-            if run.is_read_again and run.reader.is_incomplete:
-                continue
-            run.is_read_again = False
-            view = run.commit()
-            if view is not run.view:
-                run.view = view
-                changed.add(run.name)
-        return changed
+            self._reader.release_buffers()
+        return {run.name for run in runs if run.new_view() is not None}
 
-    def _release_buffers(self) -> None:
-        self._decoder.release_buffers()
-        self._small_files.release_buffers()
-
-    def _report(self, reader: RunReader) -> None:
+    def _report(self, run: TrackedRun) -> None:
         """Logs which files could not be read; the first damage of a file was logged already."""
+        reader = run.reader
         self._problems.extend(reader.problems)
         self.report(*reader.read_errors)
         reader.problems, reader.read_errors = [], []
@@ -278,7 +260,7 @@ class StoredReader(_Problems):
 
     def names_below(self, name: str) -> list[str]:
         return [
-            n for n in self._index.runs if n != name and (name == "." or n.startswith(f"{name}/"))
+            n for n in self._index.runs if n != name and (name == ROOT or n.startswith(f"{name}/"))
         ]
 
     def __contains__(self, name: object) -> bool:
@@ -379,8 +361,8 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)
-        elif MARK not in os.path.basename(path):
-            raise ValueError(one_line(f"{path!r} is no event file: its name lacks {MARK!r}"))
+        elif not is_event_file(path):
+            raise ValueError(one_line(f"{path!r} is no event file: its name lacks 'tfevents'"))
         else:
             directory = os.path.dirname(os.path.abspath(path))
             files.setdefault((name, directory), []).append(os.path.abspath(path))
@@ -389,7 +371,7 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
     by_run: dict[str, list[str]] = {}  # 2
     for (name, directory), each in files.items():
         is_alone = not specs and len(files) == 1
-        base = run = name or ("." if is_alone else os.path.basename(directory))
+        base = run = name or (ROOT if is_alone else os.path.basename(directory))
         suffix = 2
         while run in by_run:
             run, suffix = f"{base}_{suffix}", suffix + 1

@@ -14,22 +14,18 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import values
-from tbcore.errors import DataError, NotFoundError, UnknownNameError
-from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
-from tbcore.queries.evaluation import HParam, is_live
-from tbcore.queries.inheritance import ROOT, InheritedHParams
-from tbcore.store.items import Item
-from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.series import Series, merged_columns
-from tbcore.text import one_line, quoted
+from tbcore import DataError, Item, Multiplexer, NotFoundError, values
+from tbcore.engine import RunColumns, RunView, is_live, one_line, quoted
 from tbcore.values import AudioValue, HistogramValue, ImageValue
-from tbcore.values.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
-from tbcore_logs.reading import Reader, RunSnapshot, multiplexer_of
+from tbcore_logs.reading import ROOT, Reader, RunSnapshot, multiplexer_of
 from tbcore_logs.series import ScalarSeries
 
+HParam = float | str | bool
+"""The value of a hyperparameter."""
 T = TypeVar("T")
 
 
@@ -139,12 +135,7 @@ class Run:
     def tags(self) -> Mapping[str, Tag]:
         """All tags, in order of first appearance. No value is read or decoded."""
         view = self._data.view
-        return MappingProxyType(
-            {
-                tag: _described(tag, view.series(tag), info.metadata)
-                for tag, info in view.schema.tags.items()
-            }
-        )
+        return MappingProxyType({tag: _described(tag, view) for tag in view.schema.tags})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._data.view.schema.tags)
@@ -167,8 +158,8 @@ class Run:
         for with_below in (False, True):
             below = reader.names_below(name) if with_below else []
             snapshots = {**reader.snapshots([*above, *below]), name: self._data}
-            state = multiplexer_of(snapshots).state
-            found = InheritedHParams(-1).updated(state).by_run.get(name)
+            columns = RunColumns.of(multiplexer_of(snapshots))
+            found = columns.index.hparams.by_run.get(name)
             if found:
                 return MappingProxyType(dict(found))
         return MappingProxyType({})
@@ -247,24 +238,21 @@ def _key_errors() -> Iterator[None]:
         raise UnknownNameError(str(error)) from None
 
 
-def _described(tag: str, all_series: list[Series], metadata: bytes | None) -> Tag:
-    forms = [form_of(series.kind) for series in all_series]
-    kind = SCALAR if SCALAR in forms else forms[0]
-    shown = [s for s, form in zip(all_series, forms, strict=True) if form == kind]
-    if len(shown) == 1 and len(shown[0]):  # The usual case: no column need be made.
-        count = len(shown[0])
-        steps = shown[0].column_at("step", np.array([0, count - 1]))
-    else:
-        _, steps = merged_columns(shown, 0, ["step"])
-        count = len(steps)
-    first, last = (int(steps[0]), int(steps[-1])) if count else (None, None)
-    return Tag(tag, kind, count, first, last, *_names(metadata))
+def _described(tag: str, view: RunView) -> Tag:
+    """What is known of a tag: of scalars if it has some, else of its first form."""
+    kinds, metadata = view.schema.tags[tag]
+    forms = [form_of(kind) for kind in kinds]
+    shown = SCALAR if SCALAR in forms else forms[0]
+    extent = view.extent(
+        tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
+    )
+    return Tag(tag, shown, *extent, *_names(metadata))
 
 
 @lru_cache(maxsize=1024)
 def _names(metadata: bytes | None) -> tuple[str, str]:
     """The display name and the description in the metadata. Many tags have the same metadata."""
-    parsed = SummaryMetadata.FromString(metadata or b"")
+    parsed = values.Metadata.FromString(metadata or b"")
     return parsed.display_name, parsed.summary_description
 
 

@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import tbcore
+from tbcore import ScalarSeries as Points
+from tbcore import SmoothingKind
 from tbcore.engine import Point
 from tbcore_logs.drawings import line_svg, table_html
 
 __all__ = ["Point", "ScalarSeries"]
 
 
-class ScalarSeries(tbcore.ScalarSeries):
+class ScalarSeries(Points):
     """Points of one tag, in the order they were written. Arrays are read-only."""
 
-    _points: tbcore.ScalarSeries
+    _points: Points
 
-    def __init__(self, points: tbcore.ScalarSeries) -> None:
+    def __init__(self, points: Points) -> None:
         """Not called by users. The columns are those of `points`, which may make them on demand."""
         object.__setattr__(self, "_points", points)  # The base class is frozen.
 
@@ -50,12 +51,12 @@ class ScalarSeries(tbcore.ScalarSeries):
     def between(self, first: int, last: int) -> ScalarSeries:
         return ScalarSeries(super().between(first, last))
 
-    def smooth(self, weight: float, kind: tbcore.SmoothingKind = "exponential") -> ScalarSeries:
+    def smooth(self, weight: float, kind: SmoothingKind = "exponential") -> ScalarSeries:
         return ScalarSeries(super().smooth(weight, kind))
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = self.ordinal, self.step, self.wall_time, self.value
-        return ScalarSeries, (tbcore.ScalarSeries(*columns),)
+        return ScalarSeries, (Points(*columns),)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the line, with the most important points."""

@@ -13,8 +13,8 @@ import pytest
 from tbcore import plugins as plugins_module
 from tbcore.cli import main
 from tbcore.sources import Source
+from tbcore.store.run import RunData
 from tbcore.tuning import Tuning
-from tbcore_logs import checks as check_module
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 
 LONG_AGO = 1_600_000_000.0
@@ -274,14 +274,14 @@ def test_a_file_that_is_replaced_while_it_is_read(
     """A file that is replaced during the check is not damaged, and other files are read."""
     path = event_file(tmp_path / "a" / "a.tfevents")
     event_file(tmp_path / "b" / "a.tfevents")
-    real = check_module.RunData.add_item
+    real = RunData.add_item
 
     def add_item(self: Any, item: Any, file_index: int) -> None:
         real(self, item, file_index)
         if path.exists() and path.stat().st_size:
             path.write_bytes(b"")
 
-    monkeypatch.setattr(check_module.RunData, "add_item", add_item)
+    monkeypatch.setattr(RunData, "add_item", add_item)
     monkeypatch.setattr("tbcore.tuning.DEFAULT", Tuning(piece_bytes=200))
 
     status, report = run_check(capsys, tmp_path)

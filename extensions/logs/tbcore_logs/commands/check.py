@@ -24,8 +24,7 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     """
     import orjson
 
-    from tbcore.http.json import to_json
-    from tbcore.plugins import load_plugins
+    from tbcore.engine import to_json
     from tbcore_logs.checks import check as check_logdir
 
     if logdir is None and index is None:
@@ -37,7 +36,7 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
         if index:
             report = loaded("tbcore.index", "index").check(index, specs)
         else:
-            report = check_logdir(specs, load_plugins())
+            report = check_logdir(specs)
     if as_json:
         data = orjson.loads(to_json(report.as_json()))
         click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2))

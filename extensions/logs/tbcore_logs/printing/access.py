@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from tbcore.cli.parsing import warn
-from tbcore.errors import BadRequestError, DataError, NotFoundError, OptionError
-from tbcore.queries.notes import unknown_names
-from tbcore.queries.syntax import parse
-from tbcore.text import one_line
-from tbcore.values.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
-from tbcore_logs import LoggedItems, Logs, Run
-from tbcore_logs.logs import matching
+from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
+from tbcore.engine import one_line, parse
+from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
+from tbcore_logs.items import LoggedItems
+from tbcore_logs.logs import Logs, matching
+from tbcore_logs.run import Run
 
 logger = logging.getLogger("tbcore")
 
@@ -28,6 +26,8 @@ _BATCH_BYTES = 1 << 26
 """Maximum size of the files of runs that are read together; a larger run is read by itself."""
 _BATCH_RUNS = 2000
 _PROGRESS_AFTER_SECONDS = 1.0
+_WARNING = "tbcore: warning: %s"
+"""The form of warnings, as in the server's log."""
 
 ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
@@ -74,7 +74,7 @@ class LogSelection(NamedTuple):
             of_query = set(columns.runs_found(query))
         except BadRequestError as error:
             raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
-        for line in dict.fromkeys(unknown_names(query, columns)) if is_first else ():
+        for line in dict.fromkeys(columns.unknown_names(query)) if is_first else ():
             warn(one_line(line))
         return [name for name in found if name in of_query]
 
@@ -91,7 +91,7 @@ def manners() -> Iterator[None]:
     command, but only then: a lost connection to a remote file raises an error.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
+    handler.setFormatter(logging.Formatter(_WARNING % "%(message)s"))
     printed: dict[str, logging.LogRecord] = {}
     # Each line once: many runs may lack the same file, and some commands read a run twice.
     handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)
@@ -109,6 +109,11 @@ def manners() -> Iterator[None]:
         raise
     finally:
         logger.removeHandler(handler)
+
+
+def warn(message: str) -> None:
+    """Prints a warning of a command."""
+    click.echo(_WARNING % message, err=True)
 
 
 @contextlib.contextmanager
@@ -141,7 +146,7 @@ def opened(logdir: str | None) -> Logs:
     except FileNotFoundError as error:
         missing = error.filename  # of an object store perhaps the bucket
         raise click.UsageError(f"{missing!r} does not exist", context) from None
-    except OptionError:
+    except TbcoreError:  # some of which are ValueErrors
         raise
     except ValueError as error:
         raise click.UsageError(str(error), context) from None

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from tbcore.errors import DataError, NotFoundError
-from tbcore.text import one_line
-from tbcore.values.forms import SCALAR, TEXT
+from tbcore import DataError, NotFoundError
+from tbcore.engine import one_line
 from tbcore_logs import Run
+from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.printing.access import opened, progress, run_named
 from tbcore_logs.printing.output import (
     PrintedColumn,

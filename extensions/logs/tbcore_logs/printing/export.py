@@ -23,16 +23,16 @@ from urllib.parse import quote
 import click
 import numpy as np
 
-from tbcore.cli.parsing import warn
-from tbcore.errors import DataError, NotFoundError
-from tbcore.values.forms import AUDIO, IMAGE
+from tbcore import DataError, NotFoundError
 from tbcore_logs import Logs, Run
+from tbcore_logs.forms import AUDIO, IMAGE
 from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import (
     ITEMS_OF,
     LogSelection,
     if_readable,
     read_in_batches,
+    warn,
     written,
 )
 from tbcore_logs.printing.writers import WRITERS, Writer

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from tbcore.errors import did_you_mean
-from tbcore.queries.attributes import RunColumns
+from tbcore.engine import RunColumns, did_you_mean
 from tbcore_logs import Run
 from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.drawing import sparkline

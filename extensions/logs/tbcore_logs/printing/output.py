@@ -29,8 +29,7 @@ from typing import Any, Literal, NamedTuple
 import click
 import numpy as np
 
-from tbcore.http.json import to_json
-from tbcore.text import one_line
+from tbcore.engine import one_line, to_json
 
 _MIN_CUT_WIDTH = 16
 """Minimum width of a column that is cut because a table is too wide."""

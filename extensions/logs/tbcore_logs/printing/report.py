@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from tbcore.text import one_line
+from tbcore.engine import one_line
 from tbcore_logs import Run
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.logs import matching

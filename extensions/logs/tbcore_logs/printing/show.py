@@ -10,12 +10,12 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.errors import DataError, NotFoundError, UnknownNameError
-from tbcore.eventfiles.logdir import MARK, is_remote
-from tbcore.text import one_line
-from tbcore.values.forms import SCALAR, TEXT
+from tbcore import DataError, NotFoundError
+from tbcore.engine import is_event_file, is_remote, one_line
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.drawings import time_of
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.printing.access import ITEMS_OF, default_logdir, opened, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.output import (
@@ -65,7 +65,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     if len(names) == 1:
         return opened(None), names[0], None
     first, second = names
-    if os.path.isdir(first) or is_remote(first) or MARK in os.path.basename(first):
+    if os.path.isdir(first) or is_remote(first) or is_event_file(first):
         logs = opened(first)
         if os.path.normpath(second) in logs or second in logs:
             return logs, second, None

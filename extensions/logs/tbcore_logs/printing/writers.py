@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from tbcore.text import one_line
+from tbcore.engine import one_line
 from tbcore_logs.printing.output import json_line
 
 _ROW_GROUP_ROWS = 1 << 17

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tbcore.kinds import Claim, Claims, Kind, matches
+from tbcore import Claim, Claims, Kind
 
 SCALAR, IMAGE, AUDIO = "scalar", "image", "audio"
 HISTOGRAM, TEXT, GRAPH = "histogram", "text", "graph"
@@ -22,5 +22,7 @@ CLAIMS: Mapping[str, Claims] = {
 
 def form_of(kind: Kind) -> str:
     """A key of CLAIMS; for all other kinds, the plugin named in the metadata, or else the field."""
-    forms = (form for form, claims in CLAIMS.items() if matches(claims, kind))
-    return next(forms, kind.plugin_name or kind.field)
+    for form, claims in CLAIMS.items():
+        if any(claim.matches(kind) for claim in claims):
+            return form
+    return kind.plugin_name or kind.field
