@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -19,10 +21,11 @@ import pytest
 
 import tbcore
 from tbcore import NotFoundError
+from tbcore.errors import ExtensionError
 from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.table import Table
 from tbcore.store.run import RunData
-from tbcore_logs import Point, Tag
+from tbcore_logs import Point, ScalarSeries, Tag, reading
 from tbcore_testing import EventFileWriter, write_run
 from tbcore_testing.summaries import png
 
@@ -501,3 +504,44 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
 
     assert output.startswith("Point(step=900, wall_time=")
     assert output.count("exp/a") == 2
+
+
+def test_series_stay_series_that_draw_themselves(tmp_path: Path) -> None:
+    """Parts, smoothed points and copies, too."""
+    write_run(tmp_path, "train", scalars={"loss": [1.0, 0.5, 0.25]})
+    series = tbcore.open(tmp_path)["train"]["loss"]
+
+    for each in (series.between(0, 1), series.smooth(0.5), copy.copy(series), pickled(series)):
+        assert type(each) is ScalarSeries
+        assert isinstance(each, tbcore.ScalarSeries)
+        assert each.plot().startswith("<svg")
+        assert each.steps(slice(0, 1)).tolist() == series.step[:1].tolist()
+    assert pickled(series).value.tolist() == series.value.tolist()
+
+
+def pickled(series: ScalarSeries) -> ScalarSeries:
+    """The series that another process gets."""
+    copied: ScalarSeries = pickle.loads(pickle.dumps(series))
+    return copied
+
+
+def test_a_broken_extension_for_indexes_costs_only_indexes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line says so, however often logs are opened."""
+    write_run(tmp_path, "train", scalars={"loss": [1.0]})
+
+    def loaded(group: str, name: str) -> Any:
+        raise ExtensionError("an index of broken 1.0 cannot be imported")
+
+    monkeypatch.setattr(reading, "loaded", loaded)
+    reading._index_extension.cache_clear()
+    try:
+        for _ in range(2):
+            assert "train" in tbcore.open(tmp_path)
+    finally:
+        reading._index_extension.cache_clear()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "an index of broken 1.0 cannot be imported"
+    ]
