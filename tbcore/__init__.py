@@ -1,6 +1,6 @@
 """tbcore: a viewer for the logs of training runs, in which every dashboard is a plugin.
 
-`tbcore.open(logdir)` reads logs without a server: see `tbcore.logs`.
+`tbcore.open(logdir)` reads logs without a server; it is that of the distribution tbcore-logs.
 
 Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbcore.media`,
 `tbcore.patterns` and `tbcore.values`. Everything else is private.
@@ -8,10 +8,14 @@ Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbc
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
     from tbcore.config import PluginOptions
     from tbcore.errors import (
         BadRequestError,
@@ -24,7 +28,6 @@ if TYPE_CHECKING:
     )
     from tbcore.hookspecs import LegacyApi, PluginInfo, hookimpl
     from tbcore.kinds import Claim, Claims, Kind
-    from tbcore.logs import open
     from tbcore.options import Option
     from tbcore.smoothing import SmoothingKind, smoothed
     from tbcore.store.items import Item
@@ -42,9 +45,31 @@ __all__ = [
 
 _MODULES = (
     "errors", "kinds", "options", "config", "hookspecs",
-    "smoothing", "store.items", "store.series", "store.multiplexer", "logs",
+    "smoothing", "store.items", "store.series", "store.multiplexer",
 )  # fmt: skip
 """The modules that define the names, those that are imported fastest first."""
+
+
+def open(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    | Mapping[str, str | os.PathLike[str]],
+    *,
+    purge_orphaned_data: bool = True,
+) -> Any:  # fmt: skip
+    """The logs below a directory, an event file, or several of these, as `Logs` of tbcore-logs.
+
+    Raises OptionError without that distribution, FileNotFoundError for a path that does not exist,
+    and ValueError for a file that is no event file, or an address that cannot be read.
+    """
+    return _opener()(paths, purge_orphaned_data=purge_orphaned_data)
+
+
+@cache
+def _opener() -> Any:
+    """The function behind `open`, which is looked for once."""
+    from tbcore.extensions import OPEN, loaded
+
+    return loaded(OPEN, "open")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,37 +11,89 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tbcore.cli.parsing import CommandGroup
+    from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, logs_discarded
+    from tbcore.errors import OptionError, did_you_mean
+    from tbcore.eventfiles.logdir import (
+        EventFile,
+        Logdir,
+        LogdirSpec,
+        Scan,
+        checked_address,
+        is_event_file,
+        is_remote,
+    )
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-    from tbcore.eventfiles.wire import encode_varint
+    from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
+    from tbcore.eventfiles.wire import encode_varint, fields
+    from tbcore.extensions import loaded
+    from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
     from tbcore.plugin_types import LoadedPlugin
     from tbcore.plugins import load_plugins
+    from tbcore.queries.attributes import RunColumns
+    from tbcore.queries.evaluation import is_live
+    from tbcore.queries.syntax import parse
     from tbcore.server.in_thread import Server
+    from tbcore.server.unclaimed import find_unshown
     from tbcore.sources import installed_plugins
-    from tbcore.text import describe
+    from tbcore.store.runs_reader import RunsReader
+    from tbcore.store.series import Point
+    from tbcore.store.strict_reader import ReadFile, StrictReader
+    from tbcore.store.view import RunView
+    from tbcore.store.watch import watch
+    from tbcore.store.work_queue import TrackedRun
+    from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "CommandGroup", "Event", "LoadedPlugin", "Server", "Summary", "SummaryMetadata", "TensorProto",
-    "describe", "encode_varint", "installed_plugins", "load_plugins", "matches", "replace_query",
+    "Command", "CommandGroup", "Event", "EventFile", "LoadedPlugin", "Logdir", "LogdirSpec",
+    "OptionError", "Point", "ReadFile", "RunColumns", "RunView", "RunsReader", "Scan", "Server",
+    "StrictReader", "Summary", "SummaryMetadata", "TensorProto", "TrackedRun",
+    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
+    "find_unshown", "installed_plugins", "is_event_file", "is_live", "is_remote",
+    "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
+    "one_line", "parse", "plural", "quoted", "replace_query", "size", "tensor_to_numpy",
+    "to_json", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
-    "tbcore.cli.parsing": ("CommandGroup",),
+    "tbcore.cli.parsing": ("Command", "CommandGroup", "logdir_specs", "logs_discarded"),
+    "tbcore.errors": ("OptionError", "did_you_mean"),
+    "tbcore.eventfiles.logdir": (
+        "EventFile",
+        "Logdir",
+        "LogdirSpec",
+        "Scan",
+        "checked_address",
+        "is_event_file",
+        "is_remote",
+    ),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
-    "tbcore.eventfiles.wire": ("encode_varint",),
+    "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
+    "tbcore.eventfiles.wire": ("encode_varint", "fields"),
+    "tbcore.extensions": ("loaded",),
+    "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
     "tbcore.plugin_types": ("LoadedPlugin",),
     "tbcore.plugins": ("load_plugins",),
+    "tbcore.queries.attributes": ("RunColumns",),
+    "tbcore.queries.evaluation": ("is_live",),
+    "tbcore.queries.syntax": ("parse",),
     "tbcore.server.in_thread": ("Server",),
+    "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.sources": ("installed_plugins",),
-    "tbcore.text": ("describe",),
+    "tbcore.store.runs_reader": ("RunsReader",),
+    "tbcore.store.series": ("Point",),
+    "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),
+    "tbcore.store.view": ("RunView",),
+    "tbcore.store.watch": ("watch",),
+    "tbcore.store.work_queue": ("TrackedRun",),
+    "tbcore.text": ("close_matches", "describe", "one_line", "plural", "quoted", "size"),
 }
 """Maps each module to the names that it defines."""
 

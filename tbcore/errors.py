@@ -2,7 +2,6 @@
 
     TbcoreError
       + NotFoundError        -> 404   run, tag, item
-      |   + UnknownNameError          also a KeyError
       + BadRequestError      -> 400   missing or malformed parameter
       + DataError
       |   + DataLossError    -> 404   a record's checksum or framing is wrong
@@ -33,12 +32,6 @@ class NotFoundError(TbcoreError):
     """No such run, tag or item."""
 
     status = 404
-
-
-class UnknownNameError(NotFoundError, KeyError):
-    """No such run or tag, in a lookup in Python such as `logs["train"]`."""
-
-    __str__ = Exception.__str__  # A KeyError would be printed in quotes.
 
 
 class BadRequestError(TbcoreError):

@@ -3,7 +3,8 @@
     group             an entry point is
     tbcore.plugins    a dashboard: see `tbcore.sources`
     tbcore.commands   a click command, by its name on the command line
-    tbcore.index      an `Extension` of `tbcore.index`
+    tbcore.open       the function behind `tbcore.open`
+    tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
 
 Finding an entry point imports nothing of its distribution. One that cannot be loaded costs only
 what it brings, and raises an error of one line that names its distribution.
@@ -34,16 +35,22 @@ logger = logging.getLogger(__name__)
 
 PLUGINS = "tbcore.plugins"
 COMMANDS = "tbcore.commands"
+OPEN = "tbcore.open"
 INDEX = "tbcore.index"
 
+_COMMANDS_FOR_LOGS = ("check", "diff", "export", "ls", "report", "show", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
+    **{(COMMANDS, name): "tbcore-logs" for name in _COMMANDS_FOR_LOGS},
     (COMMANDS, "index"): "tbcore-index",
     (COMMANDS, "plugin"): "tbcore-testing",
+    (OPEN, "open"): "tbcore-logs",
     (INDEX, "index"): "tbcore-index",
 }
 """Maps each group and name that tbcore's own extensions bring to what to install for it. If several
 distributions bring it, this one is used."""
 
+_SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index"}
+"""What messages call the entry point of a group; that of a command has its name."""
 _SLOW_IMPORT_SECONDS = 5.0
 """The import of an extension is reported when it takes longer than this."""
 _COMPARISONS = {
@@ -114,7 +121,7 @@ def loaded(group: str, name: str, *, warn: Callable[[str], object] = logger.warn
     Raises OptionError if no installed distribution has it, and ExtensionError if it cannot be
     imported, or needs another version of the core.
     """
-    what = f"the command {name!r}" if group == COMMANDS else "an index"
+    what = _SUBJECTS.get(group, f"the command {name!r}")
     points = available(group).get(name)
     if not points:
         install = INSTALL.get((group, name), "a distribution that has it")

@@ -25,12 +25,9 @@ ROOMS = {
     "tuning": 0,
     "smoothing": 0,
     "text": 0,
-    "text_differences": 0,
     "extensions": 1,
     "eventfiles": 1,
-    "drawings": 2,
     "values": 2,
-    "index": 2,
     "store": 2,
     "plugin_stats": 1,
     "options": 1,
@@ -38,7 +35,6 @@ ROOMS = {
     "queries": 3,
     "http": 3,
     "media": 3,
-    "logs": 3,
     "hookspecs": 3,
     "sources": 2,
     "plugins": 3,
@@ -49,7 +45,7 @@ ROOMS = {
     "engine": 5,  # imports nothing until a name is used
     "": 3,  # tbcore itself: the public names
     "server": 4,
-    "compat": 4,
+    "compat": 0,
     "cli": 5,
     "__main__": 5,
     "testing": 0,
@@ -115,13 +111,9 @@ WORDS_OF_PROGRAMS = {"audio", "hparams", "images", "text"}
 """Names of plugins that are also words of HTML, CSS and JavaScript, or a field of
 `data/run_attributes`."""
 
-MAY_NAME_PLUGINS = (
-    "cli/logs/diff.py", "cli/logs/show.py", "server/run_attributes.py",
-    "compat/", "server/unclaimed.py", "values/",
-)  # fmt: skip
+MAY_NAME_PLUGINS = ("server/run_attributes.py", "server/unclaimed.py", "values/")
 """Files that may have names of plugins, since these are part of the file format: as names of
-fields, and of plugins in metadata. In the first three, they are names of fields in JSON, and in the
-next one of other programs' API."""
+fields, and of plugins in metadata. In the first one, they are names of fields in JSON."""
 
 
 class Import(NamedTuple):
@@ -275,6 +267,17 @@ def test_extensions_import_the_engine_and_the_public_surface_only(folder: Path) 
                 wrong += [f"{where} imports {name} from {item.module}" for name in sorted(private)]
                 if not item.names:
                     wrong.append(f"{where} imports {item.module} as a whole")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", extension_folders(), ids=lambda folder: folder.name)
+def test_loggers_of_extensions_are_below_that_of_the_core(folder: Path) -> None:
+    """The server and the commands print what the logger `tbcore` gets, with their prefix."""
+    wrong = [
+        f"{path.relative_to(REPOSITORY)} has {call}"
+        for path in python_files(folder)
+        for call in re.findall(r"getLogger\((?!\"tbcore[.\"]).*", path.read_text(encoding="utf-8"))
+    ]
     assert wrong == []
 
 

@@ -19,10 +19,10 @@ import pytest
 
 import tbcore
 import tbcore.http
-import tbcore.logs
 import tbcore.media
 import tbcore.patterns
 import tbcore.values
+import tbcore_logs
 import tbcore_testing
 from tbcore import hookspecs
 from tbcore_testing import make_client
@@ -38,7 +38,9 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
+    REPOSITORY / "extensions" / "compat" / "README.md",
     REPOSITORY / "extensions" / "index" / "README.md",
+    REPOSITORY / "extensions" / "logs" / "README.md",
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]
@@ -227,7 +229,7 @@ def test_the_list_of_stable_names_is_that_of_the_modules() -> None:
         r"^\| `(tbcore[.\w]*)` \| (.*) \|$", read(DOCS / "stability.md"), re.MULTILINE
     )
     listed = {module: re.findall(r"`(\w+)`", names) for module, names in rows}
-    modules = [*PUBLIC_MODULES, tbcore.logs]
+    modules = [*PUBLIC_MODULES, tbcore_logs]
     assert listed == {module.__name__: module.__all__ for module in modules}
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+import tbcore
 from tbcore import __version__, extensions
 
 COMMAND = '''"""Count the runs."""
@@ -239,15 +240,47 @@ def test_another_version_of_the_core_is_one_line(site: Site, requires: str, fits
 def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hint names the distribution of tbcore that has it."""
     monkeypatch.setattr(extensions, "declared", lambda group, **_: [])
+    for (group, name), distribution in extensions.INSTALL.items():
+        with pytest.raises(extensions.OptionError) as info:
+            extensions.loaded(group, name)
+
+        end = f" needs another package: pip install {distribution}"
+        assert str(info.value).endswith(end)
+    assert str(info.value) == f"an index{end}"
+    for name in ("ls", "show", "tail", "diff", "export", "report", "check", "index"):
+        with pytest.raises(extensions.OptionError, match=f"^the command '{name}' needs"):
+            extensions.loaded(extensions.COMMANDS, name)
+
+
+def test_open_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tbcore.open` is an attribute also where no distribution has it."""
+    monkeypatch.setattr(extensions, "declared", lambda group, **_: [])
+    tbcore._opener.cache_clear()
 
     with pytest.raises(extensions.OptionError) as info:
-        extensions.loaded(extensions.COMMANDS, "index")
+        tbcore.open("runs")
 
-    assert str(info.value) == "the command 'index' needs another package: pip install tbcore-index"
+    assert str(info.value) == "tbcore.open needs another package: pip install tbcore-logs"
+
+
+def test_a_directory_with_the_name_of_a_command_gets_a_hint(site: Site, tmp_path: Path) -> None:
+    """Whoever brings the command: a user may have meant the directory."""
+    site.install("counting", {"count": "tbcore_found:command"})
+    for name in ("count", "plugins"):
+        (tmp_path / name).mkdir()
+
+        done = site.run(name, cwd=tmp_path)
+
+        hint = f"tbcore: '{name}' is a command; to serve the directory: tbcore ./{name}\n"
+        assert done.stderr == hint
+        assert done.stdout
 
 
 def test_former_modules_name_the_new_import() -> None:
     """Until version 0.2."""
     assert __version__ < "0.2"
-    with pytest.raises(ImportError, match="tbcore_testing now: pip install tbcore-testing"):
-        importlib.import_module("tbcore.testing")
+    for name in ("compat", "testing"):
+        with pytest.raises(ImportError) as info:
+            importlib.import_module(f"tbcore.{name}")
+
+        assert str(info.value) == (f"tbcore.{name} is tbcore_{name} now: pip install tbcore-{name}")

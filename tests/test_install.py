@@ -266,7 +266,8 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
     for what, command in (
         ("the command 'index'", ["index", "--logdir", logdir, "--index", index]),
         ("an index", ["serve", "--index", index]),
-        ("an index", ["check", "--index", index]),
+        ("the command 'check'", ["check", logdir]),
+        ("the command 'ls'", ["ls", logdir]),
         ("the command 'plugin'", ["plugin", "new", "mine"]),
     ):
         failed = subprocess.run(
@@ -274,18 +275,17 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
             env=clean_environ(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert failed.returncode == 2
-        install = "tbcore-testing" if "plugin" in command else "tbcore-index"
-        line = f"tbcore: {what} needs another package: pip install {install}\n"
+        install = {"check": "logs", "ls": "logs", "plugin": "testing"}.get(command[0], "index")
+        line = f"tbcore: {what} needs another package: pip install tbcore-{install}\n"
         assert failed.stderr == line
 
 
-def test_an_index_needs_only_the_core(
+def test_an_index_needs_only_the_core_and_logs(
     distributions: Distributions, runs: Path, tmp_path: Path
 ) -> None:
     """The index is made and read where nothing but its distribution is installed."""
-    environment = make_environment(
-        tmp_path / "env", distributions.extensions["index"], distributions.core
-    )
+    wheels = distributions.extensions["index"], distributions.extensions["logs"]
+    environment = make_environment(tmp_path / "env", *wheels, distributions.core)
     index = str(tmp_path / "index")
 
     run([environment.tbcore, "index", "--logdir", str(runs), "--index", index])

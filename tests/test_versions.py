@@ -70,9 +70,10 @@ def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> N
     assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
 
 
-def test_the_extra_all_has_every_plugin() -> None:
-    """`tbcore-server[all]` installs all plugins."""
-    wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in PLUGINS]
+def test_the_extra_all_has_every_plugin_and_logs() -> None:
+    """`tbcore-server[all]` installs all plugins, and what reads logs without a server."""
+    folders = [*PLUGINS, REPOSITORY / "extensions" / "logs"]
+    wanted = [f"{project(folder)['name']}{compatible(CORE['version'])}" for folder in folders]
     assert sorted(CORE["optional-dependencies"]["all"]) == sorted(wanted)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from tbcore import __version__
-from tbcore.cli.commands import check, plugins
 from tbcore.cli.parsing import CommandGroup, warn
+from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
 from tbcore.extensions import COMMANDS, INSTALL, available, loaded, summary
@@ -72,10 +72,6 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
     click.echo(f"tbcore: {line}", err=True)
 
 
-_LOG_COMMANDS = ("diff", "export", "ls", "report", "show", "tail")
-"""Names of the commands in `tbcore.cli.logs.commands`, which the server does not import."""
-
-
 _KNOWN_COMMANDS = "tbcore.known_commands"
 """Key in `click.Context.meta` of the names of all commands."""
 
@@ -84,14 +80,9 @@ class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*self.commands, *_LOG_COMMANDS, *available(COMMANDS)})
+        return sorted({*self.commands, *available(COMMANDS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in _LOG_COMMANDS:
-            from tbcore.cli.logs import commands
-
-            command: click.Command = getattr(commands, cmd_name)
-            return command
         if cmd_name in self.commands:
             return super().get_command(ctx, cmd_name)
         if cmd_name not in self.known(ctx):
@@ -106,9 +97,8 @@ class CommandOrLogdir(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands of extensions without importing them."""
         rows = {name: summary(points[0]) for name, points in available(COMMANDS).items()}
-        for name in (*self.commands, *_LOG_COMMANDS):
-            command = self.get_command(ctx, name)
-            rows[name] = command.get_short_help_str(formatter.width) if command else ""
+        for name, command in self.commands.items():
+            rows[name] = command.get_short_help_str(formatter.width)
         with formatter.section("Commands"):
             formatter.write_dl(sorted(rows.items()))
 
@@ -128,11 +118,10 @@ class CommandOrLogdir(CommandGroup):
             args = [*args[1:2], "--help"]
         first = args[0] if args else ""
         is_about_all = not args or first in ("-h", "--help", "--version")
-        is_own = first in self.commands or first in _LOG_COMMANDS
         # Extensions are looked for only if the core has no such command.
-        if is_own or (not is_about_all and first in self.known(ctx)):
+        if first in self.commands or (not is_about_all and first in self.known(ctx)):
             has_only_options = all(argument.startswith("-") for argument in args[1:])
-            if first in _LOG_COMMANDS and has_only_options and os.path.isdir(first):
+            if has_only_options and os.path.isdir(first):
                 click.echo(
                     f"tbcore: {first!r} is a command; to serve the directory: tbcore ./{first}",
                     err=True,
@@ -176,5 +165,5 @@ def cli(context: click.Context) -> int:
     return 0
 
 
-for command in (serve_command, check, plugins):
+for command in (serve_command, plugins):
     cli.add_command(command)

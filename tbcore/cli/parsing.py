@@ -1,10 +1,12 @@
-"""What several commands share: errors that name options as typed, log directories, folders."""
+"""What several commands share: errors that name options as typed, log directories, and the like."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -150,3 +152,24 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
                 f"for several directories, or to name them, use --logdir_spec"
             )
     return specs
+
+
+@contextlib.contextmanager
+def logs_discarded() -> Iterator[None]:
+    """Discards log lines, for commands that print the same facts themselves.
+
+    Text that plugins print while they are imported goes to stderr, so that stdout has nothing but
+    the command's own output.
+    """
+    import logging
+
+    core = logging.getLogger("tbcore")
+    discard, propagates = logging.NullHandler(), core.propagate
+    core.addHandler(discard)
+    core.propagate = False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        core.propagate = propagates
+        core.removeHandler(discard)

@@ -423,6 +423,11 @@ def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], foun
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
+def is_event_file(path: str) -> bool:
+    """Whether a file has the name of an event file."""
+    return MARK in os.path.basename(path)
+
+
 def event_files(directory: str) -> list[EventFile]:
     """The event files directly in a directory, sorted by path. Raises OSError."""
     return _list(Directory(directory, ".", None), Scan({}, 0, 0, [], [], [])).files

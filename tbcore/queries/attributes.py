@@ -15,19 +15,28 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, compress
 from typing import TypeVar
 
 from tbcore.queries.evaluation import HParam, Point, matching_runs
 from tbcore.queries.inheritance import InheritedHParams
-from tbcore.queries.syntax import MAX_QUERY_CHARACTERS, Glob, Node
+from tbcore.queries.syntax import (
+    MAX_QUERY_CHARACTERS,
+    And,
+    Comparison,
+    Glob,
+    Has,
+    Node,
+    Not,
+    Or,
+)
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import ScalarSeries, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema
-from tbcore.text import close_names
+from tbcore.text import close_names, quoted
 
 MAX_NAMES = 1000
 """Maximum number of names of hyperparameters, and of tags, that are listed."""
@@ -160,6 +169,11 @@ class RunColumns:
         self.modified_times: Sequence[float | None] = [run.modified for run in details]
         self.is_nonfinite: Sequence[bool] = [bool(run.nonfinite_tags) for run in details]
 
+    @classmethod
+    def of(cls, multiplexer: Multiplexer) -> RunColumns:
+        """Columns for all runs as they are now."""
+        return RunAttributes(multiplexer).columns()
+
     def changed_since(self, generation: int) -> RunColumns:
         """Columns for those runs of which anything has changed after a generation."""
         generations, hparams = self._state.run_generations, self.index.hparams.generations
@@ -173,6 +187,26 @@ class RunColumns:
     def runs_found(self, query: Node) -> list[str]:
         """The runs that a query finds. Raises QueryError if an expression takes too long."""
         return list(compress(self.runs, matching_runs(query, self).tolist()))
+
+    def unknown_names(self, query: Node) -> Iterator[str]:
+        """A line for each hyperparameter and tag in a query that none of all runs has, in order.
+
+        It has the names that are close, or those of most runs if none is close.
+        """
+        index = self.index
+        match query:
+            case Not(part):
+                yield from self.unknown_names(part)
+            case And(parts) | Or(parts):
+                for part in parts:
+                    yield from self.unknown_names(part)
+            case Comparison(attribute) if attribute.kind == "hparam":
+                known = index.hparam_names
+                yield from _unknown("hyperparameter", attribute.name, known, known)
+            case Comparison(attribute) if attribute.kind == "value":
+                yield from _unknown("tag", attribute.name, index.tags, index.scalar_tags)
+            case Has(str(tag)):
+                yield from _unknown("tag", tag, index.tags, index.scalar_tags)
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""
@@ -214,6 +248,16 @@ class RunColumns:
     def last_steps(self) -> list[int | None]:
         """The highest step of each run."""
         return [self._state.runs[run].highest_step() for run in self.runs]
+
+
+def _unknown(what: str, name: str, known: Names, listed: Names) -> Iterator[str]:
+    if known.candidates(name):
+        return
+    names, label = known.close(name), "close"
+    if not names:
+        names, label = listed.most_common()[:3], "there are"
+    end = f"; {label}: {', '.join(names)}" if names else ""
+    yield f"no run has the {what} {quoted(name)}{end}"
 
 
 def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]], str | None]:

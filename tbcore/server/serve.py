@@ -21,7 +21,7 @@ from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config, user_directory
 from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.logdir import LogdirSpec, is_remote
-from tbcore.index import extension
+from tbcore.extensions import INDEX, loaded
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
     LogHandler,
@@ -36,6 +36,7 @@ from tbcore.store.multiplexer import Multiplexer
 if TYPE_CHECKING:
     from tbcore.plugin_types import Plugins
     from tbcore.server.http_server import HttpServer
+    from tbcore.store.stored_runs import IndexExtension
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +104,8 @@ def serve(config: Config, options: ServeOptions) -> int:
     index = None
     if options.index is not None:
         logdirs = [spec.path for spec in specs]
-        index = extension().open(options.index, is_server=True, logdirs=logdirs)
+        extension: IndexExtension = loaded(INDEX, "index")
+        index = extension.open(options.index, is_server=True, logdirs=logdirs)
     loader = Loader(
         multiplexer,
         specs,

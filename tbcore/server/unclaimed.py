@@ -69,3 +69,12 @@ def find_unclaimed(
             )
         )  # fmt: skip
     return unclaimed
+
+
+def find_unshown(multiplexer: Multiplexer) -> list[Unclaimed]:
+    """All kinds of data that no installed plugin shows. Imports the plugins."""
+    from tbcore.plugins import load_plugins
+
+    plugins = load_plugins()
+    claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]
+    return find_unclaimed(multiplexer, claims, {plugin.distribution_name for plugin in plugins})

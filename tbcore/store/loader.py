@@ -23,13 +23,12 @@ from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
-from tbcore.index import RunIndex
 from tbcore.store.helper_process import HelperProcess
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.status import LoadStatus
-from tbcore.store.stored_runs import StoredRuns
+from tbcore.store.stored_runs import RunIndex, StoredRuns
 from tbcore.store.watch import reports_all_changes, watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
 from tbcore.text import one_line

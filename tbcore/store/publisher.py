@@ -71,17 +71,13 @@ class Publisher:
         find_remote_event_times(changed)
         views: dict[TrackedRun, RunView] = {}
         for run in changed:
-            if run.is_read_again and run.reader.is_incomplete:
-                continue
-            run.has_changed = run.is_read_again = False
             try:
-                view = run.commit()
+                view = run.new_view()
             except Exception as error:
                 self.report_bug(f"run {run.name}", error)
-                run.has_changed = True
                 continue
-            if view is not run.view:
-                run.view = views[run] = view
+            if view is not None:
+                views[run] = view
         removed, self.removed = self.removed, []
         new: dict[str, StoredRun] = {}
         if self.stored is not self._shown:

@@ -70,31 +70,6 @@ class ScalarSeries:
     def __repr__(self) -> str:
         return f"ScalarSeries(num_points={len(self)}, last={self.last})"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the line, with the most important points."""
-        from tbcore.drawings import table_html
-
-        points = {"last": self.last, "min": self.min, "max": self.max}
-        caption = f"{len(self):,} points"
-        if self.num_nonfinite:
-            caption += f", {self.num_nonfinite:,} of them NaN or infinite"
-        rows = [(name, point.step, point.value) for name, point in points.items() if point]
-        table = table_html(("", "step", "value"), rows, caption)
-        return f"{self.plot()}{table}"
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draws the line: as SVG, a str that a notebook draws, or on `ax`, axes of matplotlib.
-
-        Returns the SVG, which is empty if no value is finite, or `ax`.
-        """
-        from tbcore.drawings import line_svg
-
-        if ax is None:
-            return line_svg(self.step, self.value, label="step")
-        ax.plot(self.step, self.value)
-        ax.set_xlabel("step")
-        return ax
-
     @property
     def first(self) -> Point | None:
         """The point that was written first; None without points."""

@@ -1,7 +1,8 @@
 """StoredRuns: the runs of an index that the loader shows as they are there.
 
 A run of an index becomes a `TrackedRun` when its files have changed, and is shown from the index
-again when the index has caught up.
+again when the index has caught up. The core knows an index only as a `RunIndex`: `tbcore-index` is
+a distribution that has one, and is found through the entry point group `tbcore.index`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import EventFile, Scan, event_files, is_remote
-from tbcore.index import RunIndex
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, event_files, is_remote
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun
@@ -23,6 +24,58 @@ _VIEWED_SECONDS = 60.0
 _MAX_VIEWED = 1000
 _REMOTE_PAUSE_SECONDS = 30.0
 """Pause between two looks at an index in an object store, which cost requests."""
+
+
+class RunIndex(Protocol):
+    """The runs of an index, as of the last refresh."""
+
+    path: str
+    runs: Mapping[str, StoredRun]
+    """By name, in the order in which they are listed. Runs that did not change are the same
+    objects before and after a refresh."""
+    specs: Sequence[LogdirSpec]
+    """The log directories that the index was made from."""
+    purge_orphaned_data: bool
+    """Whether orphaned rows were dropped."""
+    found: Mapping[str, Sequence[EventFile]]
+    """The files of the runs that a scan of the user's directories found. An index may name any
+    path: it opens these files, those below directories that the user has confirmed, and no other.
+    The loader sets it."""
+    warnings: Collection[str]
+    """A line if no file is opened, since the user has confirmed none of the log directories."""
+
+    def bookmark(self, name: str, revision: str) -> Sequence[Any]:
+        """What `RunReader.go_on_at` needs for a run of this revision.
+
+        Raises TbcoreError or OSError if the index cannot be read, or has another revision by now.
+        """
+
+    @property
+    def problems(self) -> Collection[str]:
+        """One line for each part of the index that cannot be read, as of the last refresh."""
+
+    def may_open(self, run: str, path: str) -> bool:
+        """Whether a file or directory of a run, which the index names, may be opened."""
+
+    def refresh(self) -> None:
+        """Sets `runs` to a new mapping, if something was added to the index or removed.
+
+        Raises TbcoreError or OSError if the index cannot be read. May be called by any thread.
+        """
+
+
+class IndexExtension(Protocol):
+    """What the entry point of the group `tbcore.index` names: a module, for example."""
+
+    def open(self, path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:
+        """Opens an index, for a server or for anybody's process. Raises TbcoreError if there is
+        none. The user has confirmed `logdirs`."""
+
+    def is_index(self, path: str) -> bool:
+        """Whether there is an index at a path. Raises TbcoreError if that cannot be found out."""
+
+    def check(self, path: str, specs: Sequence[LogdirSpec]) -> Any:
+        """Reads all of an index, and compares it with the logs below `specs`: a CheckReport."""
 
 
 class StoredRuns:

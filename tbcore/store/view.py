@@ -6,7 +6,7 @@ tag are made when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from tbcore.eventfiles.logdir import EventFile, is_remote
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
 from tbcore.eventfiles.table import Columns, Table
 from tbcore.kinds import Claim, Kind, matches
-from tbcore.store.series import LastPoints, Part, Series
+from tbcore.store.series import LastPoints, Part, Series, merged_columns
 
 ClaimsKey = tuple[Claim, ...]
 
@@ -146,6 +146,20 @@ class RunView:
         for table, index in parts:
             by_key.setdefault(table.columns.entries[index][1:3], []).append((table, index))
         return [Series(kind, by_key.get((kind.field, kind.is_scalar), ())) for kind in kinds]
+
+    def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
+        """The number of rows of some of a tag's kinds, and the steps of the first and the last.
+
+        The steps are None without rows. Raises KeyError for an unknown tag.
+        """
+        found = [each for each in self.series(tag) if each.kind in kinds]
+        if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
+            count = len(found[0])
+            steps = found[0].column_at("step", np.array([0, count - 1]))
+        else:
+            _, steps = merged_columns(found, 0, ["step"])
+            count = len(steps)
+        return (count, int(steps[0]), int(steps[-1])) if count else (0, None, None)
 
     def last_points(self, claims: ClaimsKey) -> LastPoints:
         """The last point of each tag, among its scalars that one of the claims matches."""

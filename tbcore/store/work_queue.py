@@ -12,16 +12,15 @@ import logging
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
 from tbcore.eventfiles.logdir import is_remote
-from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.tail import FileReplacedError, read_first_event_time
+from tbcore.eventfiles.tail import read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
-from tbcore.store.run_reader import RunReader, preload_small_files
+from tbcore.store.run_reader import RunReader
 from tbcore.store.view import RunView, StoredRun
 
 logger = logging.getLogger(__name__)
@@ -261,6 +260,23 @@ class TrackedRun:
             self.find_first_event_time()
         return self.reader.data.commit()
 
+    @property
+    def keeps_view(self) -> bool:
+        """Whether its view stays as it is: files were replaced, and are not read whole yet."""
+        return self.is_read_again and self.reader.is_incomplete
+
+    def new_view(self) -> RunView | None:
+        """The view to show from now on; None if that is still the one before."""
+        if self.keeps_view:
+            return None
+        self.is_read_again = False
+        view = self.commit()
+        self.has_changed = False
+        if view is self.view:
+            return None
+        self.view = view
+        return view
+
     def sort_key(self) -> tuple[float, str]:
         """Where a new run is listed; see the function of this name."""
         return sort_key(self.reader.data.first_event_time, self.name)
@@ -283,17 +299,3 @@ class TrackedRun:
             # An error is logged when a time slice of the run reaches the file.
             with suppress(OSError):
                 data.first_event_time = read_first_event_time(file, tuning=self.reader.tuning)
-
-
-def read_runs(runs: Iterable[TrackedRun], small_files: SmallFileReader) -> Iterator[TrackedRun]:
-    """Reads runs to their ends, in this thread; yields each when it has been read."""
-    waiting = deque(runs)
-    while waiting:
-        run = waiting[0]
-        while run.reader.has_work:
-            preload_small_files(small_files, (each.reader for each in waiting))
-            try:
-                run.reader.read_slice(run.reader.tuning.time_slice_bytes)
-            except FileReplacedError:
-                run.read_from_start()
-        yield waiting.popleft()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
-    from tbcore.index import RunIndex
-    from tbcore.server.check import CheckReport
+    from tbcore.store.stored_runs import RunIndex
+    from tbcore_logs.checks import CheckReport
 
 __version__ = "0.1.0"
 
@@ -27,6 +27,22 @@ def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> 
     from tbcore_index.reader import IndexReader
 
     return IndexReader(path, is_server=is_server, logdirs=logdirs)
+
+
+def is_index(path: str) -> bool:
+    """Whether there is an index at a path. Raises DataError if that cannot be found out."""
+    from tbcore.eventfiles.logdir import is_remote
+
+    if not is_remote(path):
+        return os.path.isdir(os.path.join(path, "runs", "_delta_log"))
+    from tbcore.errors import OptionError
+    from tbcore_index.tables import Place
+
+    try:
+        Place(path).delta("runs")
+    except OptionError:
+        return False
+    return True
 
 
 def check(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:

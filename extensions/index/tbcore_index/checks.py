@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import LogdirSpec, scan
-from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.server.check import CheckReport, Finding
-from tbcore.store.run_reader import RunReader
+from tbcore.store.runs_reader import RunsReader
 from tbcore.store.view import RunView
-from tbcore.store.work_queue import TrackedRun, read_runs
 from tbcore.text import one_line
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
+from tbcore_logs.checks import CheckReport, Finding
 
 
 def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
@@ -48,18 +44,17 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
     """What the index says differently from the files of its runs."""
-    decoder = Decoder()
-    new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
+    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
     found = scan(specs).runs
     runs = [
-        TrackedRun(name, files, new_reader)
+        reader.run(name, files)
         for name, files in found.items()
         if name in index.runs and index.runs[name].is_as_of(files)
     ]
     if num_others := len(found) - len(runs):
         line = f"may not have all of {num_others:,} of {len(found):,} runs yet"
         yield Finding("changed", index.path, line, is_damage=False)
-    for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
+    for run in reader.read(runs):
         try:
             difference = _difference(run.commit(), index.runs[run.name])
         except TbcoreError:

@@ -91,10 +91,10 @@ def index_command(
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
     )
-    from tbcore.cli.logs.access import manners
     from tbcore.eventfiles.logdir import is_remote
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place
+    from tbcore_logs.printing.access import manners
 
     specs = [s if is_remote(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
     place = Place(path)

@@ -6,16 +6,13 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from tbcore.errors import DataLossError, NotFoundError, TbcoreError
-from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.logdir import EventFile
-from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.store.run_reader import RunReader
+from tbcore.store.runs_reader import RunsReader
 from tbcore.store.view import StoredRun
-from tbcore.store.work_queue import TrackedRun, read_runs
+from tbcore.store.work_queue import TrackedRun
 from tbcore.text import one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
@@ -68,8 +65,7 @@ def work(batch: Batch, path: str) -> Done:
     place = Place(path)
     index = IndexReader(path, only=batch.replaced, logdirs=batch.confirmed)
     stored = index.runs
-    decoder = Decoder()
-    new_reader = partial(RunReader, decoder, purge_orphaned_data=index.purge_orphaned_data)
+    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
     segments: list[Segment] = []
     problems: list[str] = []
     writer = SegmentWriter()
@@ -109,7 +105,7 @@ def work(batch: Batch, path: str) -> Done:
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
     runs: list[TrackedRun] = []
     for name, files in batch.runs:
-        run = TrackedRun(name, list(files), new_reader)
+        run = reader.run(name, files)
         if name in stored:
             known = stored[name]
             try:
@@ -119,15 +115,15 @@ def work(batch: Batch, path: str) -> Done:
             except (TbcoreError, OSError) as error:
                 lost[one_line(str(error))] += 1
         runs.append(run)
-    runs += [TrackedRun(name, list(files), new_reader) for name, files in again]
+    runs += [reader.run(name, files) for name, files in again]
     for why, num in lost.items():
         problems.append(f"{why}; {_are(num)} read from the logs again")
     for why, num in left_out.items():
         problems.append(f"{why}; {_are(num)} left out")
-    for run in read_runs(runs, SmallFileReader(tuning=decoder.tuning)):
+    for run in reader.read(runs):
         found = [*run.reader.problems, *run.reader.read_errors]
         problems += found
-        if run.is_read_again and run.reader.is_incomplete:
+        if run.keeps_view:
             add_as_stored(run.name)  # Its new files cannot be read yet.
             continue
         end = run.reader.bookmark

@@ -1,0 +1,20 @@
+"""The classes that scripts read logs with, so that one import line is all that changes in a script.
+
+    from tbcore_compat import EventAccumulator, EventMultiplexer    # TensorBoard's
+    from tbcore_compat import event_accumulator, event_multiplexer  # its modules
+    from tbcore_compat import SummaryReader                         # tbparse's
+
+They have the names, arguments and results of the originals, and read with `tbcore_logs`: all values
+are there, and scalars that were logged as tensors are scalars, too. New scripts are shorter with
+`tbcore.open`.
+"""
+
+from tbcore_compat import event_accumulator, event_multiplexer
+from tbcore_compat.event_accumulator import EventAccumulator
+from tbcore_compat.event_multiplexer import EventMultiplexer
+from tbcore_compat.summary_reader import SummaryReader
+
+__all__ = [
+    "EventAccumulator", "EventMultiplexer", "SummaryReader", "event_accumulator",
+    "event_multiplexer",
+]  # fmt: skip

@@ -1,0 +1,331 @@
+"""EventAccumulator: one run, with the methods of TensorBoard's class of this name.
+
+Events are named tuples, so that `zip(*accumulator.Scalars(tag))` works as with old versions.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tbcore import Claim, Item, ScalarSeries
+from tbcore.engine import RunView, close_matches, fields, numpy_to_tensor, quoted
+from tbcore.values import Metadata, Value
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.reading import ROOT, LazyReader, RunSnapshot, multiplexer_of
+
+T = TypeVar("T")
+
+COMPRESSED_HISTOGRAMS, HISTOGRAMS, IMAGES = "distributions", "histograms", "images"
+AUDIO, SCALARS, TENSORS = "audio", "scalars", "tensors"
+GRAPH, META_GRAPH, RUN_METADATA = "graph", "meta_graph", "run_metadata"
+CLAIMS = {
+    IMAGES: Claim("image"),
+    AUDIO: Claim("audio"),
+    HISTOGRAMS: Claim("histo"),
+    SCALARS: Claim(is_scalar=True),
+    COMPRESSED_HISTOGRAMS: Claim("histo"),
+    TENSORS: Claim("tensor"),
+    GRAPH: Claim("graph_def"),
+    META_GRAPH: Claim("meta_graph_def"),
+    RUN_METADATA: Claim("tagged_run_metadata"),
+}
+"""The keys of `EventAccumulator.Tags`, and the kinds of values that each has."""
+
+DEFAULT_SIZE_GUIDANCE = {
+    COMPRESSED_HISTOGRAMS: 500, IMAGES: 4, AUDIO: 4, SCALARS: 10000, HISTOGRAMS: 1, TENSORS: 10,
+}  # fmt: skip
+STORE_EVERYTHING_SIZE_GUIDANCE = dict.fromkeys(DEFAULT_SIZE_GUIDANCE, 0)
+"""Both are for scripts that pass them on: nothing is ever sampled."""
+
+NORMAL_HISTOGRAM_BPS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
+"""Shares of a normal distribution, in hundredths of a percent, that are below its mean plus -inf,
+-1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
+
+ScalarEvent = namedtuple("ScalarEvent", "wall_time step value")
+"""A point. Wall times are seconds since the epoch, here and in all other events."""
+ImageEvent = namedtuple("ImageEvent", "wall_time step encoded_image_string width height")
+AudioEvent = namedtuple(
+    "AudioEvent", "wall_time step encoded_audio_string content_type sample_rate length_frames"
+)
+TensorEvent = namedtuple("TensorEvent", "wall_time step tensor_proto")
+"""A TensorProto as it was logged. One number comes back as a float32 or float64, in both forms that
+there are: as `tensor_content`, and as `float_val` or `double_val`."""
+HistogramEvent = namedtuple("HistogramEvent", "wall_time step histogram_value")
+CompressedHistogramEvent = namedtuple(
+    "CompressedHistogramEvent", "wall_time step compressed_histogram_values"
+)
+"""The values are pairs of a share, in hundredths of a percent, and what this share is below."""
+LoggedHistogram = namedtuple("LoggedHistogram", "min max num sum sum_squares bucket_limit bucket")
+"""The last two are lists, with the right edge of each bucket and the number of its samples."""
+HistogramValue = LoggedHistogram
+"""The name that it has in TensorBoard."""
+
+EventValues = namedtuple("EventValues", "Keys Items")
+"""All values of one form: `Keys()` has the tags, and `Items(tag)` the events of a tag. These are in
+the order written, and read from disk each time."""
+
+
+class EventAccumulator:
+    """The event files in one directory, or a single one, as one run.
+
+    It is empty until `Reload` is called. The attributes `scalars`, `tensors`, `images`, `audios`,
+    `histograms` and `compressed_histograms` have `Keys()` and `Items(tag)`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        size_guidance: Mapping[str, int] | None = None,
+        compression_bps: Sequence[float] = NORMAL_HISTOGRAM_BPS,
+        purge_orphaned_data: bool = True,
+    ) -> None:
+        """`size_guidance` has no effect: there are always all values.
+
+        `compression_bps` are the shares in `CompressedHistograms`. Unless `purge_orphaned_data` is
+        false, values that a restart of the training orphaned are left out.
+        """
+        self.path = os.fspath(path)
+        self.purge_orphaned_data = purge_orphaned_data
+        self._compression_bps = compression_bps
+        self.reader: LazyReader | None = None
+        """Of the path, or of a directory above it. Neither this nor `run` is for users."""
+        self.run = ROOT
+        """The name of the run in the reader."""
+        self._show(RunSnapshot(RunView(), 0.0))
+        forms = SCALARS, TENSORS, IMAGES, AUDIO
+        self.scalars, self.tensors, self.images, self.audios = map(self._values, forms)
+        self.histograms = self._values(HISTOGRAMS)
+        self.compressed_histograms = self._values(COMPRESSED_HISTOGRAMS)
+
+    def Reload(self) -> EventAccumulator:
+        """Reads what was logged since the last call; returns the accumulator itself.
+
+        Raises FileNotFoundError if the path does not exist.
+        """
+        if self.reader is None:
+            self.reader = LazyReader(self.path, purge_orphaned_data=self.purge_orphaned_data)
+        else:
+            self.reader.refresh()
+        return self.load()
+
+    def load(self) -> EventAccumulator:
+        """Shows the run as its reader has it. Not called by users."""
+        if self.reader is not None and self.run in self.reader:
+            self._show(self.reader.snapshots([self.run])[self.run])
+        elif not os.path.exists(self.path):
+            raise FileNotFoundError(errno.ENOENT, "no such file or directory", self.path)
+        return self
+
+    def Tags(self) -> dict[str, Any]:
+        """The tags of each form. Of graphs it says whether there is one."""
+        tags: dict[str, Any] = {form: self._tags(form) for form in CLAIMS}
+        tags[META_GRAPH] = bool(tags[META_GRAPH])
+        return {**tags, GRAPH: tags[META_GRAPH] or bool(tags[GRAPH])}
+
+    def Scalars(self, tag: str) -> list[ScalarEvent]:
+        """The points of a tag, in the order written, as are all values here.
+
+        Raises KeyError for an unknown tag, as do all methods with a tag.
+        """
+        return self.events(SCALARS, tag)
+
+    def Tensors(self, tag: str) -> list[TensorEvent]:
+        return self.events(TENSORS, tag)
+
+    def Images(self, tag: str) -> list[ImageEvent]:
+        return self.events(IMAGES, tag)
+
+    def Audio(self, tag: str) -> list[AudioEvent]:
+        return self.events(AUDIO, tag)
+
+    def Histograms(self, tag: str) -> list[HistogramEvent]:
+        return self.events(HISTOGRAMS, tag)
+
+    def CompressedHistograms(self, tag: str) -> list[CompressedHistogramEvent]:
+        return self.events(COMPRESSED_HISTOGRAMS, tag)
+
+    def Graph(self) -> Any:
+        """The newest GraphDef. Raises ValueError without a graph.
+
+        The classes of graphs and of run metadata are those of `tensorboard` or `tensorflow`; raises
+        ModuleNotFoundError if neither is installed.
+        """
+        return _message("framework.graph", "GraphDef").FromString(self.SerializedGraph())
+
+    def SerializedGraph(self) -> bytes:
+        """The bytes of the GraphDef, which need no other package."""
+        try:
+            return self._last(GRAPH)
+        except ValueError:
+            meta = self._last(META_GRAPH, what=GRAPH)
+        found = [field for field in fields(meta, 0, len(meta)) if field.number == 2]  # graph_def
+        return b"".join(meta[field.begin : field.end] for field in found)
+
+    def MetaGraph(self) -> Any:
+        """The newest MetaGraphDef. Raises ValueError without one."""
+        return _message("protobuf.meta_graph", "MetaGraphDef").FromString(self._last(META_GRAPH))
+
+    def RunMetadata(self, tag: str) -> Any:
+        """The newest RunMetadata of a tag. Raises ValueError for an unknown tag."""
+        data = self._last(RUN_METADATA, tag, f"run metadata with the tag {quoted(tag)}")
+        return _message("protobuf.config", "RunMetadata").FromString(data)
+
+    def FirstEventTimestamp(self) -> float:
+        """When the first event was written. Raises ValueError without events."""
+        time = self._view.first_event_time or self.Reload()._view.first_event_time
+        if time is None:
+            raise ValueError(f"there are no events in {self.path}")
+        return time
+
+    def SummaryMetadata(self, tag: str) -> Metadata:
+        """The first metadata of a tag. Raises KeyError for a tag that has none."""
+        return Metadata.FromString(look_up(tag, self._metadata, "tag"))
+
+    @property
+    def summary_metadata(self) -> dict[str, Metadata]:
+        """The first metadata of each tag that has some."""
+        return {tag: Metadata.FromString(data) for tag, data in self._metadata.items()}
+
+    def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
+        """Maps the tags of a plugin to what it stored in their metadata. Raises KeyError."""
+        found: dict[str, dict[str, bytes]] = {}
+        for tag, metadata in self.summary_metadata.items():
+            data = metadata.plugin_data
+            if data.plugin_name:
+                found.setdefault(data.plugin_name, {})[tag] = data.content
+        return look_up(plugin_name, found, "plugin")
+
+    # -- for SummaryReader ---------------------------------------------------------------------
+
+    def events(self, form: str, tag: str) -> list[Any]:
+        """All values of a form with this tag. Raises KeyError for an unknown tag."""
+        look_up(tag, dict.fromkeys(self._tags(form)), "tag")
+        if form == COMPRESSED_HISTOGRAMS:
+            return [
+                CompressedHistogramEvent(wall_time, step, compressed(value, self._compression_bps))
+                for wall_time, step, value in self.Histograms(tag)
+            ]
+        if form == SCALARS:
+            series = self.numbers(form, tag)
+            columns = series.wall_time.tolist(), series.step.tolist(), series.value.tolist()
+            return list(map(ScalarEvent._make, zip(*columns, strict=True)))
+        event, decode = _EVENTS[form]
+        found = self.read(form, tag, decode)
+        rows = [(item.ordinal, item.wall_time, item.step, *values) for item, values in found]
+        if form == TENSORS:
+            series = self.numbers(form, tag)
+            columns = series.ordinal.tolist(), series.wall_time.tolist(), series.step.tolist()
+            rows += zip(*columns, map(_tensor_of_number, series.value), strict=True)
+            rows.sort(key=itemgetter(0))
+        return [event(*row[1:]) for row in rows]
+
+    def numbers(self, form: str, tag: str) -> ScalarSeries:
+        """Those values of a tag that are a single number."""
+        return self._multiplexer.scalars(self.path, tag, claims=(CLAIMS[form],))
+
+    def read(self, form: str, tag: str, decode: Callable[[Value], T]) -> list[tuple[Item, T]]:
+        """All values of a tag that are not a single number, each with the result of `decode`."""
+        return self._multiplexer.read_items(self.path, tag, (CLAIMS[form],), decode)
+
+    # -- private -------------------------------------------------------------------------------
+
+    def _show(self, snapshot: RunSnapshot) -> None:
+        self._view = snapshot.view
+        self._multiplexer = multiplexer_of({self.path: snapshot})
+        tags = snapshot.view.schema.tags.items()
+        self._metadata = {tag: info.metadata for tag, info in tags if info.metadata is not None}
+
+    def _tags(self, form: str) -> list[str]:
+        return list(self._view.schema.tags_matching((CLAIMS[form],)))
+
+    def _values(self, form: str) -> EventValues:
+        return EventValues(partial(self._tags, form), partial(self.events, form))
+
+    def _last(self, form: str, tag: str = "", what: str = "") -> bytes:
+        """The last value of a form that is no summary. Raises ValueError if there is none."""
+        tags = self._tags(form)
+        items = self._multiplexer.items(self.path, tag, (CLAIMS[form],)) if tag in tags else []
+        if not items:
+            raise ValueError(f"there is no {what or form} in {self.path}")
+        data = items[-1].read()
+        return data if isinstance(data, bytes) else b""
+
+
+def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tuple[float, float]]:
+    """The values that these shares of a histogram's samples are below, each after its share.
+
+    Samples are assumed to be evenly distributed within their bucket. The last share is 100 percent.
+    """
+    # 1. Append an empty bucket, which is the one of shares that no bucket contains.
+    # 2. Accumulate the counts to shares, at the right edge of each bucket.
+    # 3. Find the bucket of each share, and interpolate between its edges, which are limited to the
+    #    range of the samples.
+    if not histogram.num:
+        return [(share, 0.0) for share in shares]
+    counts = np.array([*histogram.bucket, 0.0])  # 1
+    edges = np.array([*histogram.bucket_limit, 0.0])
+    upto = np.cumsum(counts * shares[-1] / (counts.sum() or 1.0))  # 2
+    before, left = np.roll(upto, 1), np.maximum(np.roll(edges, 1), histogram.min)
+    before[0] = 0.0
+    bucket = np.minimum(np.searchsorted(upto, shares, "right"), len(upto) - 1)  # 3
+    left = np.where(before == 0, histogram.min, left)[bucket]
+    right = np.minimum(edges, histogram.max)[bucket]
+    with np.errstate(all="ignore"):
+        part = (np.array(shares) - before[bucket]) / (upto - before)[bucket]
+        inside = left + part * (right - left)
+    values = np.where(bucket < len(upto) - 1, inside, histogram.max)
+    return list(zip(shares, values.tolist(), strict=True))
+
+
+def look_up(name: str, known: Mapping[str, T], what: str) -> T:
+    """What a name maps to. Raises KeyError, which has similar names, if it is unknown."""
+    if name not in known:
+        raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
+    return known[name]
+
+
+def _logged_histogram(value: Any) -> tuple[LoggedHistogram]:
+    *numbers, limits, counts = attrgetter(*LoggedHistogram._fields)(value.histo)
+    return (LoggedHistogram._make([*numbers, list(limits), list(counts)]),)
+
+
+def _fields_of(field: str, event: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """A function from a value to the fields of an event after wall time and step."""
+    return attrgetter(*(f"{field}.{name}" for name in event._fields[2:]))
+
+
+_EVENTS: Mapping[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any, ...]]]] = {
+    IMAGES: (ImageEvent, _fields_of("image", ImageEvent)),
+    AUDIO: (AudioEvent, _fields_of("audio", AudioEvent)),
+    HISTOGRAMS: (HistogramEvent, _logged_histogram),
+    TENSORS: (TensorEvent, lambda value: (value.tensor,)),
+}
+"""The event of each form that is decoded, and the function from a value to what comes after wall
+time and step."""
+
+
+def _tensor_of_number(number: np.floating[Any]) -> Any:
+    """A TensorProto of a number, in both forms that there are."""
+    tensor = numpy_to_tensor(np.asarray(number))
+    (tensor.float_val if number.dtype == np.float32 else tensor.double_val).append(float(number))
+    return tensor
+
+
+def _message(module: str, name: str) -> Any:
+    """A class of TensorBoard, or else of TensorFlow, for a message that tbcore does not decode."""
+    folder, _, base = module.rpartition(".")
+    for path in (f"tensorboard.compat.proto.{base}_pb2", f"tensorflow.core.{folder}.{base}_pb2"):
+        try:
+            return getattr(import_module(path), name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(f"the class {name} is part of tensorboard: pip install tensorboard")

@@ -1,0 +1,42 @@
+"""Logs from Python: `tbcore.open(logdir)` reads event files without a server.
+
+    logs = tbcore.open("runs")           # scans the directory; a run is read when it is asked for
+    logs["exp/a"]["loss"].min            # Point(step=900, wall_time=1700000000.0, value=0.125)
+    logs.scalars("loss/*").to_pandas()   # all points of all runs
+
+`Logs` has the runs, `Run` has what was logged in one, and `ScalarTable` the points of several.
+
+For tbcore-compat and tbcore-index, these names are public, too: `ROOT`, `LazyReader`, `RunSnapshot`
+and `multiplexer_of` of `tbcore_logs.reading`, `UnknownNameError` of `tbcore_logs.errors`,
+`CheckReport` and `Finding` of `tbcore_logs.checks`, and `manners` of `tbcore_logs.printing.access`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tbcore.engine import Point
+    from tbcore_logs.items import LoggedItem, LoggedItems
+    from tbcore_logs.logs import Logs, open
+    from tbcore_logs.run import Run, Tag
+    from tbcore_logs.series import ScalarSeries
+    from tbcore_logs.tables import LogTable, ScalarTable
+
+__all__ = [
+    "LogTable", "LoggedItem", "LoggedItems", "Logs", "Point", "Run", "ScalarSeries", "ScalarTable",
+    "Tag", "open",
+]  # fmt: skip
+
+_MODULES = ("items", "series", "tables", "run", "logs")
+"""The modules that define the names."""
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a name when it is first used: the commands' `--help` needs none."""
+    if name in __all__:
+        for module in map(import_module, (f"{__name__}.{module}" for module in _MODULES)):
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,168 @@
+"""check: reads a whole logdir once, and reports each fault and its position."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from tbcore import Multiplexer
+from tbcore.engine import (
+    Logdir,
+    LogdirSpec,
+    ReadFile,
+    StrictReader,
+    find_unshown,
+    one_line,
+    plural,
+    size,
+)
+
+RECENT_SECONDS = 300.0
+"""If a file was modified less than this long ago, its writer may still be running, so an incomplete
+record at its end is not damage."""
+
+_MAX_LINES_PER_FILE = 20
+"""Maximum number of findings that are printed for one file; JSON has all of them."""
+
+
+class Finding(NamedTuple):
+    """A fault of a file or directory, or something else to report about it."""
+
+    what: str
+    """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty` or `changed`."""
+    path: str
+    message: str
+    run: str | None = None
+    """The run of the file; None for directories."""
+    offset: int | None = None
+    """Byte offset of the record in the file; None if the finding is not about a record."""
+    is_damage: bool = True
+    """Whether data has been lost or cannot be read."""
+
+
+class CheckReport(NamedTuple):
+    """The result of a check."""
+
+    num_runs: int
+    num_files: int
+    num_bytes: int
+    findings: list[Finding]
+    """First those about directories; then those about files, in the order in which the files were
+    read, and by offset within a file."""
+    unclaimed: Sequence[Any]
+    """Kinds of data that no loaded plugin shows, as `find_unshown` of the engine returns them."""
+    other_files: Sequence[Any]
+    """Files that are not event files, and whose data nothing shows, as a `Scan` has them."""
+
+    @property
+    def num_damaged(self) -> int:
+        """Number of files and directories that have lost data or cannot be read."""
+        return len({finding.path for finding in self.findings if finding.is_damage})
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a directory does not exist, so that nothing of it could be checked."""
+        return any(finding.what == "missing" for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report for programs."""
+        return {
+            "runs": self.num_runs,
+            "files": self.num_files,
+            "bytes": self.num_bytes,
+            "damaged": self.num_damaged,
+            "findings": [finding._asdict() for finding in self.findings],
+            "unshown": [kind._asdict() for kind in self.unclaimed],
+            "other_files": [files._asdict() for files in self.other_files],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The report for people: each file with findings, then the totals."""
+        for path, group in groupby(self.findings, key=lambda finding: finding.path):
+            findings = list(group)
+            yield one_line(path)
+            for finding in findings[:_MAX_LINES_PER_FILE]:
+                yield f"    {one_line(finding.message)}"
+            if len(findings) > _MAX_LINES_PER_FILE:
+                yield f"    and {len(findings) - _MAX_LINES_PER_FILE} more; --json has them all"
+        if self.findings:
+            yield ""
+        what = f"{plural(self.num_runs, 'run')}, {plural(self.num_files, 'file')}"
+        state = "all can be read" if self.num_files else "no event files"
+        if self.num_damaged:
+            unread = {each.path for each in self.findings if each.what == "unreadable"}
+            counts = {"damaged": self.num_damaged - len(unread), "not read": len(unread)}
+            state = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        yield f"{what} ({size(self.num_bytes)}): {state}"
+        for kind in self.unclaimed:
+            yield (
+                f"no loaded plugin shows {kind.kind}: {plural(kind.num_tags, 'tag')} in "
+                f"{plural(kind.num_runs, 'run')}, for example {one_line(kind.example_run)}: "
+                f"{one_line(kind.example_tag)}"
+                + (f"; `pip install {kind.install}`" if kind.install else "")
+            )
+        for files in self.other_files:
+            yield (
+                f"tbcore does not show {files.kind}: {plural(files.num_files, 'file')}"
+                f" beside event files, for example {one_line(files.example)}; {files.shown_by} can"
+            )
+
+
+def check(specs: Sequence[LogdirSpec]) -> CheckReport:
+    """Reads every event file below the directories to its end, and verifies all checksums."""
+    found = Logdir(specs).scan()
+    findings = [
+        Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
+    ]
+    # The scan describes a problem in one line, with the directory and the reason. This line takes
+    # the place of the path.
+    findings += [
+        Finding("unreadable", line, "its contents were skipped") for line in found.problems
+    ]
+    multiplexer, reader = Multiplexer(), StrictReader()
+    num_bytes = 0
+    for run, files in found.runs.items():
+        view, read = reader.read(files)
+        num_bytes += sum(file.size for file in files)
+        findings += [finding for each in read for finding in _findings(run, each)]
+        multiplexer.commit({run: view})
+    return CheckReport(
+        len(found.runs),
+        found.num_files,
+        num_bytes,
+        findings,
+        find_unshown(multiplexer),
+        found.other_files,
+    )
+
+
+def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
+    """What there is to report about a file."""
+    path = read.file.path
+    if not read.file.size:
+        yield Finding("empty", path, "the file is empty", run, is_damage=False)
+        return
+    if read.is_replaced:
+        line = "was replaced while it was read; run the check again"
+        yield Finding("changed", path, line, run, is_damage=False)
+        return
+    if read.error is not None:
+        reason = read.error.strerror or read.error
+        yield Finding("unreadable", path, f"cannot be read: {reason}", run)
+        return
+    for damage in read.damage:
+        yield Finding("corrupt", path, str(damage), run, damage.offset)
+    num_bytes_left = read.size - read.offset
+    # Damage at the offset where the reader stopped is the reason why the rest cannot be read.
+    is_explained = bool(read.damage) and read.damage[-1].offset == read.offset
+    if num_bytes_left > 0 and not is_explained:
+        line = (
+            f"ends within the record at offset {read.offset}, after {num_bytes_left} of its bytes"
+        )
+        if time.time() - read.file.mtime_ns / 1e9 < RECENT_SECONDS:
+            line += "; the rest may still be written"
+            yield Finding("being written", path, line, run, read.offset, is_damage=False)
+        else:
+            yield Finding("cut off", path, f"{line}; the file was cut off", run, read.offset)

@@ -1,0 +1,48 @@
+"""Check the event files of a log directory for damage."""
+
+from __future__ import annotations
+
+import click
+
+from tbcore import DataError
+from tbcore.engine import Command, loaded, logdir_specs, logs_discarded
+
+
+@click.command(cls=Command, short_help=__doc__)
+@click.argument("logdir", metavar="LOGDIR", required=False)
+@click.option(
+    "--index", metavar="PATH", help="Check an index instead, and compare it with LOGDIR if given."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(context: click.Context, *, logdir: str | None, index: str | None, as_json: bool) -> int:
+    """Read all event files below LOGDIR and report what is wrong with them.
+
+    Reports damaged records with their offsets; files that are cut off, empty or unreadable; and
+    data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does
+    not exist, and 3 if something could not be opened.
+    """
+    import orjson
+
+    from tbcore.engine import to_json
+    from tbcore_logs.checks import check as check_logdir
+
+    if logdir is None and index is None:
+        raise click.UsageError("missing argument 'LOGDIR'", context)
+    if not logdir and not index:
+        raise click.UsageError("no log directory given; try `tbcore check runs/`", context)
+    specs = logdir_specs(logdir, context, is_spec=False) if logdir else []
+    with logs_discarded():
+        if index:
+            report = loaded("tbcore.index", "index").check(index, specs)
+        else:
+            report = check_logdir(specs)
+    if as_json:
+        data = orjson.loads(to_json(report.as_json()))
+        click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2))
+    else:
+        for line in report.lines():
+            click.echo(line)
+    if any(finding.what == "unreadable" for finding in report.findings):
+        return DataError.exit_status
+    return 1 if report.num_damaged or report.is_missing else 0

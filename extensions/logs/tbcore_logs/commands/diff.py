@@ -1,0 +1,25 @@
+"""Print what differs between two runs."""
+
+from __future__ import annotations
+
+import click
+
+from tbcore_logs.commands.options import LogCommand, json_option
+
+
+@click.command(cls=LogCommand, short_help=__doc__)
+@click.argument("names", metavar="[LOGDIR] A B", nargs=-1)
+@json_option
+@click.pass_context
+def diff(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
+    """Print what differs between the runs A and B: hyperparameters, texts, tags, last values.
+
+    The default of LOGDIR is $TBCORE_LOGDIR, or this directory. The exit status is 1 if anything
+    differs.
+    """
+    from tbcore_logs.printing.diff import diff
+
+    if not 2 <= len(names) <= 3:
+        raise click.UsageError("expected [LOGDIR] A B; `tbcore ls` lists the runs", context)
+    logdir = names[0] if len(names) == 3 else None
+    return diff(logdir, names[-2:], as_json=as_json)

@@ -1,0 +1,38 @@
+"""Write scalars as CSV, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore_logs.commands.options import LogCommand, json_option, selects_runs, tags_option
+
+if TYPE_CHECKING:
+    from tbcore_logs.printing.access import LogSelection
+
+
+@click.command(cls=LogCommand, short_help=__doc__)
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help="FILE.csv, FILE.jsonl or FILE.parquet; - for stdout, as CSV, or as JSON with --json.",
+)  # fmt: skip
+@click.option("--wide", "is_wide", is_flag=True, help="Write a row a step, with tags as columns.")
+@click.option("--media", metavar="DIR", help="Also write images and audio to files below DIR.")
+@tags_option
+@selects_runs
+@json_option
+@click.pass_context
+def export(context: click.Context, /, *, selection: LogSelection, **options: Any) -> int:
+    """Write all points of the scalars below LOGDIR, a row for each: run, tag, step, time, value.
+
+    LOGDIR is a directory or an event file; the default is $TBCORE_LOGDIR, or this directory. The
+    exit status is 1, and there is no file, if nothing matches.
+    """
+    from tbcore_logs.printing.export import export
+
+    if options["output"] is None and options["media"] is None:
+        raise click.UsageError("nothing to write; expected -o FILE or --media DIR", context)
+    if options["as_json"] and options["output"] != "-":
+        raise click.UsageError("--json is for -o -; a file's ending says what it is", context)
+    return export(selection, **options)

@@ -1,0 +1,66 @@
+"""What the declarations of the commands have in common: their class and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore.engine import Command
+
+if TYPE_CHECKING:
+    pass
+
+
+class LogCommand(Command):
+    """A command that prints logs. What LOGDIR and its options select is passed as `selection`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from tbcore_logs.printing.access import LogSelection, manners
+
+        with manners():
+            options = ctx.params.keys() & set(LogSelection._fields)
+            given = {name: ctx.params.pop(name) for name in options}
+            if given:
+                ctx.params["selection"] = LogSelection(**given)
+            return super().invoke(ctx)
+
+
+def _split(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> list[str] | None:
+    """The names in the values of an option, which commas separate; None if there is none."""
+    return [name for text in texts for name in text.split(",") if name] or None
+
+
+def count(text: str) -> int:
+    """The type of an option with a number of things."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise click.BadParameter(f"{text!r} is not valid; expected an int, 0 or more")
+    return number
+
+
+def names_option(option: str, text: str) -> Callable[[Any], Any]:
+    return click.option(option, metavar="NAME,...", multiple=True, callback=_split, help=text)
+
+
+def limit_option(default: int | None, text: str) -> Callable[[Any], Any]:
+    return click.option("-n", "--limit", metavar="N", type=count, default=default, help=text)
+
+
+def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the argument LOGDIR and the options --runs and --where."""
+    query = "Only runs that a query finds, such as 'lr>1e-3 -has:nan'."
+    command = click.option("--where", metavar="QUERY", help=query)(command)
+    command = names_option("--runs", f"Only these runs; {_PATTERNS}")(command)
+    return click.argument("logdir", required=False, type=click.Path())(command)
+
+
+_PATTERNS = "`*` and `?` match any text and any character."
+tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -1,0 +1,35 @@
+"""Write the runs as Markdown, with drawings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore_logs.commands.options import LogCommand, selects_runs, tags_option
+
+if TYPE_CHECKING:
+    from tbcore_logs.printing.access import LogSelection
+
+
+@click.command(cls=LogCommand, short_help=__doc__)
+@click.option(
+    "-o", "--output", metavar="FILE.md",
+    help="Write to this file, and drawings of the tags to FILE_files beside it.",
+)  # fmt: skip
+@click.option(
+    "--at", type=click.Choice(["last", "min", "max"]), default="last",
+    help="Which value of each tag to show.  [default: last]",
+)  # fmt: skip
+@tags_option
+@selects_runs
+def report(*, selection: LogSelection, **options: Any) -> int:
+    """Write a table of the runs below LOGDIR as Markdown, for READMEs and pull requests.
+
+    It has the hyperparameters that differ, a value of each tag, and its course in characters. With
+    -o, it also shows drawings of the tags, in a light and in a dark form. LOGDIR is a directory or
+    an event file; the default is $TBCORE_LOGDIR, or this directory.
+    """
+    from tbcore_logs.printing.report import report
+
+    return report(selection, **options)

@@ -1,0 +1,41 @@
+"""Print the last steps of a run, and those that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore_logs.commands.options import (
+    LogCommand,
+    count,
+    json_option,
+    limit_option,
+    selects_runs,
+    tags_option,
+)
+
+if TYPE_CHECKING:
+    from tbcore_logs.printing.access import LogSelection
+
+
+@click.command(cls=LogCommand, short_help=__doc__)
+@click.option("-f", "--follow", is_flag=True, help="Also print what is logged from now on.")
+@limit_option(10, "Print the last N steps.  [default: 10]")
+@click.option(
+    "--total", metavar="STEPS", type=count,
+    help="Print the rate, and the time until this step.",
+)  # fmt: skip
+@tags_option
+@selects_runs
+@json_option
+def tail(*, selection: LogSelection, **options: Any) -> int:
+    """Print the last steps of a run, a line for each, with a column for each tag.
+
+    The run is the one that was written last, unless --runs or --where select others. LOGDIR is a
+    directory or an event file; the default is $TBCORE_LOGDIR, or this directory. With --json, each
+    line is an object.
+    """
+    from tbcore_logs.printing.tail import tail
+
+    return tail(selection, **options)

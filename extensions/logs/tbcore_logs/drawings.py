@@ -1,0 +1,179 @@
+"""Drawings: tables as HTML and lines as SVG, for notebooks. They have no scripts.
+
+They have the colours of the text around them, and so suit light and dark pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tbcore.engine import one_line
+
+Floats = NDArray[np.float64]
+
+MAX_SHOWN = 50
+"""Maximum number of rows of a table of runs or tags."""
+
+
+_MAX_NAMES = 8
+"""Maximum number of lines whose names stand beside a drawing. More lines are translucent."""
+_NAMES_WIDTH = 150
+_NAME_LENGTH = 24
+
+
+class Markup(str):
+    """HTML or SVG, which is not escaped again, and which a notebook draws."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return self
+
+
+def table_html(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Markup:
+    """A table. Floats are rounded; all cells but Markup are escaped."""
+
+    def row_html(cells: Iterable[Any], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row_html(row, "td") for row in rows)
+    above = f"<caption>{_cell(caption)}</caption>" if caption else ""
+    return Markup(
+        f"<table>{above}<thead>{row_html(header, 'th')}</thead><tbody>{body}</tbody></table>"
+    )
+
+
+def line_svg(
+    x: NDArray[Any], y: NDArray[Any], *, width: int = 480, height: int = 160, label: str = ""
+) -> Markup:
+    """The finite points (x, y) as a line in the colour of the text: see `chart_svg`."""
+    return chart_svg([(x, y, "currentColor", "")], width=width, height=height, label=label)
+
+
+def chart_svg(
+    lines: Sequence[tuple[NDArray[Any], NDArray[Any], str, str]],
+    *,
+    ink: str = "currentColor",
+    width: int = 480,
+    height: int = 160,
+    label: str = "",
+) -> Markup:
+    """The finite points of lines, with axes if there is a `label`, which is that of x.
+
+    A line is x, y, a colour and a name; the names of up to eight lines stand at the right. `ink` is
+    the colour of the texts. `width` and `height` are those of the drawing in pixels. Of many
+    points, the lowest and the highest of each pixel column are drawn. Without finite points it is
+    empty.
+    """
+    # 1. Leave out what is not finite, and find the extents of all lines together.
+    # 2. Reduce each line to pixel columns, scale it to pixels, and draw it. An extent of one value
+    #    is in the middle.
+    # 3. Draw the axes with their labels below and beside the lines.
+    finite = []  # 1
+    for x, y, color, name in lines:
+        is_finite = np.isfinite(y) & np.isfinite(x)
+        if is_finite.any():
+            points = x[is_finite].astype(np.float64), y[is_finite].astype(np.float64)
+            finite.append((*points, color, name))
+    if not finite:
+        return Markup("")
+    first, last = min(x.min() for x, *_ in finite), max(x.max() for x, *_ in finite)
+    low, high = min(y.min() for _, y, *_ in finite), max(y.max() for _, y, *_ in finite)
+    left, right, top, bottom = (60, width - 24, 6, height - 34) if label else (0, width, 0, height)
+    names = [(color, name) for *_, color, name in finite if name]
+    has_names = 0 < len(names) <= _MAX_NAMES
+    right -= _NAMES_WIDTH * has_names
+
+    def pixels(xs: ArrayLike, ys: ArrayLike) -> tuple[Floats, Floats]:
+        down = bottom - 2 - _scaled(ys, low, high) * (bottom - top - 4)
+        return left + 2 + _scaled(xs, first, last) * (right - left - 4), down
+
+    parts = [
+        f'<text x="{right + 10}" y="{18 + 18 * index}" font-size="11" font-family="sans-serif" '
+        f'fill="{color}">{_cell(_cut(name))}</text>'
+        for index, (color, name) in enumerate(names if has_names else ())
+    ]
+    for x, y, color, name in finite:  # 2
+        if len(y) > 4 * width:
+            starts = np.linspace(0, len(y), 2 * width, endpoint=False).astype(np.int64)
+            extremes = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
+            x, y = np.repeat(x[starts], 2), np.stack(extremes, axis=1).ravel()
+        across, down = pixels(x, y)
+        title = f"<title>{_cell(name)}</title>" if name else ""
+        if len(y) == 1:
+            place = f'cx="{across[0]:.1f}" cy="{down[0]:.1f}"'
+            parts.append(f'<circle {place} r="2" fill="{color}">{title}</circle>')
+        else:
+            corners = " ".join(f"{px:.1f},{py:.1f}" for px, py in zip(across, down, strict=True))
+            style = f'fill="none" stroke="{color}" stroke-linecap="round"'
+            style += ' stroke-opacity="0.6"' if len(finite) > _MAX_NAMES else ""
+            parts.append(f'<polyline points="{corners}" {style}>{title}</polyline>')
+    if label:  # 3
+        x_ticks, y_ticks = _ticks(first, last), _ticks(low, high)
+        columns, rows = pixels(x_ticks, y_ticks)
+        texts = [((left + right) / 2, height - 4.0, "middle", label)]
+        for at, tick in zip(columns.tolist(), x_ticks, strict=True):
+            texts.append((at, bottom + 14, "middle", f"{tick:.10g}"))
+        for row, tick in zip(rows.tolist(), y_ticks, strict=True):
+            texts.append((left - 6, row + 4, "end", f"{tick:.6g}"))
+        parts += [
+            f'<path d="M{left} {row:.1f}H{right}" stroke="{ink}" stroke-opacity="0.15"/>'
+            for row in rows
+        ]
+        parts += [
+            f'<text x="{at:.1f}" y="{row:.1f}" text-anchor="{anchor}" font-size="11" '
+            f'font-family="sans-serif" fill="{ink}">{_cell(text)}</text>'
+            for at, row, anchor, text in texts
+        ]
+    return Markup(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img">{"".join(parts)}</svg>'
+    )
+
+
+def _cut(name: str) -> str:
+    """The name, without its middle if it is long."""
+    half = _NAME_LENGTH // 2
+    return name if len(name) <= _NAME_LENGTH else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """At most six round numbers from an extent; its ends if it is empty, tiny or infinite."""
+    low, high = float(low), float(high)
+    span = high - low
+    if not max(1e-9 * max(abs(low), abs(high)), 1e-300) < span < np.inf:
+        return sorted({low, high})
+    unit = 10.0 ** np.floor(np.log10(span / 5))
+    unit *= next((factor for factor in (1, 2, 5) if span / (factor * unit) <= 5), 10)
+    numbers = np.arange(np.ceil(low / unit), np.floor(high / unit) + 1)
+    ticks: list[float] = (numbers * unit + 0.0).tolist()  # no -0
+    return ticks
+
+
+def _scaled(values: ArrayLike, low: float, high: float) -> Floats:
+    """The values relative to an extent, from 0 to 1; 0.5 if the extent is empty."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = (np.divide(values, 2) - low / 2) / (high / 2 - low / 2)  # The extent may overflow.
+    return np.nan_to_num(scaled, nan=0.5)
+
+
+def time_of(wall_time: float | None) -> datetime | None:
+    """A time in UTC; None for NaN, or for a year that Python does not have."""
+    try:
+        return None if wall_time is None else datetime.fromtimestamp(wall_time, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def _cell(cell: Any) -> str:
+    if isinstance(cell, Markup):
+        return cell
+    if isinstance(cell, datetime):
+        cell = f"{cell:%Y-%m-%d %H:%M:%S}"
+    return escape(one_line(f"{cell:.6g}" if isinstance(cell, float) else str(cell)))

@@ -1,0 +1,28 @@
+"""Forms: what the values of a kind are, whichever field holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tbcore import Claim, Claims, Kind
+
+SCALAR, IMAGE, AUDIO = "scalar", "image", "audio"
+HISTOGRAM, TEXT, GRAPH = "histogram", "text", "graph"
+
+CLAIMS: Mapping[str, Claims] = {
+    SCALAR: (Claim(is_scalar=True),),
+    IMAGE: (Claim("image"), Claim("tensor", "images", False)),
+    AUDIO: (Claim("audio"), Claim("tensor", "audio", False)),
+    HISTOGRAM: (Claim("histo"), Claim("tensor", "histograms", False)),
+    TEXT: (Claim("tensor", "text", False),),
+    GRAPH: (Claim("graph_def"), Claim("tensor", "graphs", False)),
+}
+"""The kinds of each form that `tbcore.values` can decode."""
+
+
+def form_of(kind: Kind) -> str:
+    """A key of CLAIMS; for all other kinds, the plugin named in the metadata, or else the field."""
+    for form, claims in CLAIMS.items():
+        if any(claim.matches(kind) for claim in claims):
+            return form
+    return kind.plugin_name or kind.field

@@ -1,0 +1,1 @@
+"""What the commands print: what `tbcore.open` returns, as tables, lines, files and drawings."""

@@ -1,0 +1,217 @@
+"""What the commands have in common: logs are opened, and read with progress on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
+from tbcore.engine import one_line, parse
+from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
+from tbcore_logs.items import LoggedItems
+from tbcore_logs.logs import Logs, matching
+from tbcore_logs.run import Run
+
+logger = logging.getLogger("tbcore")
+
+_BATCH_BYTES = 1 << 26
+"""Maximum size of the files of runs that are read together; a larger run is read by itself."""
+_BATCH_RUNS = 2000
+_PROGRESS_AFTER_SECONDS = 1.0
+_WARNING = "tbcore: warning: %s"
+"""The form of warnings, as in the server's log."""
+
+ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
+    IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
+    GRAPH: lambda run, tag: run.graph(),
+}  # fmt: skip
+"""The method of a run that returns the values of a tag of each kind but scalars."""
+
+
+class LogSelection(NamedTuple):
+    """What the argument LOGDIR and the options --runs, --where and --tags select."""
+
+    logdir: str | None
+    runs: list[str] | None = None
+    """Names and patterns; None for all runs."""
+    where: str | None = None
+    tags: list[str] | None = None
+    """Names and patterns; None for all tags."""
+
+    def opened(self) -> tuple[Logs, list[str]]:
+        """The logs, and the names of the runs. Raises ClickException if there are none."""
+        logs = opened(self.logdir)
+        names = self.names(logs)
+        if not names:
+            raise click.ClickException(
+                f"none of {len(logs):,} runs matches"
+                if len(logs)
+                else f"no event files below {self.logdir or default_logdir()!r}"
+            )
+        return logs, names
+
+    def names(self, logs: Logs, *, is_first: bool = True) -> list[str]:
+        """The names of the runs, with those that are there now.
+
+        With a query, reads all runs, and `is_first` warns of hyperparameters and tags that no run
+        has. Raises UnknownNameError for a name that no run has, UsageError for a wrong query.
+        """
+        try:
+            query = None if self.where is None else parse(self.where)
+            found = matching(self.runs, logs, "run")
+            if query is None:
+                return found
+            read(logs, logs)
+            columns = logs.attributes()
+            of_query = set(columns.runs_found(query))
+        except BadRequestError as error:
+            raise click.UsageError(f"--where: {error}", click.get_current_context()) from None
+        for line in dict.fromkeys(columns.unknown_names(query)) if is_first else ():
+            warn(one_line(line))
+        return [name for name in found if name in of_query]
+
+    def tags_of(self, known: Iterable[str]) -> list[str]:
+        """Those of a run's tags that are wanted; the run need not have all."""
+        return matching(self.tags, known, None)
+
+
+@contextlib.contextmanager
+def manners() -> Iterator[None]:
+    """Makes a command that prints end quietly if nobody reads on, and report as tbcore does.
+
+    On Windows, where there is no SIGPIPE, `main` prints the error. Elsewhere SIGPIPE ends the
+    command, but only then: a lost connection to a remote file raises an error.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(_WARNING % "%(message)s"))
+    printed: dict[str, logging.LogRecord] = {}
+    # Each line once: many runs may lack the same file, and some commands read a run twice.
+    handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)
+    logger.addHandler(handler)
+    try:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        yield
+        with contextlib.suppress(AttributeError):
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if hasattr(signal, "SIGPIPE"):
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGPIPE)
+        raise
+    finally:
+        logger.removeHandler(handler)
+
+
+def warn(message: str) -> None:
+    """Prints a warning of a command."""
+    click.echo(_WARNING % message, err=True)
+
+
+@contextlib.contextmanager
+def if_readable() -> Iterator[None]:
+    """Goes on after what cannot be read, with a warning."""
+    try:
+        yield
+    except (DataError, NotFoundError) as error:
+        logger.warning("%s", one_line(str(error)))
+
+
+@contextlib.contextmanager
+def written(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Makes an error while something is written to a path one line."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise click.ClickException(f"cannot write {os.fspath(path)!r}: {reason}") from None
+
+
+def opened(logdir: str | None) -> Logs:
+    """The logs of a directory or event file, else of $TBCORE_LOGDIR, else of this directory."""
+    path = logdir or default_logdir()
+    context = click.get_current_context()
+    try:
+        logs = Logs(path)
+    except FileNotFoundError as error:
+        missing = error.filename  # of an object store perhaps the bucket
+        raise click.UsageError(f"{missing!r} does not exist", context) from None
+    except TbcoreError:  # some of which are ValueErrors
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error), context) from None
+    except OSError as error:
+        raise DataError(str(error)) from None
+    context.ensure_object(list).append(logs)  # for the exit status, in `main`
+    return logs
+
+
+def default_logdir() -> str:
+    return os.environ.get("TBCORE_LOGDIR") or "."
+
+
+def run_named(logs: Logs, name: str) -> Run:
+    """A run, whose name may be typed as a path is: `./exp/a/`."""
+    path = os.path.normpath(name)
+    return logs[path if path in logs and name not in logs else name]
+
+
+def read(logs: Logs, names: Iterable[str]) -> list[Run]:
+    """Reads runs, and shows progress if that takes longer than a second."""
+    return [run for batch in read_in_batches(logs, names) for run in batch]
+
+
+def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
+    """Reads runs as `read` does, some at a time, and yields those that have been read."""
+    sizes = logs.sizes
+    batches: list[list[str]] = [[]]
+    num_bytes = total = done = 0
+    for name in names:
+        size = sizes.get(name, 0)
+        if batches[-1] and (num_bytes + size > _BATCH_BYTES or len(batches[-1]) == _BATCH_RUNS):
+            batches.append([])
+            num_bytes = 0
+        batches[-1].append(name)
+        num_bytes += size
+        total += size
+    with progress(lambda: f"reading logs: {done / (total or 1):.0%} of {total / 1e6:,.0f} MB"):
+        for batch in batches:
+            # A run whose files were deleted after the scan is left out.
+            yield logs.read([name for name in batch if name in logs])
+            done += sum(sizes.get(name, 0) for name in batch)
+
+
+@contextlib.contextmanager
+def progress(text: Callable[[], str]) -> Iterator[None]:
+    """Shows a line on stderr, if it is a terminal, after a second and until the end."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, shown = threading.Event(), False
+
+    def show() -> None:
+        nonlocal shown
+        pause = _PROGRESS_AFTER_SECONDS
+        while not done.wait(pause):
+            print(f"\r\x1b[Ktbcore: {text()}", end="", file=sys.stderr, flush=True)
+            shown, pause = True, 0.2
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,115 @@
+"""`tbcore diff`: what differs between two runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from tbcore import DataError, NotFoundError
+from tbcore.engine import one_line
+from tbcore_logs import Run
+from tbcore_logs.forms import SCALAR, TEXT
+from tbcore_logs.printing.access import opened, progress, run_named
+from tbcore_logs.printing.output import (
+    PrintedColumn,
+    exact,
+    objects,
+    print_json,
+    styled,
+    table_lines,
+)
+from tbcore_logs.printing.show import last_text
+from tbcore_logs.text_differences import unified_diff
+
+
+def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
+    """Prints what differs between two runs; returns the exit status, which is 1 if anything does.
+
+    Texts and scalars are compared by what was logged last.
+    """
+    logs = opened(logdir)
+    a, b = (run_named(logs, name) for name in names)
+    with progress(lambda: "reading logs"):
+        logs.read([a.name, b.name])
+        hparams = _hparams(a, b)
+        texts = _texts(a, b)
+        tags = [(tag, run.tags[tag].kind, run.name)
+                for run, other in ((a, b), (b, a)) for tag in run if tag not in other]  # fmt: skip
+        values = _values(a, b)
+    titles = ["a", "b"] if as_json else [a.name, b.name]
+    a_and_b = [PrintedColumn(title, is_text=True) for title in titles]
+    name, tag = PrintedColumn("name", is_name=True), PrintedColumn("tag", is_name=True)
+    kind, of_run, difference = map(PrintedColumn, ("kind", "run", "difference"))
+    tables: dict[str, tuple[str, list[PrintedColumn], Sequence[Sequence[Any]]]] = {
+        "hparams": ("hyperparameters", [name, *a_and_b], hparams),
+        "tags": ("tags of one run only", [tag, kind, of_run], tags),
+        "values": ("last values", [tag, *a_and_b, difference], values),
+    }
+    if as_json:
+        found = {key: objects(columns, rows) for key, (_, columns, rows) in tables.items()}
+        changed = [{"tag": text, "diff": "\n".join(lines)} for text, lines in texts.items()]
+        print_json({"runs": [a.name, b.name], **found, "texts": changed})
+        return 1 if hparams or texts or tags or values else 0
+    lines: list[str] = []
+    for key, (title, columns, rows) in tables.items():
+        if rows:
+            lines += ["", styled(title, bold=True), *table_lines(columns, rows)]
+        for text, changes in texts.items() if key == "hparams" else ():
+            lines += ["", styled(one_line(f"text {text}"), bold=True)]
+            lines += [_colored(one_line(line)) for line in changes]
+    if lines:
+        click.echo("\n".join(lines[1:]))
+    return 1 if lines else 0
+
+
+def _hparams(a: Run, b: Run) -> list[tuple[str, Any, Any]]:
+    names = dict.fromkeys([*a.hparams, *b.hparams])
+    pairs = [(name, a.hparams.get(name), b.hparams.get(name)) for name in names]
+    return [(name, x, y) for name, x, y in pairs if not _are_equal(x, y)]
+
+
+def _texts(a: Run, b: Run) -> dict[str, list[str]]:
+    """The lines that differ, for each tag of both with texts that do."""
+    found = {}
+    for tag in _common(a, b, TEXT):
+        try:
+            lines = unified_diff(last_text(a, tag), last_text(b, tag), a.name, b.name)
+        except (DataError, NotFoundError) as error:
+            lines = [f"cannot be compared: {error}"]
+        if lines:
+            found[tag] = lines
+    return found
+
+
+def _values(a: Run, b: Run) -> list[tuple[str, float | None, float | None, float | None]]:
+    rows = []
+    for tag in _common(a, b, SCALAR):
+        x, y = (None if (point := run[tag].last) is None else point.value for run in (a, b))
+        if not _are_equal(x, y):
+            rows.append((tag, x, y, None if x is None or y is None else _difference(x, y)))
+    return rows
+
+
+def _difference(x: float, y: float) -> float:
+    """y - x, of the digits that are printed: that of two float32, 0.3 and 0.2, is 0.1."""
+    if not math.isfinite(y - x):
+        return y - x
+    return float(Decimal(str(exact(y))) - Decimal(str(exact(x))))
+
+
+def _common(a: Run, b: Run, kind: str) -> list[str]:
+    return [tag for tag in a if tag in b and a.tags[tag].kind == b.tags[tag].kind == kind]
+
+
+def _are_equal(x: Any, y: Any) -> bool:
+    return bool(x == y or (x != x and y != y))  # NaN equals NaN.
+
+
+def _colored(line: str) -> str:
+    if line.startswith(("---", "+++", "@@")):
+        return styled(line, dim=True)
+    return styled(line, fg={"+": "green", "-": "red"}.get(line[:1]))

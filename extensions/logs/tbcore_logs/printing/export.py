@@ -1,0 +1,242 @@
+"""`tbcore export`: scalars as CSV, JSON lines or Parquet; images and audio as files.
+
+    batch of runs  --read-->  series  --chunks of rows-->  writer  -->  temporary file  -->  file
+
+A batch is dropped from memory when it is written. A file gets its name when it is complete, so
+there never is half a file under that name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import quote
+
+import click
+import numpy as np
+
+from tbcore import DataError, NotFoundError
+from tbcore_logs import Logs, Run
+from tbcore_logs.forms import AUDIO, IMAGE
+from tbcore_logs.logs import matching
+from tbcore_logs.printing.access import (
+    ITEMS_OF,
+    LogSelection,
+    if_readable,
+    read_in_batches,
+    warn,
+    written,
+)
+from tbcore_logs.printing.writers import WRITERS, Writer
+from tbcore_logs.tables import free_name
+
+_CHUNK_ROWS = 1 << 15
+_MAX_NAME_CHARS = 200
+"""Maximum length of the name of a directory for media."""
+_IMAGE_SIGNATURES = {
+    b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp",
+}  # fmt: skip
+
+
+def export(
+    selection: LogSelection, *, output: str | None, media: str | None, is_wide: bool, as_json: bool
+) -> int:
+    """Writes files; returns the exit status."""
+    ending = "jsonl" if as_json else "csv"
+    if output not in (None, "-"):
+        ending = os.path.splitext(str(output))[1].removeprefix(".").lower()
+    if ending not in WRITERS:
+        raise click.UsageError(
+            f"-o {output!r} ends with none of {', '.join(f'.{known}' for known in WRITERS)}",
+            click.get_current_context(),
+        )
+    source = _Source(selection, *selection.opened(), {})
+    if output is not None:
+        with _opened_for_writing(output) as file:
+            writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
+            num_rows = (_write_wide if is_wide else _write_long)(writer, source)
+            source.check()  # before the file gets its name
+            if not num_rows:
+                raise click.ClickException("no scalars match; nothing is written")
+    if media is not None:
+        num_files = _write_media(Path(media), source)
+        source.check()
+        if output is None and not num_files:
+            raise click.ClickException("no images and no audio match; nothing is written")
+        click.echo(f"{num_files:,} file{'' if num_files == 1 else 's'} in {media}", err=True)
+    return 0
+
+
+class _Source(NamedTuple):
+    """The runs and tags to write."""
+
+    selection: LogSelection
+    logs: Logs
+    names: Sequence[str]
+    known_tags: dict[str, None]
+    """All tags of the runs that were read, as keys."""
+
+    def runs(self) -> Iterator[Run]:
+        """The runs, read in batches; each batch is dropped from memory after its last run."""
+        for batch in read_in_batches(self.logs, self.names):
+            for run in batch:
+                self.known_tags.update(dict.fromkeys(run))
+                yield run
+            self.logs.forget(run.name for run in batch)
+
+    def scalars(self) -> Iterator[tuple[Run, list[str]]]:
+        """Each run with its tags of scalars."""
+        for run in self.runs():
+            yield run, self.selection.tags_of(run.scalar_tags)
+
+    def check(self) -> None:
+        """Raises UnknownNameError for a tag that no run has, once all runs were read."""
+        matching(self.selection.tags, self.known_tags, "tag")
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def _write_long(writer: Writer, source: _Source) -> int:
+    """Writes a row for each point; returns the number of rows."""
+    titles = {"step": np.int64, "wall_time": np.float64, "value": np.float64}
+    num_rows = 0
+    for run, tags in source.scalars():
+        for tag in tags:
+            with if_readable():
+                series = run[tag]
+                if len(series) and not num_rows:
+                    writer.begin(["run", "tag"], titles)
+                for rows in _chunks(len(series)):
+                    columns = series.steps(rows), series.wall_time[rows], series.value[rows]
+                    writer.write([run.name, tag], columns)
+                num_rows += len(series)
+    if num_rows:
+        writer.end()
+    return num_rows
+
+
+def _write_wide(writer: Writer, source: _Source) -> int:
+    """Writes a row for each step of a run, with a column for each tag; returns their number.
+
+    Reads all runs twice, since the columns must be known before the first row.
+    """
+    tags = dict.fromkeys(tag for _, own in source.scalars() for tag in own)
+    if not tags:
+        return 0
+    titles: dict[str, type] = {"step": np.int64}
+    for tag in tags:
+        titles[free_name(tag, {"run": None, **titles})] = np.float64
+    writer.begin(["run"], titles, is_sparse=True)
+    num_rows, num_left_out = 0, 0
+    for run, own in source.scalars():
+        with if_readable(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the points that are counted here for all runs
+            wide = source.logs.scalars(own, [run.name]).wide()
+            _, step, *values = wide.columns.values()
+            num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
+            by_tag = dict(zip(own, values, strict=True))
+            missing = np.full(len(step), np.nan, np.float32)
+            for rows in _chunks(len(step)):
+                columns = [step[rows], *(by_tag.get(tag, missing)[rows] for tag in tags)]
+                writer.write([run.name], columns)
+            num_rows += len(step)
+    writer.end()
+    if num_left_out:
+        warn(f"{num_left_out:,} points are left out: a later one of the tag has the same step")
+    return num_rows
+
+
+def _chunks(num_rows: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK_ROWS) for start in range(0, num_rows, _CHUNK_ROWS))
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _opened_for_writing(path: str) -> Iterator[IO[bytes]]:
+    """A file with this name, which it gets at the end if there was no error; `-` is stdout.
+
+    Raises ClickException with one line if the file cannot be written.
+    """
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise click.ClickException(f"cannot write {path!r}: it exists, and is no file")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        # Ctrl-C must not end the process before the temporary file is deleted.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    target = os.path.realpath(path)
+    temporary = os.path.join(
+        os.path.dirname(target), f".{os.path.basename(target)[:_MAX_NAME_CHARS]}.{os.getpid()}.tmp"
+    )
+    with written(path):
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _write_media(folder: Path, source: _Source) -> int:
+    """Writes images and clips as FOLDER/RUN/TAG/STEP.png; returns the number of files."""
+    num_files = 0
+    for run in source.runs():
+        media: list[str] = []
+        with if_readable():
+            media += [tag.name for tag in run.tags.values() if tag.kind in (IMAGE, AUDIO)]
+        for tag in source.selection.tags_of(media):
+            directory = folder.joinpath(*map(_safe, run.name.split("/")), _safe(tag))
+            num_of_step: Counter[int] = Counter()
+            for item in ITEMS_OF[run.tags[tag].kind](run, tag):
+                try:
+                    samples = _samples(item.value)
+                except (DataError, NotFoundError):
+                    continue  # It was reported.
+                for content, ending in samples:
+                    num_of_step[item.step] += 1
+                    number = num_of_step[item.step]
+                    name = f"{item.step}_{number}" if number > 1 else f"{item.step}"
+                    with written(directory):
+                        directory.mkdir(parents=True, exist_ok=True)
+                    with _opened_for_writing(str(directory / f"{name}.{ending}")) as file:
+                        file.write(content)
+                    num_files += 1
+    return num_files
+
+
+def _samples(value: Any) -> list[tuple[bytes, str]]:
+    """The content and the ending of each file in a value."""
+    if hasattr(value, "clips"):
+        ending = "wav" if "wav" in value.content_type.lower() else "bin"
+        return [(clip.encoded, ending) for clip in value.clips]
+    return [
+        (content, next((e for s, e in _IMAGE_SIGNATURES.items() if content.startswith(s)), "bin"))
+        for content in value.encoded
+    ]
+
+
+def _safe(name: str) -> str:
+    """A name for a directory that is never outside of its parent; different for different names."""
+    quoted = quote(name, safe=" +,=@()[]", errors="surrogatepass")
+    if quoted.startswith("."):
+        quoted = f"%2E{quoted[1:]}"
+    if len(quoted) > _MAX_NAME_CHARS:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        quoted = f"{quoted[: _MAX_NAME_CHARS - 17]}-{digest[:16]}"
+    return quoted

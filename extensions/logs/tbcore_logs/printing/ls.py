@@ -1,0 +1,157 @@
+"""`tbcore ls`: the runs, or their tags, as a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from tbcore.engine import RunColumns, did_you_mean
+from tbcore_logs import Run
+from tbcore_logs.printing.access import LogSelection, if_readable, read
+from tbcore_logs.printing.drawing import sparkline
+from tbcore_logs.printing.output import (
+    Form,
+    PrintedColumn,
+    is_terminal,
+    print_table,
+    short_age,
+    short_count,
+    short_duration,
+)
+
+_NUM_DEFAULT_TAGS = 3
+_SPARKLINE_WIDTH = 12
+_OWN_COLUMNS = (
+    PrintedColumn("state"),
+    PrintedColumn("run", is_name=True),
+    PrintedColumn("step", short=short_count),
+    PrintedColumn("last_event", "age", short_age),
+    PrintedColumn("took", short=short_duration),
+)
+"""The columns that are always shown."""
+_HIDDEN_COLUMNS = "started", "age"
+"""What runs can be sorted by, too. The cells of `age` ascend with the age."""
+
+
+class _Value(NamedTuple):
+    """A column that was chosen."""
+
+    text: str
+    cells: Sequence[Any]
+    tag: str | None
+    """The tag with the values; None for a hyperparameter."""
+
+
+def list_runs(
+    selection: LogSelection,
+    *,
+    columns: Iterable[str] | None,
+    sort: str | None,
+    reverse: bool,
+    limit: int | None,
+    form: Form | None,
+) -> int:
+    """Prints a line for each run; returns the exit status."""
+    logs, names = selection.opened()
+    read(logs, logs)
+    attributes = logs.attributes()
+    if columns is None:
+        tags = attributes.index.scalar_tags.most_common()[:_NUM_DEFAULT_TAGS]
+        columns = [f"{tag}:last" for tag in tags]
+    chosen = [_value(text, attributes) for text in columns]
+    known = [*_HIDDEN_COLUMNS, *(column.name for column in _OWN_COLUMNS)]
+    known += [value.text for value in chosen]
+    if sort is not None and sort not in known:
+        chosen.append(_value(sort, attributes))
+        known.append(sort)
+    columns_of_values = [attributes.last_steps(), *(value.cells for value in chosen)]
+    cells = dict(zip(attributes.runs, zip(*columns_of_values, strict=True), strict=True))
+    rows = [_row(logs[name], *cells[name]) for name in names]
+    if sort is not None:
+        rows = _sorted(rows, known.index(sort), reverse=reverse)
+    elif reverse:
+        rows.reverse()
+    rows = [row[len(_HIDDEN_COLUMNS) :] for row in rows[:limit]]
+    shown = [*_OWN_COLUMNS]
+    shown += [PrintedColumn(value.text, value.text.removesuffix(":last")) for value in chosen]
+    line_of = next((value.tag for value in chosen if value.tag is not None), None)
+    if line_of is not None and is_terminal() and form is None:
+        shown.append(PrintedColumn("", line_of))
+        rows = [[*row, _line(logs[row[1]], line_of)] for row in rows]
+    print_table(shown, rows, form)
+    return 0
+
+
+def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) -> int:
+    """Prints a line for each tag; returns the exit status."""
+    rows: dict[tuple[str, str], list[Any]] = {}
+    for run in read(*selection.opened()):
+        with if_readable():
+            for tag in run.tags.values():
+                row = rows.setdefault((tag.name, tag.kind), [tag.name, tag.kind, 0, 0, None])
+                row[2] += 1
+                row[3] += tag.count
+                if tag.last_step is not None:
+                    row[4] = tag.last_step if row[4] is None else max(row[4], tag.last_step)
+    columns = [
+        PrintedColumn("tag", is_name=True),
+        PrintedColumn("kind"),
+        PrintedColumn("num_runs", "runs"),
+        PrintedColumn("count", short=short_count),
+        PrintedColumn("last_step", "last step", short_count),
+    ]
+    print_table(columns, list(rows.values())[:limit], form)
+    return 0 if rows else 1
+
+
+def _row(run: Run, step: int | None, *values: Any) -> list[Any]:
+    """The cells of the hidden, the own and the chosen columns."""
+    started, last = run.started, run.last_event
+    took = (last - started).total_seconds() if last and started else None
+    age = None if last is None else -last.timestamp()
+    return [started, age, run.state, run.name, step, last, took, *values]
+
+
+def _value(text: str, attributes: RunColumns) -> _Value:
+    """A column for `TAG:last`, `TAG:min`, `TAG:max`, `TAG:at(STEP)`, a hyperparameter, or a tag."""
+    match = re.fullmatch(r"(.+):(last|min|max|at\((-?\d{1,18})\))", text, re.DOTALL)
+    if match:
+        tag, stat, step = match[1], match[2].partition("(")[0], match[3]
+    elif attributes.index.hparam_names.candidates(text):
+        return _Value(text, attributes.hparams(text), None)
+    else:
+        tag, stat, step = text, "last", None
+    tags = attributes.index.scalar_tags
+    if not tags.candidates(tag):
+        close = [*tags.close(tag), *attributes.index.hparam_names.close(tag)]
+        raise click.UsageError(
+            f"no tag or hyperparameter {tag!r}{did_you_mean(tag, close)}",
+            click.get_current_context(),
+        )
+    points = attributes.points(tag, stat, None if step is None else int(step))
+    return _Value(text, [None if point is None else point[1] for point in points], tag)
+
+
+def _sorted(rows: list[list[Any]], index: int, *, reverse: bool) -> list[list[Any]]:
+    """The rows by a cell: numbers before texts; runs without the value, or with NaN, last."""
+
+    def is_missing(row: list[Any]) -> bool:
+        cell = row[index]
+        return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+    known = [row for row in rows if not is_missing(row)]
+    known.sort(key=lambda row: (isinstance(row[index], str), row[index]), reverse=reverse)
+    return [*known, *filter(is_missing, rows)]
+
+
+def _line(run: Run, tag: str) -> str:
+    own = next((own for own in run if own == tag or own.lower() == tag.lower()), None)
+    if own is None or own not in run.scalar_tags:
+        return ""
+    with if_readable():
+        return sparkline(run[own].value, _SPARKLINE_WIDTH)
+    return ""

@@ -1,0 +1,282 @@
+"""How commands print: a table for people on a terminal, tab-separated in a pipe, or JSON.
+
+    terminal   STATE  RUN       STEP  AGE    a table that fits; numbers and times are rounded
+               live   lr=0.1/a  8.2k  4 s
+    pipe       state\trun\tstep\tlast_event    all digits, nothing cut; times are ISO 8601
+    --json     [{"state": "live", "run": ...   the same names and values
+    --csv      state,run,step,last_event       the values of the pipe
+    -0         lr=0.1/a\0                      names only, for `xargs -0`
+
+Control characters in names and texts from logs are escaped, so that a log cannot drive a terminal.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+import click
+import numpy as np
+
+from tbcore.engine import one_line, to_json
+
+_MIN_CUT_WIDTH = 16
+"""Minimum width of a column that is cut because a table is too wide."""
+_GAP = "  "
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout.isatty()
+
+
+def width() -> int:
+    """The number of columns of the terminal, at least 40."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def styled(text: str, **style: Any) -> str:
+    """The text in a style of `click.style`, on a terminal that shows colours."""
+    is_plain = (
+        not any(style.values()) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    )
+    return text if is_plain or not is_terminal() else click.style(text, **style)
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def exact(value: Any) -> Any:
+    """The value for programs. A float32 gets the shortest digits that are read as this float32.
+
+    So 0.1 is 0.1, though the float32 is 0.10000000149011612. Large numbers stay as they are, since
+    their shortest digits are those of another whole number.
+    """
+    if not isinstance(value, float) or not abs(value) < 1 << 24:
+        return value
+    single = np.float32(value)
+    return float(str(single)) if float(single) == value else value
+
+
+def plain(value: Any) -> str:
+    """The value as a field of a tab-separated line."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return one_line(str(exact(value)))
+
+
+def short(value: Any) -> str:
+    """The value for people: four digits of a number."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return plain(value)
+
+
+def short_count(count: int | None) -> str:
+    """A step or a count for people: `8.25k`."""
+    if count is None or abs(count) < 10_000:
+        return plain(count)
+    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        if abs(count) < size * 999.5:
+            return f"{count / size:.3g}{unit}"
+    return f"{count:.3g}"
+
+
+def short_duration(seconds: float | None) -> str:
+    """A duration for people: `4 s`, `12 m`, `1h 02m`, `3d 04h`, `40 d`."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    sign, whole = ("-" if seconds <= -0.5 else ""), round(abs(seconds))
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if days:
+        return f"{sign}{days}d {hours % 24:02}h" if days < 10 else f"{sign}{days} d"
+    if hours:
+        return f"{sign}{hours}h {minutes % 60:02}m"
+    return f"{sign}{minutes} m" if minutes else f"{sign}{whole} s"
+
+
+def short_age(moment: datetime | None) -> str:
+    """The time since a moment, for people."""
+    return "" if moment is None else short_duration(max(time.time() - moment.timestamp(), 0))
+
+
+def short_time(moment: datetime | None) -> str:
+    """A moment for people, in local time; "" where that has a year that Python does not have."""
+    try:
+        return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+    except (OSError, OverflowError):
+        return ""
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+Form = Literal["json", "csv", "null"]
+"""What a table is printed as, if not as a table for a terminal or a pipe."""
+
+
+class PrintedColumn(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    """The name in JSON and in a pipe; "" for what only a terminal shows."""
+    title: str = ""
+    """The title on a terminal, if that is not the name."""
+    short: Callable[[Any], str] = short
+    """Makes the text for a terminal. Control characters are escaped afterwards."""
+    is_name: bool = False
+    """Whether the cells may be cut in the middle, to fit a table on a terminal."""
+    is_text: bool = False
+    """Whether they may be cut at the end."""
+
+
+def print_table(
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], form: Form | None = None
+) -> None:
+    """Prints rows, in the order of the columns.
+
+    `null` prints the names in the rows only, each with a NUL behind it. They are as in the logs,
+    but escaped on a terminal.
+    """
+    if form == "json":
+        print_json(objects(columns, rows))
+    elif form == "csv":
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(_texts(columns, rows))
+        click.echo(buffer.getvalue(), nl=False)
+    elif form == "null":
+        index = next(i for i, column in enumerate(columns) if column.is_name)
+        names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
+        click.echo(b"".join(os.fsencode(name) + b"\0" for name in names), nl=False)
+    else:
+        click.echo("\n".join(table_lines(columns, rows)))
+
+
+def objects(
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]
+) -> list[dict[str, Any]]:
+    """The rows as objects for JSON."""
+    named = [(index, column.name) for index, column in enumerate(columns) if column.name]
+    return [{name: exact(row[index]) for index, name in named} for row in rows]
+
+
+def table_lines(
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool = True
+) -> list[str]:
+    """The lines of a table: those for a terminal, or else tab-separated ones."""
+    if is_terminal():
+        return _terminal_lines(columns, rows, with_header=with_header)
+    return list(map("\t".join, _texts(columns, rows)))[0 if with_header else 1 :]
+
+
+def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> Iterator[list[str]]:
+    """The names of the columns, and then the cells of each row, for a pipe."""
+    named = [index for index, column in enumerate(columns) if column.name]
+    yield [one_line(columns[index].name) for index in named]
+    for row in rows:
+        yield [plain(row[index]) for index in named]
+
+
+def _terminal_lines(
+    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool
+) -> list[str]:
+    """The lines of a table that fits on the terminal, with a last line if columns are left out."""
+    # 1. Make the texts, and find the width that each column needs.
+    # 2. Leave out the last columns, if they do not fit even when names are cut.
+    # 3. Cut names, and then the last column, to what is left of the terminal.
+    available = width()
+    texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
+    for row in rows:
+        texts.append([one_line(c.short(cell)) for c, cell in zip(columns, row, strict=True)])
+    widths = [max(map(text_width, column)) for column in zip(*texts, strict=True)]
+    minima = [
+        min(needed, _MIN_CUT_WIDTH) if column.is_name or column.is_text else needed
+        for column, needed in zip(columns, widths, strict=True)
+    ]
+    num_shown = len(columns)
+    while num_shown > 1 and sum(minima[:num_shown]) + len(_GAP) * (num_shown - 1) > available:
+        num_shown -= 1
+    for is_text in (False, True):  # 3
+        for i, column in enumerate(columns[:num_shown]):
+            excess = sum(widths[:num_shown]) + len(_GAP) * (num_shown - 1) - available
+            if excess > 0 and (column.is_text if is_text else column.is_name):
+                widths[i] = max(widths[i] - excess, minima[i])
+    lines = []
+    known = [[row[i] for row in rows if row[i] is not None] for i in range(num_shown)]
+    is_number = [bool(cells) and all(isinstance(c, int | float) for c in cells) for cells in known]
+    for row in texts:
+        shown = zip(row, widths, columns, is_number, strict=False)  # without what is left out
+        cells = [
+            padded(cut(text, size, at_end=column.is_text), size, is_right=is_right)
+            for text, size, column, is_right in shown
+        ]
+        lines.append(_GAP.join(cells).rstrip())
+    if with_header:
+        lines[0] = styled(lines[0], bold=True)
+        left_out = ", ".join(title for title in texts[0][num_shown:] if title.strip())
+        if left_out:
+            lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
+    return lines
+
+
+def print_json(data: Any) -> None:
+    """Prints JSON, indented. Non-finite numbers are the strings `NaN`, `Infinity`, `-Infinity`."""
+    click.echo(_safe_json(json.dumps(json.loads(to_json(data)), indent=2, ensure_ascii=False)))
+
+
+def json_line(data: Mapping[str, Any]) -> str:
+    """An object as one line of JSON."""
+    return _safe_json(to_json(data).decode())
+
+
+def _safe_json(text: str) -> str:
+    """JSON with the control characters escaped that JSON allows in strings."""
+    return re.sub(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text)
+
+
+# -- widths on a terminal ----------------------------------------------------------------------
+
+
+def text_width(text: str) -> int:
+    """The number of columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def cut(text: str, available: int, *, at_end: bool = False) -> str:
+    """The text, without its end, or a part in its middle, if it is wider than this."""
+    if text_width(text) <= available:
+        return text
+    tail = 0 if at_end else (available - 1) // 2
+    head = available - 1 - tail
+    start, end = 0, len(text)
+    while text_width(text[: start + 1]) <= head:
+        start += 1
+    while tail and text_width(text[end - 1 :]) <= tail:
+        end -= 1
+    return f"{text[:start]}…{text[end:]}"
+
+
+def padded(text: str, target: int, *, is_right: bool) -> str:
+    """The text with blanks before or after it, as wide as this."""
+    padding = " " * (target - text_width(text))
+    return padding + text if is_right else text + padding

@@ -1,0 +1,210 @@
+"""`tbcore show`: what one run has, or the points of one tag."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from tbcore import DataError, NotFoundError
+from tbcore.engine import is_event_file, is_remote, one_line
+from tbcore_logs import Logs, Run, ScalarSeries, Tag
+from tbcore_logs.drawings import time_of
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.forms import SCALAR, TEXT
+from tbcore_logs.printing.access import ITEMS_OF, default_logdir, opened, progress, run_named
+from tbcore_logs.printing.drawing import braille_chart, sparkline
+from tbcore_logs.printing.output import (
+    PrintedColumn,
+    is_terminal,
+    objects,
+    print_json,
+    print_table,
+    short,
+    short_age,
+    short_count,
+    short_duration,
+    short_time,
+    styled,
+    table_lines,
+    width,
+)
+
+_SPARKLINE_WIDTH = 16
+_MAX_CHART_HEIGHT = 20
+
+
+def show(names: Sequence[str], *, as_json: bool) -> int:
+    """Prints a run, or a tag of it; `names` are `[LOGDIR] RUN [TAG]`. Returns the exit status."""
+    logs, name, tag = _interpreted(names)
+    with progress(lambda: "reading logs"):
+        run = run_named(logs, name)
+        if tag is None:
+            return _show_run(run, as_json)
+        known = run.tags.get(tag)
+        if known is not None and known.kind != SCALAR:
+            return _show_items(run, tag, known.kind, as_json)
+        return _show_scalars(run[tag], run, tag, as_json)
+
+
+def last_text(run: Run, tag: str) -> str:
+    """The text that was logged last; the texts of an array are lines of their own."""
+    items = run.texts(tag)
+    value = items[-1].value if items else ""
+    return value if isinstance(value, str) else "\n".join(map(str, value.ravel()))
+
+
+def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
+    """The logs, the run and the tag. Of two names, the first is a directory if it has the run."""
+    if len(names) == 3:
+        return opened(names[0]), names[1], names[2]
+    if len(names) == 1:
+        return opened(None), names[0], None
+    first, second = names
+    if os.path.isdir(first) or is_remote(first) or is_event_file(first):
+        logs = opened(first)
+        if os.path.normpath(second) in logs or second in logs:
+            return logs, second, None
+        if os.path.abspath(first) == os.path.abspath(default_logdir()):
+            run_named(logs, second)  # raises the error, which names close runs
+    try:
+        logs = opened(None)
+        run_named(logs, first)
+    except UnknownNameError:
+        if os.path.isdir(first):
+            run_named(opened(first), second)
+        raise
+    return logs, first, second
+
+
+def _show_run(run: Run, as_json: bool) -> int:
+    texts = {}
+    for tag in run.tags.values():
+        if tag.kind == TEXT:
+            try:
+                texts[tag.name] = last_text(run, tag.name)
+            except (DataError, NotFoundError) as error:
+                texts[tag.name] = f"({error})"
+    columns = [
+        PrintedColumn("tag", is_name=True),
+        PrintedColumn("kind"),
+        PrintedColumn("count", short=short_count),
+        PrintedColumn("last_step", "step", short_count),
+        PrintedColumn("", " "),
+        *map(PrintedColumn, ("last", "min", "max", "first")),
+        PrintedColumn("display_name", "title", is_text=True),
+        PrintedColumn("description", short=_shortened, is_text=True),
+    ]
+    rows = [_tag_row(run, tag) for tag in run.tags.values()]
+    for index in (-2, -1):  # Most writers give neither.
+        if not any(row[index] for row in rows):
+            del columns[index]
+            for row in rows:
+                del row[index]
+    started, last = run.started, run.last_event
+    about = {"run": run.name, "state": run.state, "started": started, "last_event": last}
+    if as_json:
+        tags = objects(columns, rows)
+        print_json({**about, "hparams": dict(run.hparams), "texts": texts, "tags": tags})
+        return 0
+    if is_terminal():
+        about["started"] = short_time(started)
+        about["last_event"] = f"{short_time(last)}  ({short_age(last)} ago)"
+        took = (last - started).total_seconds() if started and last else None
+        about["took"] = short_duration(took)
+    pair = [
+        PrintedColumn("name", is_name=True),
+        PrintedColumn("value", short=_shortened, is_text=True),
+    ]
+    lines = table_lines(pair, list(about.items()), with_header=False)
+    for title, values in (("hyperparameters", run.hparams), ("texts", texts)):
+        own = table_lines(pair, list(values.items()), with_header=False) if values else []
+        if own and is_terminal():
+            lines += ["", styled(title, bold=True), *own]
+        else:
+            lines += [f"{title}\t{line}" for line in own]
+    if rows:
+        lines += ["", *table_lines(columns, rows)]
+    click.echo("\n".join(lines))
+    return 0
+
+
+def _tag_row(run: Run, tag: Tag) -> list[Any]:
+    """What `_show_run` prints of a tag."""
+    line: str | None = None
+    values: list[float | None] = [None] * 4
+    if tag.kind == SCALAR:
+        series = run[tag.name]
+        line = sparkline(series.value, _SPARKLINE_WIDTH) if is_terminal() else ""
+        points = series.last, series.min, series.max, series.first
+        values = [None if point is None else point.value for point in points]
+    about = [tag.name, tag.kind, tag.count, tag.last_step]
+    return [*about, line, *values, tag.display_name, tag.description]
+
+
+def _shortened(value: Any) -> str:
+    """A value for a terminal: a text as one line."""
+    return " ".join(value.split()) if isinstance(value, str) else short(value)
+
+
+def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> int:
+    if as_json or not is_terminal():
+        values = [series.step, series.wall_time, series.value]
+        rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
+        columns = list(map(PrintedColumn, ("step", "wall_time", "value")))
+        print_table(columns, rows, "json" if as_json else None)
+        return 0
+    height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
+    lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
+    lines += braille_chart(series.step, series.value, width=width(), height=height)
+    facts = [f"{len(series):,} points"]
+    for name in ("first", "last", "min", "max"):
+        if (point := getattr(series, name)) is not None:
+            facts.append(f"{name} {short(point.value)} at {point.step:,}")
+    if series.num_nonfinite:
+        facts.append(f"{series.num_nonfinite:,} NaN or infinite")
+    click.echo("\n".join([*lines, ", ".join(facts)]))
+    return 0
+
+
+def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
+    """Prints the steps of a tag with anything but scalars; of texts, the last one."""
+    if kind == TEXT and is_terminal() and not as_json:
+        items = run.texts(tag)
+        title = f"{run.name}: {tag}, step {items[-1].step:,}, the last of {len(items):,}"
+        click.echo(styled(one_line(title), bold=True))
+        click.echo("\n".join(map(one_line, last_text(run, tag).splitlines())))
+        return 0
+    if kind not in ITEMS_OF:
+        known = run.tags[tag]
+        raise NotFoundError(f"{tag!r} has {known.count} values of the kind {kind!r}: not readable")
+    columns = [
+        PrintedColumn("step"),
+        PrintedColumn("wall_time", "time", lambda wall_time: short_time(time_of(wall_time))),
+        PrintedColumn("value", short=_shortened, is_text=True),
+    ]
+    rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
+    print_table(columns, rows, "json" if as_json else None)
+    return 0
+
+
+def _described(item: Any) -> Any:
+    """What a program or a person can read of a value: a text, or a description."""
+    try:
+        value = item.value
+    except (DataError, NotFoundError) as error:
+        return f"({error})"
+    if hasattr(value, "encoded"):
+        return f"{value.width} x {value.height}, {len(value.encoded)} images"
+    if hasattr(value, "clips"):
+        sizes = sum(len(clip.encoded) for clip in value.clips)
+        return f"{value.content_type}, {len(value.clips)} clips, {sizes:,} bytes"
+    if hasattr(value, "bucket_limit"):
+        return f"{value.num:g} values from {value.min:.4g} to {value.max:.4g}"
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    return "\n".join(map(str, value.ravel())) if isinstance(value, np.ndarray) else value

@@ -1,0 +1,182 @@
+"""`tbcore tail`: the last steps of a run, a line each, and those that are logged later."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+from tbcore.engine import one_line
+from tbcore_logs import Run
+from tbcore_logs.drawings import time_of
+from tbcore_logs.logs import matching
+from tbcore_logs.printing.access import LogSelection, if_readable, read, warn
+from tbcore_logs.printing.output import (
+    cut,
+    exact,
+    is_terminal,
+    json_line,
+    padded,
+    plain,
+    short,
+    short_duration,
+    short_time,
+    styled,
+    width,
+)
+
+_HEADER_EVERY = 40
+"""Number of lines after which a terminal shows the header again."""
+_NUM_RATE_LINES = 200
+"""Maximum number of lines from which the rate is computed."""
+_MIN_WIDTH = 10
+_MAX_WIDTH = 24
+"""Maximum width of a column on a terminal."""
+
+
+@dataclass
+class _Line:
+    """What was logged for a step: the first point of each tag that no line has yet."""
+
+    step: int
+    wall_time: float
+    """Of the last point, in seconds since the epoch."""
+    values: dict[str, float]
+
+
+def tail(
+    selection: LogSelection, *, limit: int, follow: bool, total: int | None, as_json: bool
+) -> int:
+    """Prints the last lines; returns the exit status, which with `follow` is never reached."""
+    logs, names = selection.opened()
+    is_chosen = selection.runs is not None or selection.where is not None
+    if not is_chosen:
+        # Of files, since the last event of a run is known only when it has been read.
+        names = [max(names, key=lambda name: logs.modified[name])]
+    known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
+    columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
+    columns += matching(selection.tags, known, "tag")
+    readers = {name: _LineReader(selection, total) for name in names}
+    printer = _Printer(columns, as_json, shows_run=is_chosen)
+    lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
+    lines.sort(key=lambda named: named[1]["wall_time"])
+    for name, line in lines[len(lines) - limit if limit < len(lines) else 0 :]:
+        printer.print(name, line)
+    if not follow and not lines:
+        raise click.ClickException("no scalars were logged")
+    for changed in logs.follow() if follow else ():
+        if is_chosen:
+            names = selection.names(logs, is_first=False)
+        for name in filter(changed.__contains__, names):
+            if name not in logs:
+                warn(one_line(f"run {name!r} is gone"))
+                readers.pop(name, None)
+                continue
+            reader = readers.setdefault(name, _LineReader(selection, total))
+            for line in reader.new_lines(logs[name]):
+                printer.print(name, line)
+    return 0
+
+
+class _LineReader:
+    """Makes lines of what is new in one run."""
+
+    def __init__(self, selection: LogSelection, total: int | None) -> None:
+        """`total` is the step at which the training will end."""
+        self._selection = selection
+        self._total = total
+        self._next_ordinals: dict[str, int] = {}
+        """For each tag the ordinal of the first point that no line has."""
+        self._recent: deque[_Line] = deque(maxlen=_NUM_RATE_LINES)
+
+    def new_lines(self, run: Run) -> list[dict[str, Any]]:
+        """The fields of the new lines, in the order in which they were logged."""
+        return [self._fields(line) for line in self._lines(run)]
+
+    def _lines(self, run: Run) -> list[_Line]:
+        lines: dict[tuple[int, int], _Line] = {}
+        for tag in self._selection.tags_of(run.scalar_tags):
+            series = None
+            with if_readable():
+                series = run[tag]
+            if series is None or not len(series):
+                continue
+            ordinals = series.ordinal
+            start = self._next_ordinals.get(tag, 0)
+            if start > ordinals[-1] + 1:
+                start = 0  # The file was replaced.
+            self._next_ordinals[tag] = int(ordinals[-1]) + 1
+            new = slice(int(np.searchsorted(ordinals, start)), None)
+            num_of_step: Counter[int] = Counter()
+            columns = series.step[new], series.wall_time[new], series.value[new]
+            for step, wall_time, value in zip(*map(np.ndarray.tolist, columns), strict=True):
+                # A tag with several points at a step has several lines.
+                key = step, num_of_step[step]
+                num_of_step[step] += 1
+                line = lines.setdefault(key, _Line(step, wall_time, {}))
+                line.values[tag] = value
+                line.wall_time = max(line.wall_time, wall_time)
+        return sorted(lines.values(), key=lambda line: line.wall_time)
+
+    def _fields(self, line: _Line) -> dict[str, Any]:
+        fields: dict[str, Any] = {"step": line.step, "wall_time": line.wall_time}
+        if self._total is not None:
+            if self._recent and line.step < self._recent[-1].step:
+                self._recent.clear()  # The training was restarted.
+            self._recent.append(line)
+            seconds = line.wall_time - self._recent[0].wall_time
+            rate = (line.step - self._recent[0].step) / seconds if seconds > 0 else None
+            left = max(self._total - line.step, 0)
+            fields |= {"rate": rate, "eta": left / rate if rate else None}
+        return fields | line.values
+
+
+class _Printer:
+    """Prints lines with a header at first, and whenever there are more tags."""
+
+    def __init__(self, columns: list[str], as_json: bool, *, shows_run: bool) -> None:
+        self._columns = columns
+        self._as_json = as_json
+        self._shows_run = shows_run
+        self._num_lines = 0
+
+    def print(self, run: str, fields: Mapping[str, Any]) -> None:
+        """Prints a line at once, so that what reads a pipe has it."""
+        cells = {"run": run, **fields}
+        if self._as_json:
+            click.echo(json_line({name: exact(value) for name, value in cells.items()}))
+            return
+        added = [name for name in cells if name not in self._columns]
+        self._columns += added
+        if is_terminal():
+            if added or self._num_lines % _HEADER_EVERY == 0:
+                click.echo(styled(self._line({name: name for name in self._columns}), bold=True))
+            click.echo(self._line({name: _SHORT.get(name, short)(c) for name, c in cells.items()}))
+        else:
+            if added or not self._num_lines:
+                click.echo("\t".join(map(one_line, self._columns)))
+            click.echo("\t".join(plain(cells.get(name)) for name in self._columns))
+        self._num_lines += 1
+
+    def _line(self, texts: Mapping[str, str]) -> str:
+        """A line for a terminal, with columns of fixed widths."""
+        parts = []
+        for name in self._columns:
+            if name != "run" or self._shows_run:
+                size = min(max(len(name), _WIDTHS.get(name, _MIN_WIDTH)), _MAX_WIDTH)
+                text = cut(one_line(texts.get(name, "")), size)
+                parts.append(padded(text, size, is_right=name != "run"))
+        line = "  ".join(parts)
+        return line if len(line) <= width() else line[: width() - 1] + "…"
+
+
+_SHORT: Mapping[str, Callable[[Any], str]] = {
+    "run": plain, "step": plain, "eta": short_duration,
+    "wall_time": lambda wall_time: short_time(time_of(wall_time)).rpartition(" ")[2],
+    "rate": lambda rate: "" if rate is None else f"{rate:.3g}/s",
+}  # fmt: skip
+_WIDTHS = {"run": _MAX_WIDTH, "step": 8, "wall_time": 9, "rate": 9, "eta": 7}

@@ -1,0 +1,379 @@
+"""LazyReader: finds the runs below some paths, and reads those that somebody asks for.
+
+    open      scan                           files and their sizes; nothing is read
+    a run     read what is unread of it      when it is asked for; several runs together
+    refresh   scan, and read on              what was added to the runs that have been read
+
+It works in the threads that call it, one at a time, with the parts of the server's loader.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
+from tbcore.engine import (
+    EventFile,
+    Logdir,
+    LogdirSpec,
+    OptionError,
+    RunsReader,
+    RunView,
+    Scan,
+    TrackedRun,
+    checked_address,
+    is_event_file,
+    is_remote,
+    loaded,
+    one_line,
+)
+
+logger = logging.getLogger("tbcore.logs")
+
+ROOT = "."
+"""The name of the run of the files in the directory itself, which is above all others."""
+_MAX_PROBLEMS = 100
+
+PathLike = str | os.PathLike[str]
+Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
+"""A directory or an event file, several of them, or several with names."""
+
+
+class RunSnapshot(NamedTuple):
+    """A run as it was when it was read."""
+
+    view: RunView
+    modified: float
+    """When the newest file was written to, in seconds since the epoch."""
+
+
+def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
+    """A multiplexer with these runs, in this order."""
+    multiplexer = Multiplexer()
+    views = {name: snapshot.view for name, snapshot in snapshots.items()}
+    times = {name: snapshot.modified for name, snapshot in snapshots.items()}
+    multiplexer.commit(views, (), times)
+    return multiplexer
+
+
+class _Problems:
+    """What a reader has found wrong."""
+
+    def __init__(self) -> None:
+        self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
+
+    def report(self, *lines: str) -> None:
+        """Adds lines to the problems, and logs them, unless they are among them already."""
+        for line in lines:
+            if line not in self._problems:
+                self._problems.append(line)
+                logger.warning("%s", line)
+
+
+class LazyReader(_Problems):
+    """The runs below some paths. Its methods may be called on any thread."""
+
+    def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
+        """Scans the directories. Raises FileNotFoundError, or ValueError for what is no log."""
+        super().__init__()
+        specs, self._files = _specs_and_files(paths)
+        self.directories = [spec.path for spec in specs]
+        """The directories that contain all files."""
+        self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
+        self._logdir = Logdir(specs)
+        self._reader = RunsReader(purge_orphaned_data=purge_orphaned_data)
+        self._lock = threading.RLock()
+        self._runs: dict[str, TrackedRun] = {}
+        """Runs are added to a copy only, since another thread may iterate. A run has a view when it
+        has been read."""
+        self._in_order: list[str] = []
+        self._not_in_order: list[str] = []
+        """Names of the runs whose place in the order is not known yet."""
+        self._scan = Scan({}, 0, 0, [], [], [])
+        scan = self._scanned()
+        if self._logdir.remotes and not scan.runs:
+            # Only now is it known whether remote directories can be listed.
+            if scan.missing:
+                raise FileNotFoundError(errno.ENOENT, "no such directory", scan.missing[0])
+            if scan.problems:
+                raise OSError(scan.problems[0])
+        self._show(scan)
+
+    def names(self) -> list[str]:
+        """Names of all runs: those of one scan by their first event, those of later scans last.
+
+        For runs that were not read yet, reads the first event of a file.
+        """
+        with self._lock:
+            runs = [self._runs[name] for name in self._not_in_order]
+            self._in_order += [run.name for run in self._reader.in_order(runs)]
+            self._not_in_order = []
+            return list(self._in_order)
+
+    def names_below(self, name: str) -> list[str]:
+        """Names of the runs in the folders below a run, in no particular order."""
+        with self._lock:
+            return [
+                n for n in self._runs if n != name and (name == ROOT or n.startswith(f"{name}/"))
+            ]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._runs
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, RunSnapshot]:
+        """Reads the runs with these names, together, if they were not read yet.
+
+        Raises NotFoundError for a run that is gone.
+        """
+        with self._lock:
+            runs = []
+            for name in names:
+                if name not in self._runs:
+                    raise NotFoundError(f"run {name!r} is gone")
+                runs.append(self._runs[name])
+            self._read(run for run in runs if run.view is None)
+            return {run.name: RunSnapshot(run.view or RunView(), run.modified) for run in runs}
+
+    def refresh(self) -> set[str]:
+        """Scans again, and reads what was added to the runs that have been read.
+
+        Returns the names of the runs that are new, have changed, or are gone.
+        """
+        with self._lock:
+            return self._show(self._scanned())
+
+    def _show(self, scan: Scan) -> set[str]:
+        """As `refresh`, with the result of a scan."""
+        with self._lock:
+            known, self._scan = self._scan.problems, scan
+            for line in scan.problems:
+                if line not in known:
+                    logger.warning("%s", line)
+            gone = {
+                name
+                for name in self._runs.keys() - scan.runs.keys()
+                if not self._runs[name].is_below(scan.unlisted)
+            }
+            changed = set(gone)
+            new = [name for name in scan.runs if name not in self._runs]
+            if new or gone:
+                self._in_order = [name for name in self.names() if name not in gone]
+                self._not_in_order = new
+            runs = {name: run for name, run in self._runs.items() if name not in gone}
+            for name, files in scan.runs.items():
+                run = runs.get(name)
+                if run is None:
+                    runs[name] = self._reader.run(name, files)
+                    changed.add(name)
+                    continue
+                if run.view is None and files != run.files:
+                    changed.add(name)
+                run.update(files)
+            self._runs = runs
+            return changed | self._read(run for run in runs.values() if run.view is not None)
+
+    def forget(self, name: str) -> None:
+        """Drops what was read of a run. It is read from the start when it is asked for again."""
+        with self._lock:
+            if name in self._runs:
+                self._runs[name] = self._reader.run(name, self._runs[name].files)
+
+    @property
+    def problems(self) -> list[str]:
+        """What was wrong in the last scan and in the runs that have been read, one line each."""
+        with self._lock:
+            missing = [one_line(f"{path} does not exist") for path in self._scan.missing]
+            return [*missing, *self._scan.problems, *self._problems]
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Maps run names to the size of the run's files in bytes, as of the last scan."""
+        runs = self._runs
+        return {name: sum(file.size for file in run.files) for name, run in runs.items()}
+
+    @property
+    def modified(self) -> Mapping[str, float]:
+        """Maps run names to when the run's newest file was written to, as of the last scan."""
+        return {name: run.modified for name, run in self._runs.items()}
+
+    def _scanned(self) -> Scan:
+        scan = self._logdir.scan()
+        for name, paths in self._files.items():
+            for path in paths:
+                try:
+                    file = EventFile.of(path, os.stat(path))
+                except OSError:
+                    scan.missing.append(path)
+                else:
+                    scan.runs.setdefault(name, []).append(file)
+        return scan
+
+    def _read(self, runs: Iterable[TrackedRun]) -> set[str]:
+        """Reads runs to their ends; returns the names of those with a new view."""
+        runs = list(runs)
+        waiting = dict.fromkeys(run for run in runs if run.reader.has_work)
+        num_waiting = len(waiting)
+        try:
+            for run in self._reader.read(tuple(waiting)):
+                self._report(run)
+                del waiting[run]
+        except BaseException:
+            # After Ctrl-C in a notebook, for example, a reader may have read half of something.
+            for run in waiting:
+                run.read_from_start()
+            self._reader.release_buffers()
+            raise
+        if num_waiting > 1 or len(self._runs) == 1:
+            # After a single run of many they are kept: the next one is probably similar.
+            self._reader.release_buffers()
+        return {run.name for run in runs if run.new_view() is not None}
+
+    def _report(self, run: TrackedRun) -> None:
+        """Logs which files could not be read; the first damage of a file was logged already."""
+        reader = run.reader
+        self._problems.extend(reader.problems)
+        self.report(*reader.read_errors)
+        reader.problems, reader.read_errors = [], []
+
+
+class StoredReader(_Problems):
+    """The runs of an index, with the methods of a LazyReader. The logs are not looked at."""
+
+    def __init__(self, path: str) -> None:
+        """Opens the index. Raises TbcoreError if that fails."""
+        super().__init__()
+        self._index = loaded("tbcore.index", "index").open(path)
+        for line in self._index.warnings:
+            logger.warning("%s", line)
+        self.directories = [path]
+        self.report(*self._index.problems)
+
+    def names(self) -> list[str]:
+        return list(self._index.runs)
+
+    def names_below(self, name: str) -> list[str]:
+        return [
+            n for n in self._index.runs if n != name and (name == ROOT or n.startswith(f"{name}/"))
+        ]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index.runs
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, RunSnapshot]:
+        runs = self._index.runs
+        found = {}
+        for name in names:
+            if name not in runs:
+                raise NotFoundError(f"run {name!r} is gone")
+            view: RunView = runs[name]
+            self.report(*runs[name].problems)
+            try:
+                runs[name].check()
+            except DataLossError as error:
+                self.report(str(error))
+                view = RunView()
+            found[name] = RunSnapshot(view, runs[name].modified)
+        return found
+
+    def refresh(self) -> set[str]:
+        before = self._index.runs
+        self._index.refresh()
+        self.report(*self._index.problems)
+        after = self._index.runs
+        return {n for n in before.keys() | after.keys() if before.get(n) is not after.get(n)}
+
+    def forget(self, name: str) -> None:
+        """Does nothing: the index keeps what was read."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What was wrong with the index, and with the files of the runs that were asked for."""
+        return [*dict.fromkeys([*self._problems, *self._index.problems])]
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return {n: sum(run.sizes) for n, run in self._index.runs.items()}
+
+    @property
+    def modified(self) -> Mapping[str, float]:
+        return {name: run.modified for name, run in self._index.runs.items()}
+
+
+def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
+    """A reader of logs, or of an index if there is one at the path."""
+    if isinstance(paths, str | os.PathLike):
+        path = checked_address(os.path.expanduser(os.fsdecode(paths)))
+        if not is_remote(path) and _is_index(path):
+            return StoredReader(path)
+        reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
+        # In an object store, the question costs requests.
+        if is_remote(path) and not reader.sizes and _is_index(path):
+            return StoredReader(path)
+        return reader
+    return LazyReader(paths, purge_orphaned_data=purge_orphaned_data)
+
+
+def _is_index(path: str) -> bool:
+    """Whether there is an index at a path, if an extension for indexes is installed."""
+    extension = _index_extension()
+    return extension is not None and bool(extension.is_index(path))
+
+
+@cache
+def _index_extension() -> Any:
+    """The extension for indexes, which is looked for once; None if there is none."""
+    try:
+        return loaded("tbcore.index", "index")
+    except OptionError:
+        return None
+    except TbcoreError as error:  # It costs nothing but the indexes.
+        logger.warning("%s", error)
+        return None
+
+
+Reader = LazyReader | StoredReader
+
+
+def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[str]]]:
+    """The directories among the paths, and the event files by the names of their runs."""
+    # 1. Check that every path exists.
+    # 2. Event files in one directory belong to one run, which is named by the directory, unless
+    #    there is nothing else or the path has a name.
+    named: Iterable[tuple[str | None, PathLike]]
+    if isinstance(paths, Mapping):
+        named = paths.items()
+    elif isinstance(paths, str | bytes | os.PathLike):
+        named = [(None, paths)]
+    else:
+        named = [(None, path) for path in paths]
+    specs: list[LogdirSpec] = []
+    files: dict[tuple[str | None, str], list[str]] = {}
+    for name, given in named:  # 1
+        path = checked_address(os.path.expanduser(os.fsdecode(given)))
+        if is_remote(path) or os.path.isdir(path):
+            specs.append(LogdirSpec(name, path))
+        elif not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)
+        elif not is_event_file(path):
+            raise ValueError(one_line(f"{path!r} is no event file: its name lacks 'tfevents'"))
+        else:
+            directory = os.path.dirname(os.path.abspath(path))
+            files.setdefault((name, directory), []).append(os.path.abspath(path))
+    if not specs and not files:
+        raise ValueError("expected a directory or an event file, got none")
+    by_run: dict[str, list[str]] = {}  # 2
+    for (name, directory), each in files.items():
+        is_alone = not specs and len(files) == 1
+        base = run = name or (ROOT if is_alone else os.path.basename(directory))
+        suffix = 2
+        while run in by_run:
+            run, suffix = f"{base}_{suffix}", suffix + 1
+        by_run[run] = sorted(set(each))
+    return specs, by_run

@@ -1,0 +1,267 @@
+"""Run: one run as it was when it was read. It never changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore import DataError, Item, Multiplexer, NotFoundError, values
+from tbcore.engine import RunColumns, RunView, is_live, one_line, quoted
+from tbcore.values import AudioValue, HistogramValue, ImageValue
+from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
+from tbcore_logs.errors import UnknownNameError
+from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
+from tbcore_logs.items import LoggedItems
+from tbcore_logs.reading import ROOT, Reader, RunSnapshot, multiplexer_of
+from tbcore_logs.series import ScalarSeries
+
+HParam = float | str | bool
+"""The value of a hyperparameter."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What is known of a tag of a run without its values."""
+
+    name: str
+    kind: str
+    """`scalar`, `image`, `audio`, `histogram`, `text` or `graph`; for anything else, the name of
+    the writer's plugin or of the field, such as `tensor`. A tag with scalars counts as `scalar`."""
+    count: int
+    """Number of values of this kind. It is 0 if a restart of the training dropped all of them."""
+    first_step: int | None
+    """Step of the value that was written first; None without values."""
+    last_step: int | None
+    """Step of the value that was written last; None without values."""
+    display_name: str = ""
+    """The title that the writer gave the tag; empty if it gave none, as PyTorch's does."""
+    description: str = ""
+    """The writer's description, as Markdown; empty if there is none."""
+
+
+class Run:
+    """One run. It is read when something is asked of it, and does not change after that."""
+
+    def __init__(self, name: str, reader: Reader) -> None:
+        """Not called by users: `logs[name]` returns a run."""
+        self.name = name
+        self._reader = reader
+        self._snapshot: RunSnapshot | None = None
+
+    def __repr__(self) -> str:
+        if not self.is_read:
+            return f"Run({self.name!r}, not read yet)"
+        return f"Run({self.name!r}, num_tags={len(self.tags)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: hyperparameters, and the tags with small lines of the scalars."""
+        times = f"{self.started or 'unknown'} to {self.last_event or 'unknown'}"
+        rows: list[list[object]] = []
+        for tag in list(self.tags.values())[:MAX_SHOWN]:
+            row = [tag.name, tag.kind, tag.count, tag.first_step, tag.last_step]
+            if tag.kind == SCALAR and (series := self[tag.name]).last:
+                line = line_svg(series.step, series.value, width=120, height=20)
+                row += [series.last.value, line]
+            rows.append(row)
+        header = ["tag", "kind", "count", "first step", "last step", "last value", ""]
+        caption = f"{self.name}: {len(self.tags):,} tags, {self.state}, {times}"
+        tags = table_html(header, rows, caption)
+        hparams = table_html(("hyperparameter", "value"), self.hparams.items())
+        return tags + hparams if self.hparams else tags
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the run's files have been read."""
+        return self._snapshot is not None
+
+    # -- scalars -------------------------------------------------------------------------------
+
+    def __getitem__(self, tag: str) -> ScalarSeries:
+        """All points of the scalars of a tag. Raises KeyError for an unknown tag."""
+        with _key_errors():
+            return ScalarSeries(self._multiplexer.scalars(self.name, tag))
+
+    @property
+    def scalar_tags(self) -> list[str]:
+        """The tags with scalars, in order of first appearance."""
+        return self._multiplexer.tags(CLAIMS[SCALAR])[self.name]
+
+    # -- all other values ----------------------------------------------------------------------
+
+    def images(self, tag: str) -> LoggedItems[ImageValue]:
+        """The pictures of a tag. Raises KeyError for an unknown tag."""
+        return self._items(tag, IMAGE, values.image)
+
+    def audio(self, tag: str) -> LoggedItems[AudioValue]:
+        """The clips of a tag. Raises KeyError for an unknown tag."""
+
+        def decode(value: Any) -> AudioValue:
+            return values.audio(value, self._multiplexer.metadata(self.name, tag))
+
+        return self._items(tag, AUDIO, decode)
+
+    def histograms(self, tag: str) -> LoggedItems[HistogramValue]:
+        """The histograms of a tag. Raises KeyError for an unknown tag."""
+        return self._items(tag, HISTOGRAM, values.histogram)
+
+    def texts(self, tag: str) -> LoggedItems[str | NDArray[np.object_]]:
+        """The texts of a tag. Raises KeyError for an unknown tag.
+
+        Each is a str, or an array of str in the logged shape if several or none were logged.
+        """
+        return self._items(tag, TEXT, _text)
+
+    def graph(self) -> LoggedItems[bytes]:
+        """The graphs of the model, each as a serialized GraphDef; the last one is the newest."""
+        claims = CLAIMS[GRAPH]
+        tags = self._multiplexer.tags(claims)[self.name]
+        items = (self._multiplexer.items(self.name, tag, claims) for tag in tags)
+        found = [item for of_tag in items for item in of_tag]
+        return LoggedItems(found, self._reading("", _graph))
+
+    # -- the run -------------------------------------------------------------------------------
+
+    @cached_property
+    def tags(self) -> Mapping[str, Tag]:
+        """All tags, in order of first appearance. No value is read or decoded."""
+        view = self._data.view
+        return MappingProxyType({tag: _described(tag, view) for tag in view.schema.tags})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data.view.schema.tags)
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._data.view.schema.tags
+
+    @cached_property
+    def hparams(self) -> Mapping[str, HParam]:
+        """The hyperparameters, each a float, str or bool; lists and dicts are JSON.
+
+        These are the run's own. If it logged none, they are those of the nearest run above it, and
+        else those of the only run below it that has some.
+        """
+        # Runs above are few. Those below may be all others, and are read only if need be.
+        name, reader = self.name, self._reader
+        parts = name.split("/")
+        paths = [*("/".join(parts[:i]) for i in range(1, len(parts))), ROOT]
+        above = [path for path in paths if path != name and path in reader]
+        for with_below in (False, True):
+            below = reader.names_below(name) if with_below else []
+            snapshots = {**reader.snapshots([*above, *below]), name: self._data}
+            columns = RunColumns.of(multiplexer_of(snapshots))
+            found = columns.index.hparams.by_run.get(name)
+            if found:
+                return MappingProxyType(dict(found))
+        return MappingProxyType({})
+
+    @property
+    def started(self) -> datetime | None:
+        """When the first event was written, in UTC; None if that is unknown."""
+        return time_of(self._data.view.first_event_time)
+
+    @property
+    def last_event(self) -> datetime | None:
+        """When the last event was written, in UTC; None if that is unknown."""
+        return time_of(self._data.view.last_event_time)
+
+    @property
+    def state(self) -> Literal["live", "quiet"]:
+        """`live` if the run was written to in the last five minutes, as of the last scan."""
+        view, modified = self._data
+        return "live" if is_live(view.last_event_time, modified, time.time()) else "quiet"
+
+    # -- private -------------------------------------------------------------------------------
+
+    @property
+    def _data(self) -> RunSnapshot:
+        """What the run's files contain. They are read when this is first asked for."""
+        return self._snapshot or load([self], self._reader)[self.name]
+
+    @cached_property
+    def _multiplexer(self) -> Multiplexer:
+        """A multiplexer with this run alone. It does not change."""
+        return multiplexer_of({self.name: self._data})
+
+    def _items(self, tag: str, form: str, decode: Callable[[Any], T]) -> LoggedItems[T]:
+        try:
+            items = self._multiplexer.items(self.name, tag, CLAIMS[form])
+            return LoggedItems(items, self._reading(tag, decode))
+        except NotFoundError as error:
+            message = str(error)
+            if tag in self:
+                what = form if form == AUDIO else f"{form}s"
+                others = self._multiplexer.tags(CLAIMS[form])[self.name]
+                known = f"; tags with {what}: {', '.join(map(quoted, others[:3]))}"
+                where = f"{quoted(tag)} in run {quoted(self.name)}"
+                message = f"no {what} under {where}{known if others else ''}"
+            raise UnknownNameError(message) from None
+
+    def _reading(self, tag: str, decode: Callable[[Any], T]) -> Callable[[Item], T]:
+        """A function that reads and decodes an item of a tag, and reports errors."""
+
+        def read(item: Item) -> T:
+            try:
+                return decode(item.read())
+            except (DataError, NotFoundError) as error:
+                self._reader.report(one_line(f"run {self.name!r}, tag {tag!r}: {error}"))
+                raise
+
+        return read
+
+
+def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:
+    """What each run's files contain. Runs that were not read yet are read together."""
+    runs = list(runs)
+    snapshots = reader.snapshots(run.name for run in runs if run._snapshot is None)
+    for run in runs:
+        if run._snapshot is None:
+            run._snapshot = snapshots[run.name]
+    return {run.name: run._snapshot for run in runs if run._snapshot is not None}
+
+
+@contextmanager
+def _key_errors() -> Iterator[None]:
+    """Makes a NotFoundError a KeyError as well."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise UnknownNameError(str(error)) from None
+
+
+def _described(tag: str, view: RunView) -> Tag:
+    """What is known of a tag: of scalars if it has some, else of its first form."""
+    kinds, metadata = view.schema.tags[tag]
+    forms = [form_of(kind) for kind in kinds]
+    shown = SCALAR if SCALAR in forms else forms[0]
+    extent = view.extent(
+        tag, [kind for kind, form in zip(kinds, forms, strict=True) if form == shown]
+    )
+    return Tag(tag, shown, *extent, *_names(metadata))
+
+
+@lru_cache(maxsize=1024)
+def _names(metadata: bytes | None) -> tuple[str, str]:
+    """The display name and the description in the metadata. Many tags have the same metadata."""
+    parsed = values.Metadata.FromString(metadata or b"")
+    return parsed.display_name, parsed.summary_description
+
+
+def _text(value: Any) -> str | NDArray[np.object_]:
+    strings = values.text(value)
+    text: str | NDArray[np.object_] = strings.item() if strings.size == 1 else strings
+    return text
+
+
+def _graph(value: Any) -> bytes:
+    graph: bytes = value if isinstance(value, bytes) else bytes(values.tensor(value).item())
+    return graph

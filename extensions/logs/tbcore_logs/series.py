@@ -1,0 +1,80 @@
+"""ScalarSeries: the points of one tag, which draw themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore import ScalarSeries as Points
+from tbcore import SmoothingKind
+from tbcore.engine import Point
+from tbcore_logs.drawings import line_svg, table_html
+
+__all__ = ["Point", "ScalarSeries"]
+
+
+class ScalarSeries(Points):
+    """Points of one tag, in the order they were written. Arrays are read-only."""
+
+    _points: Points
+
+    def __init__(self, points: Points) -> None:
+        """Not called by users. The columns are those of `points`, which may make them on demand."""
+        object.__setattr__(self, "_points", points)  # The base class is frozen.
+
+    @property
+    def ordinal(self) -> NDArray[np.int64]:
+        """Shape (n,), ascending: position of the point among all rows written to its tag, from 0.
+        It never changes."""
+        return self._points.ordinal
+
+    @property
+    def step(self) -> NDArray[np.int64]:
+        """Shape (n,), not necessarily ascending."""
+        return self._points.step
+
+    @property
+    def wall_time(self) -> NDArray[np.float64]:
+        """Shape (n,), seconds since the epoch."""
+        return self._points.wall_time
+
+    @property
+    def value(self) -> NDArray[np.floating[Any]]:
+        """Shape (n,), float32, or float64 if a value needs it."""
+        return self._points.value
+
+    def steps(self, rows: slice) -> NDArray[np.int64]:
+        return self._points.steps(rows)
+
+    def between(self, first: int, last: int) -> ScalarSeries:
+        return ScalarSeries(super().between(first, last))
+
+    def smooth(self, weight: float, kind: SmoothingKind = "exponential") -> ScalarSeries:
+        return ScalarSeries(super().smooth(weight, kind))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = self.ordinal, self.step, self.wall_time, self.value
+        return ScalarSeries, (Points(*columns),)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the line, with the most important points."""
+        points = {"last": self.last, "min": self.min, "max": self.max}
+        caption = f"{len(self):,} points"
+        if self.num_nonfinite:
+            caption += f", {self.num_nonfinite:,} of them NaN or infinite"
+        rows = [(name, point.step, point.value) for name, point in points.items() if point]
+        table = table_html(("", "step", "value"), rows, caption)
+        return f"{self.plot()}{table}"
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draws the line: as SVG, a str that a notebook draws, or on `ax`, axes of matplotlib.
+
+        Returns the SVG, which is empty if no value is finite, or `ax`.
+        """
+        if ax is None:
+            return line_svg(self.step, self.value, label="step")
+        ax.plot(self.step, self.value)
+        ax.set_xlabel("step")
+        return ax

@@ -1,0 +1,213 @@
+"""LogTable and ScalarTable: tables of columns, as frames of pandas, polars or Arrow.
+
+None of these packages is imported before a method that needs it is called.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore_logs.drawings import table_html, time_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+_MAX_SHOWN_COLUMNS = 10
+"""Maximum number of columns of which a table shows anything."""
+_NUM_SHOWN_ROWS = 5
+"""Number of rows that a notebook shows of a table's start, and of its end."""
+
+
+class Categories(NamedTuple):
+    """A column of few different strings."""
+
+    codes: NDArray[np.int32]
+    """Shape (num_rows,): indices of `names`."""
+    names: Sequence[str]
+
+
+class LogTable:
+    """A table. Columns have one dtype each; they are read-only."""
+
+    def __init__(self, columns: Mapping[str, Categories | NDArray[Any]]) -> None:
+        """Not called by users. All columns have the same length; there is at least one."""
+        self._columns = columns
+        for column in columns.values():
+            (column.codes if isinstance(column, Categories) else column).flags.writeable = False
+
+    def __len__(self) -> int:
+        first = next(iter(self._columns.values()))
+        return len(first.codes if isinstance(first, Categories) else first)
+
+    def __repr__(self) -> str:
+        names = list(self._columns)
+        if len(names) > _MAX_SHOWN_COLUMNS:
+            names[_MAX_SHOWN_COLUMNS:] = [f"... {len(names) - _MAX_SHOWN_COLUMNS} more"]
+        return f"{type(self).__name__}(num_rows={len(self)}, columns={names})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first and the last rows."""
+        names = list(self._columns)[:_MAX_SHOWN_COLUMNS]
+        head = range(min(len(self), _NUM_SHOWN_ROWS))
+        tail = range(max(len(self) - _NUM_SHOWN_ROWS, len(head)), len(self))
+        shown = [*head, *tail]
+
+        def cells(name: str) -> list[Any]:
+            column = self._columns[name]
+            if isinstance(column, Categories):
+                return [column.names[code] for code in column.codes[shown].tolist()]
+            values: list[Any] = column[shown].tolist()
+            return list(map(time_of, values)) if name == "wall_time" else values
+
+        rows = [list(row) for row in zip(*map(cells, names), strict=True)]
+        if len(head) + len(tail) < len(self):
+            rows.insert(len(head), ["..."] * len(names))
+        caption = f"{len(self):,} rows, {len(self._columns):,} columns"
+        return table_html(names, rows, caption)
+
+    @cached_property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """The columns as arrays of shape (num_rows,). Strings are in arrays of objects."""
+        columns = {}
+        for name, column in self._columns.items():
+            if isinstance(column, Categories):
+                column = np.array([*column.names, ""], object)[column.codes]
+                column.flags.writeable = False
+            columns[name] = column
+        return MappingProxyType(columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A frame of pandas, in which runs and tags are categorical."""
+        pd = _import("pandas")
+
+        def array(column: Categories | NDArray[Any]) -> Any:
+            if isinstance(column, Categories):
+                return pd.Categorical.from_codes(column.codes, column.names)
+            return column
+
+        columns = {name: array(column) for name, column in self._columns.items()}
+        frame: pandas.DataFrame = pd.DataFrame(columns)
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A frame of polars, in which runs and tags are categorical."""
+        pl = _import("polars")
+
+        def series(name: str, column: Categories | NDArray[Any]) -> Any:
+            if isinstance(column, Categories):
+                names = pl.Series(name, column.names, pl.String).cast(pl.Categorical)
+                return names.gather(column.codes)
+            return pl.Series(name, _of_one_type(column) if column.dtype == object else column)
+
+        columns = [series(name, column) for name, column in self._columns.items()]
+        frame: polars.DataFrame = pl.DataFrame(columns)
+        return frame
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table of Arrow, in which runs and tags are dictionary arrays."""
+        pa = _import("pyarrow")
+
+        def array(column: Categories | NDArray[Any]) -> Any:
+            if isinstance(column, Categories):
+                names = pa.array(column.names, pa.string())
+                return pa.DictionaryArray.from_arrays(column.codes, names)
+            return pa.array(_of_one_type(column) if column.dtype == object else column)
+
+        columns = {name: array(column) for name, column in self._columns.items()}
+        table: pyarrow.Table = pa.table(columns)
+        return table
+
+
+class ScalarTable(LogTable):
+    """Points of several tags and runs: `run`, `tag`, `step`, `wall_time` and `value`.
+
+    Rows are sorted by run, by tag, and within a tag in the order they were written. Runs are in the
+    order of `logs.runs`. Steps are int64, wall times float64, in seconds since the epoch, and
+    values float32, or float64 if a value needs it.
+    """
+
+    def __init__(
+        self,
+        run: Categories,
+        tag: Categories,
+        step: NDArray[np.int64],
+        wall_time: NDArray[np.float64],
+        value: NDArray[np.floating[Any]],
+    ) -> None:
+        """Not called by users."""
+        super().__init__(
+            {"run": run, "tag": tag, "step": step, "wall_time": wall_time, "value": value}
+        )
+        self._wide_columns = run, tag, step, value
+
+    def wide(self) -> LogTable:
+        """The columns `run` and `step`, and one of values for each tag, with NaN where it has none.
+
+        Rows are sorted by run and step. If a tag has several points at a step, the last one counts,
+        and a warning says how many are left out. A tag named `run` or `step` gets a `_` at its end.
+        """
+        # 1. Sort the points by run and step.
+        # 2. Number the distinct pairs: these are the rows.
+        # 3. Write the values of each tag to its column, in the order they were written.
+        run, tag, step, value = self._wide_columns
+        order = np.lexsort((step, run.codes))  # 1
+        sorted_step, sorted_run = step[order], run.codes[order]
+        is_first = np.ones(len(order), np.bool_)  # 2
+        is_first[1:] = (np.diff(sorted_step) != 0) | (np.diff(sorted_run) != 0)
+        row = np.empty(len(order), np.int64)
+        row[order] = np.cumsum(is_first) - 1
+        num_rows, num_left_out = int(is_first.sum()), 0
+        columns: dict[str, Categories | NDArray[Any]] = {
+            "run": Categories(sorted_run[is_first], run.names),
+            "step": sorted_step[is_first],
+        }
+        for code, name in enumerate(tag.names):  # 3
+            points = np.flatnonzero(tag.codes == code)
+            column = np.full(num_rows, np.nan, value.dtype)
+            column[row[points]] = value[points]
+            num_left_out += len(points) - len(np.unique(row[points]))
+            columns[free_name(name, columns)] = column
+        if num_left_out:
+            warnings.warn(
+                f"{num_left_out} points are left out: a later point of the tag has the same step",
+                stacklevel=2,
+            )
+        return LogTable(columns)
+
+
+def free_name(name: str, columns: Mapping[str, object]) -> str:
+    """The name for another column, with `_` at its end if there is a column of that name."""
+    while name in columns:
+        name = f"{name}_"
+    return name
+
+
+def _import(package: str) -> Any:
+    """The package; ModuleNotFoundError says how to install it."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        message = f"{package} is not installed: pip install {package}"
+        raise ModuleNotFoundError(message, name=package) from None
+
+
+def _of_one_type(column: NDArray[np.object_]) -> list[Any]:
+    """The elements, converted to strings if they have several types; None stays None."""
+    elements: list[Any] = column.tolist()
+    if len({type(element) for element in elements if element is not None}) < 2:
+        return elements
+    return [e if e is None or isinstance(e, str) else json.dumps(e) for e in elements]

@@ -1,0 +1,428 @@
+"""`tbcore ls` and `tbcore show`, and what all commands that print logs have in common."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import command, environment, lines, on_terminal, piped, received_by_terminal
+
+from tbcore_logs.printing.access import manners
+from tbcore_testing import EventFileWriter, summaries, write_run
+
+WALL_TIME = 1_700_000_000.0
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs with hyperparameters; the loss of the last one is NaN at the end."""
+    path = tmp_path_factory.mktemp("commands") / "logs"
+    for number in range(3):
+        last = float("nan") if number == 2 else 0.1 + number
+        write_run(
+            path,
+            f"exp/lr{number}",
+            scalars={"loss": [3.0, 1.0, last], "acc": [(2, 0.25 * number)]},
+            texts={"config": [f"lr: {number}\n\tepochs: 3"]},
+            hparams={"lr": 10.0**-number, "model": "mlp"},
+            wall_time=WALL_TIME + number,
+        )
+    return path
+
+
+# -- ls ----------------------------------------------------------------------------------------
+
+
+def test_runs_are_listed_with_their_last_values(logdir: Path) -> None:
+    """A pipe gets all digits, those of a float32, and no line that is drawn."""
+    header, *rows = lines("ls", logdir)
+
+    assert header == ["state", "run", "step", "last_event", "took", "loss:last", "acc:last"]
+    assert [row[:3] for row in rows] == [["quiet", f"exp/lr{n}", "2"] for n in range(3)]
+    assert [row[5:] for row in rows] == [["0.1", "0.0"], ["1.1", "0.25"], ["nan", "0.5"]]
+    assert rows[0][3].startswith("2023-11-14T22:13:2")
+
+
+def test_json_has_the_names_of_the_columns(logdir: Path) -> None:
+    result = piped("ls", logdir, "--json", "--columns", "lr,loss:min,loss:at(1),acc", "-n", "1")
+
+    [run] = json.loads(result.stdout)
+    assert (run["run"], run["state"], run["step"]) == ("exp/lr0", "quiet", 2)
+    assert (run["lr"], run["loss:min"], run["loss:at(1)"], run["acc"]) == (1.0, 0.1, 1.0, 0.0)
+    assert isinstance(run["took"], float)
+
+
+def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
+    """With a quoted name, and control characters escaped."""
+    write_run(tmp_path, 'a, "b"\n', scalars={"loss": [0.5, 0.25]}, wall_time=WALL_TIME)
+    result = piped("ls", tmp_path, "--csv")
+    header, row = csv.reader(result.stdout.splitlines())
+    assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
+    assert (row[:3], row[5:]) == (["quiet", 'a, "b"\\n', "1"], ["0.25"])
+    assert piped("ls", tmp_path, "--tags", "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
+
+
+def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
+    """In the order of the list, each ended by NUL; a terminal gets no control character."""
+    for number, name in enumerate(["a\nb", "c d\x1b[2J"]):
+        write_run(tmp_path, name, scalars={"loss": [float(-number)]}, wall_time=WALL_TIME)
+    assert piped("ls", tmp_path, "-0", "--sort", "loss").stdout == "c d\x1b[2J\0a\nb\0"
+    assert piped("ls", tmp_path, "--null", "--tags").stdout == "loss\0"
+    _, text = on_terminal("ls", tmp_path, "-0")
+    assert "\x1b[2J" not in text
+    assert "\\x1b[2J" in text
+
+
+def test_not_a_number_is_a_name_in_json(logdir: Path) -> None:
+    result = piped("ls", logdir, "--json", "--runs", "*2")
+    assert json.loads(result.stdout)[0]["loss:last"] == "NaN"
+
+
+def test_a_large_float32_keeps_its_digits(tmp_path: Path) -> None:
+    """Its shortest digits as a float32, 1700024200, would be those of another number."""
+    write_run(tmp_path, scalars={"n": [1700024192.0]})
+    assert lines("ls", tmp_path)[1][5] == "1700024192.0"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--sort", "loss:last"], ["0", "1", "2"]),
+        (["--sort", "loss:last", "-r"], ["1", "0", "2"]),
+        (["--sort", "lr"], ["2", "1", "0"]),
+        (["--sort", "run", "--reverse", "-n", "2"], ["2", "1"]),
+        (["--sort", "age"], ["2", "1", "0"]),
+        (["--sort", "started"], ["0", "1", "2"]),
+        (["-r"], ["2", "1", "0"]),
+        (["--where", "lr<0.5"], ["1", "2"]),
+        (["--where", "-has:nan", "--runs", "exp/lr0,exp/lr2"], ["0"]),
+        (["--runs", "*lr1", "--runs", "exp/lr2"], ["1", "2"]),
+    ],
+)
+def test_runs_are_sorted_and_selected(
+    logdir: Path, options: list[str], expected: list[str]
+) -> None:
+    """What has no value, or NaN, comes last in either order."""
+    _, *rows = lines("ls", logdir, *options)
+    assert [row[1].removeprefix("exp/lr") for row in rows] == expected
+
+
+def test_tags_are_listed_with_their_kinds(logdir: Path) -> None:
+    _, *rows = lines("ls", logdir, "--tags")
+    assert ["loss", "scalar", "3", "9", "2"] in rows
+    assert ["config", "text", "3", "3", "0"] in rows
+    assert len(lines("ls", logdir, "--tags", "-n", "1")) == 2
+
+
+def test_a_run_that_is_being_written_is_live(tmp_path: Path) -> None:
+    write_run(tmp_path, scalars={"loss": [1.0]}, wall_time=time.time())
+    assert lines("ls", tmp_path)[1][0] == "live"
+
+
+# -- show --------------------------------------------------------------------------------------
+
+
+def test_a_run_is_shown_with_hyperparameters_texts_and_tags(logdir: Path) -> None:
+    shown = lines("show", logdir, "exp/lr1")
+    assert ["run", "exp/lr1"] in shown
+    assert ["hyperparameters", "lr", "0.1"] in shown
+    assert ["texts", "config", r"lr: 1\n\tepochs: 3"] in shown
+    assert ["loss", "scalar", "3", "2", "1.1", "1.0", "3.0", "3.0"] in shown
+
+    data = json.loads(piped("show", logdir, "exp/lr1", "--json").stdout)
+    assert data["hparams"] == {"lr": 0.1, "model": "mlp"}
+    assert data["texts"] == {"config": "lr: 1\n\tepochs: 3"}
+    loss = next(tag for tag in data["tags"] if tag["tag"] == "loss")
+    assert (loss["count"], loss["last"], loss["min"], loss["max"]) == (3, 1.1, 1, 3)
+
+
+def test_a_tag_is_shown_with_all_points(logdir: Path) -> None:
+    header, *rows = lines("show", logdir, "exp/lr0", "loss")
+    assert header == ["step", "wall_time", "value"]
+    assert [(step, value) for step, _, value in rows] == [("0", "3.0"), ("1", "1.0"), ("2", "0.1")]
+
+    points = json.loads(piped("show", logdir, "exp/lr0", "loss", "--json").stdout)
+    assert [point["value"] for point in points] == [3, 1, 0.1]
+    assert lines("show", logdir, "exp/lr0", "config")[1][2] == r"lr: 0\n\tepochs: 3"
+
+
+@pytest.mark.parametrize(
+    ("cwd", "arguments", "variables"),
+    [
+        (".", ["exp/lr0"], {}),
+        (".", ["./exp/lr0/"], {}),
+        (".", ["exp/lr0", "loss"], {}),
+        ("..", ["logs", "exp/lr0"], {}),
+        ("..", ["logs", "exp/lr0", "loss"], {}),
+        ("..", ["logs/exp/lr0"], {}),
+        ("..", ["exp/lr0", "loss"], {"TBCORE_LOGDIR": "logs"}),
+    ],
+)
+def test_the_directory_may_be_left_out(
+    logdir: Path, cwd: str, arguments: list[str], variables: dict[str, str]
+) -> None:
+    """A path that a shell completes is the name of a run."""
+    where = {".": logdir, "..": logdir.parent}[cwd]
+    result = piped("show", *arguments, cwd=where, **variables)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# -- on a terminal -----------------------------------------------------------------------------
+
+
+def test_a_table_fits_on_the_terminal(logdir: Path) -> None:
+    """It has a line for each run, with lines that are drawn, and numbers of few digits."""
+    for columns in (40, 50, 80):
+        status, text = on_terminal("ls", logdir, columns=columns, NO_COLOR="1")
+        assert status == 0
+        header, *rows = text.splitlines()
+        assert max(map(len, [header, *rows])) <= columns
+        assert header.startswith("state")
+    assert "age" in header
+    assert len(rows) == 3
+    assert rows[1].endswith("█▁▁")
+    assert rows[2].endswith("█▁!")
+
+    status, text = on_terminal("ls", logdir, columns=40, NO_COLOR="1")
+    assert text.splitlines()[-1].startswith("not shown: ")
+
+
+def test_names_are_cut_in_the_middle_and_wide_characters_count_twice(tmp_path: Path) -> None:
+    write_run(tmp_path, f"{'長' * 30}/seed7", scalars={"loss": [1.0]})
+    _, text = on_terminal("ls", tmp_path, columns=50, NO_COLOR="1")
+    row = text.splitlines()[1]
+    assert "長…" in row
+    assert "/seed7" in row
+    assert len(row) + row.count("長") <= 50
+
+
+def test_colours_are_left_out_on_request(logdir: Path) -> None:
+    assert "\x1b[" in on_terminal("ls", logdir)[1]
+    assert "\x1b[" not in on_terminal("ls", logdir, NO_COLOR="1")[1]
+    assert "\x1b[" not in on_terminal("ls", logdir, TERM="dumb")[1]
+
+
+def test_a_chart_is_as_wide_as_the_terminal(tmp_path: Path) -> None:
+    """A line that falls begins at the top left and ends at the bottom right."""
+    write_run(tmp_path, "a", scalars={"loss": [1 - step / 100 for step in range(101)]})
+    for columns in (50, 100):
+        _, text = on_terminal("show", tmp_path, "a", "loss", columns=columns, NO_COLOR="1")
+        title, *chart, steps, facts = text.splitlines()
+        assert title == "a: loss"
+        assert {len(line) for line in chart} == {columns}
+        dots = [line.partition("│")[2] for line in chart[:-1]]
+        assert dots[0][0] > "\u2800"
+        assert dots[0][-1] == "\u2800" == dots[-1][0]
+        assert dots[-1][-1] > "\u2800"
+        # No column of dots is empty: the line has no gaps.
+        assert all(any(ord(line[i]) & 0xFF for line in dots) for i in range(len(dots[0])))
+        assert steps.split() == ["0", "100"]
+        assert facts.startswith("101 points, first 1 at 0, last 0 at 100")
+
+
+def test_a_text_is_shown_with_its_lines(logdir: Path) -> None:
+    _, text = on_terminal("show", logdir, "exp/lr0", "config", NO_COLOR="1")
+    assert "\nlr: 0\n\\tepochs: 3\n" in text
+    _, text = on_terminal("show", logdir, "exp/lr0", NO_COLOR="1")
+    assert "lr: 0 epochs: 3" in text
+
+
+def test_logs_do_not_drive_the_terminal(tmp_path: Path) -> None:
+    """Control characters in names and texts are escaped, in JSON, too."""
+    evil = "\x1b]0;x\x07\x9b2J\u202e"
+    with EventFileWriter(tmp_path / "tfevents") as writer:
+        writer.add_summary(0, summaries.scalar(evil, 1.0), summaries.text("text", evil))
+        writer.add_summary(0, summaries.session_start({evil: evil}))
+    commands = [
+        ["ls"], ["ls", "--tags"], ["ls", "--json"], ["show", "."], ["show", ".", "text"],
+        ["show", ".", evil], ["show", ".", "--json"], ["tail"], ["tail", "--json"],
+        ["export", "-o", "-"], ["export", "-o", "-", "--wide"], ["export", "-o", "-", "--json"],
+        ["show", f"x{evil}"], ["ls", "--columns", evil[::-1]],
+    ]  # fmt: skip
+    program = "for argv in json.loads(sys.argv[1]): main(argv); print(end='= END =', flush=True)"
+    argv = [sys.executable, "-c", f"import json, sys; from tbcore.cli import main\n{program}"]
+    status, received = received_by_terminal(
+        [*argv, json.dumps(commands)], NO_COLOR="1", TBCORE_LOGDIR=str(tmp_path)
+    )
+    *texts, rest = received.split("= END =")
+    assert (status, rest, len(texts)) == (0, "", len(commands))
+    for arguments, text in zip(commands, texts, strict=True):
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text), arguments
+        assert text, arguments
+
+
+def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) -> None:
+    """The last second of the year 9999 in UTC is in the year 10000 in Tokyo."""
+    write_run(tmp_path, "a", scalars={"loss": [1.0]}, wall_time=253402300799.0)
+    for arguments in (["tail", tmp_path], ["show", tmp_path, "a"]):
+        status, text = on_terminal(*arguments, TZ="Asia/Tokyo")
+        assert (status, "Traceback" in text, "9999" in text) == (0, False, False), text
+
+
+# -- manners -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["ls", "LOGS", "--runs", "none*"], 1, "none of 3 runs matches"),
+        (["ls", "LOGS", "--where", "lr>5"], 1, "none of 3 runs matches"),
+        (["ls", "LOGS", "--runs", "exp/lr9"], 1, "no run 'exp/lr9'; close: 'exp/lr2'"),
+        (["ls", "LOGS/empty"], 1, "no event files below"),
+        (["ls", "LOGS/nowhere"], 2, "does not exist"),
+        (["ls", "LOGS/empty/file.txt"], 2, "is no event file"),
+        (["ls", "LOGS", "--where", "lr>"], 2, "--where: "),
+        (["ls", "LOGS", "--where", "re:("], 2, "--where: "),
+        (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; did you mean 'loss'?"),
+        (["ls", "LOGS", "-n", "-1"], 2, "expected an int, 0 or more"),
+        (["tail", "LOGS", "--total", "x"], 2, "--total: 'x' is not valid; expected an int, 0 or"),
+        (["ls", "LOGS", "--tags", "--sort", "run"], 2, "--sort and --tags cannot be combined"),
+        (["show"], 2, "expected [LOGDIR] RUN [TAG]"),
+        (["show", "LOGS", "exp/lr"], 1, "no run 'exp/lr'; close: 'exp/lr"),
+        (["show", "LOGS", "exp/lr0", "los"], 1, "close: 'loss'"),
+        (["diff", "exp/lr0"], 2, "expected [LOGDIR] A B"),
+        (["diff", "LOGS", "exp/lr0", "exp"], 1, "no run 'exp'"),
+        (["tail", "LOGS", "--tags", "los"], 1, "no tag 'los'; close: 'loss'"),
+        (["export", "LOGS"], 2, "expected -o FILE or --media DIR"),
+        (["export", "LOGS", "-o", "x.xls"], 2, "ends with none of .csv, .jsonl, .parquet"),
+        (["lss", "LOGS"], 2, "did you mean 'ls'?"),
+    ],
+)
+def test_mistakes_are_one_line(
+    logdir: Path, tmp_path: Path, arguments: list[str], status: int, message: str
+) -> None:
+    """The exit status is 1 if nothing matches, and 2 for an invalid command line."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "file.txt").touch()
+    places = {"LOGS": str(logdir)}
+    typed = [
+        places.get(argument, argument.replace("LOGS", str(tmp_path))) for argument in arguments
+    ]
+    result = piped(*typed, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["ls", "show", "tail", "export"])
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path, name: str) -> None:
+    """As `tbcore export -o - | head` closes it; the exit status is that of SIGPIPE."""
+    path = write_run(tmp_path, scalars={"loss": [float(step) for step in range(30_000)]})
+    options = {"show": [path, ".", "loss"], "tail": [path, "-n", "30000"]}
+    options |= {"export": [path, "-o", "-"], "ls": [path]}
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen(
+        command(name, *options[name]), stdout=writer, stderr=subprocess.PIPE, env=environment()
+    )
+    os.close(writer)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (-13, b"")
+
+
+def test_a_lost_connection_does_not_end_a_command() -> None:
+    """SIGPIPE would end it without a word, while it reads remote files."""
+    with manners():
+        one, other = socket.socketpair()
+        other.close()
+        with one, pytest.raises(BrokenPipeError):
+            one.send(b"request")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_an_error(logdir: Path) -> None:
+    for arguments in (["ls", logdir], ["export", logdir, "-o", "-"], ["tail", logdir]):
+        with open("/dev/full", "w") as full:
+            process = subprocess.run(
+                command(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                check=False, env=environment(),
+            )  # fmt: skip
+        assert process.returncode == 1
+        [line] = process.stderr.splitlines()
+        assert "No space left on device" in line
+
+
+def test_a_query_for_a_name_that_no_run_has_is_a_warning(logdir: Path) -> None:
+    result = piped("ls", logdir, "--where", "los:last<1")
+    assert (result.returncode, result.stdout) == (1, "")
+    warning, error = result.stderr.splitlines()
+    assert warning.startswith("tbcore: warning: ")
+    assert "loss" in warning
+    assert error == "tbcore: none of 3 runs matches"
+
+
+def test_damage_is_a_warning(tmp_path: Path) -> None:
+    path = write_run(tmp_path, scalars={"loss": [1.0, 2.0]})
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+    result = piped("ls", tmp_path)
+
+    assert result.returncode == 3
+    assert result.stderr.startswith("tbcore: warning: ")
+    assert str(path) in result.stderr
+
+
+def test_a_directory_with_the_name_of_a_command_gets_a_hint(logdir: Path, tmp_path: Path) -> None:
+    (tmp_path / "ls").mkdir()
+    hint = "tbcore: 'ls' is a command; to serve the directory: tbcore ./ls\n"
+    assert piped("ls", cwd=tmp_path).stderr.startswith(hint)
+    assert piped("ls", logdir, cwd=tmp_path).stderr == ""
+
+
+@pytest.mark.parametrize(("seconds", "is_shown"), [(1.5, True), (0.1, False)])
+def test_progress_is_shown_after_a_second(seconds: float, is_shown: bool) -> None:
+    """The line is removed at the end. Nothing is shown if stderr is no terminal."""
+    program = (
+        "import threading\nfrom tbcore_logs.printing.access import progress\n"
+        f"with progress(lambda: 'reading'): threading.Event().wait({seconds})"
+    )
+    argv = [sys.executable, "-c", program]
+    _, text = received_by_terminal(argv)
+    assert text.startswith("\r\x1b[Ktbcore: reading" if is_shown else "")
+    assert text.endswith("\r\x1b[K" if is_shown else "")
+    quiet = subprocess.run(argv, capture_output=True, timeout=60, check=True)
+    assert quiet.stderr == b""
+
+
+def test_help_imports_no_more_than_declarations() -> None:
+    """`tbcore --help` imports nothing of this package, `tbcore ls --help` what declares it."""
+    parts = ("", ".commands", ".commands.ls", ".commands.options")
+    declared = [f"tbcore_logs{part}" for part in parts]
+    for arguments, modules in (
+        (["--help"], []), (["serve", "--help"], []), (["ls", "--help"], declared),
+    ):  # fmt: skip
+        program = (
+            f"import sys; from tbcore.cli import main; main({arguments!r}); "
+            "print(sorted(m for m in sys.modules if m.startswith('tbcore_logs')), "
+            "'numpy' in sys.modules)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.splitlines()[-1] == f"{modules} False"
+
+
+def test_show_has_the_titles_and_descriptions_of_tags(tmp_path: Path) -> None:
+    """Only if there are any: most writers give none."""
+    assert (
+        "display_name"
+        not in piped("show", write_run(tmp_path / "b", scalars={"x": [1.0]}).parent, ".").stdout
+    )
+    with EventFileWriter(tmp_path / "a" / "a.tfevents") as writer:
+        value = summaries.scalar("loss", 1.0, dtype="float32")
+        value.metadata.summary_description = "The *mean*\nof a batch."
+        writer.add_summary(0, value)
+        writer.add_scalar("plain", 1.0, 0)
+    shown = json.loads(piped("show", tmp_path / "a", ".", "--json").stdout)
+    assert [tag["description"] for tag in shown["tags"]] == ["The *mean*\nof a batch.", ""]
+    assert "display_name" not in shown["tags"][0]
+    assert shown["tags"][0]["first"] == 1.0

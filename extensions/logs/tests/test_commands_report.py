@@ -1,0 +1,185 @@
+"""`tbcore report`, and completion in the shell."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+from commands import TIMEOUT_SECONDS, environment
+
+from tbcore.cli import cli
+from tbcore_testing import write_run
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs, one of them diverged, with names that Markdown would take for markup."""
+    path = tmp_path_factory.mktemp("report") / "my_runs"
+    for number in range(3):
+        last = float("nan") if number == 2 else 0.1
+        write_run(
+            path,
+            f"a|b_{number}",
+            scalars={
+                "train/loss": [3.0 - number, 1.0, last],
+                "<acc>": [0.5],
+                "nan": [float("nan")],
+            },
+            hparams={"lr": 10.0**-number, "model": "mlp"},
+        )
+    return path
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["report", *map(str, arguments)], standalone_mode=False)
+
+
+def rows(markdown: str) -> list[list[str]]:
+    """The cells of the table."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    return [re.split(r" \| ", line.strip("| ")) for line in lines]
+
+
+def test_a_table_has_what_differs_and_values(logdir: Path) -> None:
+    output = report(logdir, "--tags", "train/loss").output
+
+    assert output.startswith("# my_runs\n\n3 runs, 20")
+    header, _, *found = rows(output)
+    assert header == ["run", "step", "lr", "train/loss"]
+    assert [row[:4] for row in found] == [
+        ["a\\|b_0", "2", "1", "0.1"],
+        ["a\\|b_1", "2", "0.1", "0.1"],
+        ["a\\|b_2", "2", "0.01", "nan"],
+    ]
+    assert [row[4] for row in found] == ["█▃▁", "█▄▁", "▅▅!"]
+
+
+def test_the_best_values_of_the_runs_that_a_query_finds(logdir: Path) -> None:
+    output = report(logdir, "--tags", "*", "--at", "min", "--where", "lr<1").output
+
+    header, _, *found = rows(output)
+    assert header[:3] == ["run", "step", "lr"]
+    assert "train/loss (min)" in header
+    assert "\\<acc> (min)" in header
+    assert [row[header.index("train/loss (min)")] for row in found] == ["0.1", "1"]
+
+
+def test_drawings_stand_beside_a_file(logdir: Path, tmp_path: Path) -> None:
+    """For light and dark pages, without scripts, with the names of the runs."""
+    result = report(logdir, "-o", tmp_path / "report.md", "--tags", "*")
+
+    assert (result.exit_code, result.output) == (0, "")
+    text = (tmp_path / "report.md").read_text()
+    names = re.findall(r'srcs?e?t?="([^"]*)"', text)
+    assert len(names) == 4
+    for name in names:
+        drawing = ElementTree.parse(tmp_path / name).getroot()
+        texts = [each.text for each in drawing.findall(".//{*}text")]
+        assert texts[:2] == ["a|b_0", "a|b_1"]
+        assert not drawing.findall(".//{*}script")
+    assert text.endswith("## nan\n\nNo value is a finite number.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tags", "trian/loss"], "no tag 'trian/loss'; close: 'train/loss'"),
+        (["-o", "missing/report.md"], "cannot write 'missing/report.md': No such file"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(
+    logdir: Path, arguments: list[str], message: str
+) -> None:
+    command = [sys.executable, "-m", "tbcore", "report", str(logdir), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=logdir, check=False)
+    assert result.returncode != 0
+    assert result.stderr.startswith(f"tbcore: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+# The lines that are completed, and what is offered.
+COMPLETED = {
+    "tbcore rep": ["report"], "tbcore ls --wh": ["--where"], "tbcore report --at m": ["max", "min"],
+}  # fmt: skip
+
+
+def documented_line(shell: str) -> tuple[str, str]:
+    """The path of a shell, and its line in docs/command_line.md."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    page = Path(__file__).resolve().parents[3] / "docs" / "command_line.md"
+    [line] = re.findall(
+        rf"^(.*_TBCORE_COMPLETE={shell}_source tbcore.*?) +#", page.read_text(), re.M
+    )
+    return path, line
+
+
+def environment_of_shells() -> dict[str, str]:
+    return environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def test_bash_completes_commands_options_and_choices() -> None:
+    bash, line = documented_line("bash")
+    script = f"""
+        {line}
+        complete_() {{
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _tbcore_completion tbcore
+            echo "${{COMPREPLY[*]}}"
+        }}
+        {"; ".join(f"complete_ {words}" for words in COMPLETED)}
+    """
+    env = environment_of_shells()
+    result = subprocess.run(
+        [bash, "-c", script], capture_output=True, text=True, check=True, env=env
+    )
+    assert [sorted(line.split()) for line in result.stdout.splitlines()] == [*COMPLETED.values()]
+
+
+@pytest.mark.parametrize("words", COMPLETED)
+def test_fish_completes_commands_options_and_choices(words: str) -> None:
+    fish, line = documented_line("fish")
+    result = subprocess.run(
+        [fish, "-N", "-c", f"{line}; complete -C '{words}'"],
+        capture_output=True, text=True, check=True, env=environment_of_shells(),
+    )  # fmt: skip
+    offered = [line.partition("\t")[0] for line in result.stdout.splitlines()]
+    assert sorted(offered) == COMPLETED[words]
+
+
+def test_zsh_completes_commands_options_and_choices() -> None:
+    """With its line editor, on a terminal."""
+    zsh, line = documented_line("zsh")
+    control, terminal = pty.openpty()
+    with os.fdopen(control, "r+b", buffering=0) as keys:
+        process = subprocess.Popen(
+            [zsh, "-f", "-i"], stdin=terminal, stdout=terminal, stderr=terminal,
+            start_new_session=True, env=environment_of_shells(),
+        )  # fmt: skip
+        os.close(terminal)
+
+        def press(text: str, *expected: str) -> None:
+            keys.write(text.encode())
+            received = b""
+            while not all(part.encode() in received for part in expected):
+                assert select.select([keys], [], [], TIMEOUT_SECONDS)[0], received
+                received += keys.read(1 << 16)
+
+        try:
+            press(f'autoload -Uz compinit; compinit -u -D; {line}; print RE""ADY\n', "READY")
+            for words, offered in COMPLETED.items():
+                # A tab completes the only word, or lists the words.
+                completed = " ".join([*words.split()[:-1], *offered])
+                press(f"\x15{words}\t", *(offered if len(offered) > 1 else [completed]))
+        finally:
+            process.kill()
+            process.wait()

@@ -1,0 +1,169 @@
+"""Tables and lines for notebooks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tbcore
+from tbcore_logs.drawings import line_svg, table_html
+from tbcore_testing import write_run
+
+NASTY = '<script>alert("x")</script>\n&'
+
+
+def parsed(html: str) -> ElementTree.Element:
+    """The drawing as a tree: all of it must be well-formed, and without scripts."""
+    assert "<script" not in html
+    assert not re.search(r"\son\w+=", html)
+    return ElementTree.fromstring(f"<div>{html}</div>")
+
+
+def points_of(svg: str) -> list[tuple[float, float]]:
+    """The corners of the line, in pixels from the upper left."""
+    line = parsed(svg).find(".//{*}polyline")
+    assert line is not None
+    return [(float(x), float(y)) for x, y in (p.split(",") for p in line.attrib["points"].split())]
+
+
+def test_cells_are_escaped_and_floats_rounded() -> None:
+    table = parsed(table_html(["a", NASTY], [[1, 1 / 3], [NASTY, None]], NASTY))
+
+    assert [cell.text for cell in table.iter("th")] == ["a", NASTY.replace("\n", "\\n")]
+    assert [cell.text for cell in table.iter("td")] == [
+        "1", "0.333333", NASTY.replace("\n", "\\n"), "None",
+    ]  # fmt: skip
+
+
+def test_a_line_fills_the_drawing() -> None:
+    """The lowest value is at the bottom, and y grows downwards."""
+    corners = points_of(
+        line_svg(np.array([10, 20, 30]), np.array([1.0, 3.0, 2.0]), width=104, height=24)
+    )
+
+    assert corners == [(2, 22), (52, 2), (102, 12)]
+
+
+def test_values_that_are_not_finite_are_left_out() -> None:
+    y = np.array([np.nan, 1, np.inf, 2, -np.inf])
+    assert len(points_of(line_svg(np.arange(5), y))) == 2
+    assert line_svg(np.arange(2), np.array([np.nan, np.inf])) == ""
+    assert line_svg(np.arange(0), np.array([])) == ""
+
+
+@pytest.mark.parametrize("value", [0.0, -3.5, 1.7e308])
+def test_a_flat_line_is_in_the_middle(value: float) -> None:
+    corners = points_of(line_svg(np.arange(3), np.full(3, value), height=24))
+    assert [y for _, y in corners] == [12, 12, 12]
+
+
+def test_a_line_from_the_lowest_to_the_highest_double_is_drawn() -> None:
+    corners = points_of(line_svg(np.arange(3), np.array([-1.7e308, 0, 1.7e308]), height=24))
+    assert [y for _, y in corners] == [22, 12, 2]
+
+
+def test_a_single_point_is_a_dot() -> None:
+    assert parsed(line_svg(np.array([3]), np.array([1.0]))).find(".//{*}circle") is not None
+
+
+def test_of_many_points_the_extremes_are_kept() -> None:
+    """A million points take a few kilobytes."""
+    y = np.zeros(1_000_000)
+    y[[123_456, 765_432]] = 1, -1
+    svg = line_svg(np.arange(len(y)), y, width=100, height=24)
+
+    assert len(svg) < 10_000
+    assert {22, 2} < {down for _, down in points_of(svg)}
+
+
+def test_a_line_with_a_label_has_axes_with_round_numbers() -> None:
+    """Each is at its place between the ends of the line."""
+    svg = line_svg(np.array([100, 20_000]), np.array([0.25, 8.0]), label="<step>")
+    texts = {text.text: text.attrib for text in parsed(svg).findall(".//{*}text")}
+
+    assert list(texts) == ["<step>", "5000", "10000", "15000", "20000", "2", "4", "6", "8"]
+    (_, bottom), (right, top) = points_of(svg)
+    assert float(texts["20000"]["x"]) == right
+    assert float(texts["8"]["y"]) == pytest.approx(top + 4)
+    row = bottom - (2 - 0.25) / (8 - 0.25) * (bottom - top)
+    assert float(texts["2"]["y"]) == pytest.approx(row + 4, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        ([3.0, 3.0], ["3"]),
+        ([float(np.float32(0.1))] * 2, ["0.1"]),
+        ([-0.25, 0.5], ["-0.2", "0", "0.2", "0.4"]),
+        ([-1.7e308, 1.7e308], ["-1.7e+308", "1.7e+308"]),
+        ([0.0, 5e-324], ["0", "4.94066e-324"]),
+        ([1e15, 1e15 + 1], ["1e+15", "1e+15"]),
+        ([1.0, 1.0 + 2**-52], ["1", "1"]),
+    ],
+)
+def test_every_extent_has_labels(y: list[float], labels: list[str]) -> None:
+    texts = parsed(line_svg(np.array([0, 1]), np.array(y), label="step")).findall(".//{*}text")
+    assert [text.text for text in texts if text.attrib["text-anchor"] == "end"] == labels
+
+
+def test_a_series_plots_as_svg_or_to_given_axes(tmp_path: Path) -> None:
+    class Axes:
+        """What is used of matplotlib's."""
+
+        def plot(self, *columns: np.ndarray[Any, Any]) -> None:
+            self.points = [column.tolist() for column in columns]
+
+        def set_xlabel(self, label: str) -> None:
+            self.label = label
+
+    write_run(tmp_path, scalars={"loss": [(10, 2.0), (20, 1.0)], "nan": [float("nan")]})
+    run = tbcore.open(tmp_path)["."]
+    drawing = run["loss"].plot()
+
+    assert drawing._repr_html_() == drawing
+    assert run["loss"]._repr_html_().startswith(drawing)
+    assert len(points_of(drawing)) == 2
+    assert run["nan"].plot() == ""
+    axes = Axes()
+    assert run["loss"].plot(ax=axes) is axes
+    assert (axes.points, axes.label) == ([[10, 20], [2.0, 1.0]], "step")
+
+
+def test_times_of_a_table_are_dates(tmp_path: Path) -> None:
+    write_run(tmp_path, scalars={"loss": [(0, 1.0, 1.7e9), (1, 1.0, float("nan"))]})
+    cells = parsed(tbcore.open(tmp_path).scalars()._repr_html_()).iter("td")
+
+    assert [cell.text for cell in cells][3::5] == ["2023-11-14 22:13:20", "None"]
+
+
+def test_logs_runs_series_and_tables_draw_themselves(tmp_path: Path) -> None:
+    """Names from logs are escaped; what was not read is not read for a drawing of the logs."""
+    tags = {NASTY: [1.0, 2.0], "nan": [float("nan")]}
+    write_run(tmp_path, "a&b", scalars=tags, hparams={NASTY: "<b>"}, wall_time=1.0)
+    for index in range(60):
+        write_run(tmp_path, f"{index}", scalars={"loss": [1]})
+    logs = tbcore.open(tmp_path)
+
+    runs = parsed(logs._repr_html_())
+    assert not any(run.is_read for run in logs.runs.values())
+    assert len(list(runs.iter("tr"))) == 51
+    run = parsed(logs["a&b"]._repr_html_())
+    assert len(run.findall(".//{*}svg")) == 1
+    assert NASTY.replace("\n", "\\n") in [cell.text for cell in run.iter("td")]
+    assert "<b>" in [cell.text for cell in run.iter("td")]
+    series = parsed(logs["a&b"][NASTY]._repr_html_())
+    cells = [cell.text for cell in series.iter("td")]
+    assert cells == ["last", "1", "2", "min", "0", "1", "max", "1", "2"]
+    parsed(logs["a&b"]["nan"]._repr_html_())
+    table = parsed(logs.scalars()._repr_html_())
+    assert [caption.text for caption in table.iter("caption")] == ["63 rows, 5 columns"]
+    assert len(list(table.iter("tr"))) == 12
+    assert "..." in [cell.text for cell in table.iter("td")]
+    parsed(logs.scalars("nan").wide()._repr_html_())
+    parsed(logs.scalars([])._repr_html_())
+    assert "a&b" in [cell.text for cell in parsed(logs._repr_html_()).iter("td")]

@@ -1,0 +1,105 @@
+"""The command `plugins`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tbcore.cli.parsing import Command, logs_discarded, plugins_dir_option
+from tbcore.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from tbcore.plugin_types import MountedPlugin
+
+
+@click.command(cls=Command, short_help="List the installed plugins and their errors.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@plugins_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def plugins(
+    context: click.Context, *, names: tuple[str, ...], plugins_dirs: tuple[str, ...], as_json: bool
+) -> int:
+    """List the installed plugins with their distributions, routes and errors.
+
+    With NAME, list only that plugin, and its options for `tbcore serve --set`.
+    """
+    from tbcore.config import Config
+    from tbcore.plugin_settings import check_settings
+    from tbcore.plugins import load_plugins, mount
+    from tbcore.store.multiplexer import Multiplexer
+
+    with logs_discarded():
+        multiplexer, config = Multiplexer(), Config(logdir="")
+        loaded = load_plugins(folders=plugins_dirs)
+        check_settings(loaded, config)
+        mounted = [mount(plugin, multiplexer, config) for plugin in loaded]
+    known = [plugin.name for plugin in loaded]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f"no plugin {name!r} is installed{did_you_mean(name, known)}; "
+                f"installed: {', '.join(known) or 'none'}",
+                context,
+            )
+    listing = [_listed(m) for m in mounted if not names or m.plugin.name in names]
+    if as_json:
+        _print_json(listing)
+        return 0
+    if not any(m.plugin.disabled_by is None for m in mounted):
+        from tbcore.server.report import no_plugins_hint
+
+        click.echo(no_plugins_hint())
+    for listed in listing:
+        for line in _lines_of(listed, with_options=bool(names)):
+            click.echo(line)
+    return 0
+
+
+def _lines_of(listed: dict[str, Any], *, with_options: bool) -> Iterator[str]:
+    """Yields the lines that `tbcore plugins` prints for one plugin."""
+    source = f"{listed['distribution']} {listed['version']}".strip()
+    yield f"{listed['name']}  {listed['state']}  ({source or 'unknown'})"
+    for line in (listed["description"], listed["reason"]):
+        if line:
+            yield f"    {line}"
+    for used in listed["deprecated"]:
+        yield f"    uses {used['name']}, which is deprecated: {used['instead']}"
+    for route in listed["routes"]:
+        yield f"    {', '.join(route['methods'])} {route['path']}"
+    options = listed["options"]
+    if options and not with_options:
+        yield f"    options: {', '.join(option['name'] for option in options)}"
+        return
+    for option in options:
+        is_default = option["value"] == option["default"]
+        default = "" if is_default else f"  (default: {option['default']})"
+        yield f"    --set {listed['name']}.{option['name']}={option['value']}{default}"
+        yield f"        {option['help']} [{option['wanted']}]".replace("  [", " [")
+
+
+def _print_json(data: Any) -> None:
+    import orjson
+
+    from tbcore.http.json import to_json
+
+    click.echo(orjson.dumps(orjson.loads(to_json(data)), option=orjson.OPT_INDENT_2))
+
+
+def _listed(mounted: MountedPlugin) -> dict[str, Any]:
+    """The object that `tbcore plugins --json` prints for one plugin."""
+    from tbcore.plugin_settings import plugin_json
+
+    plugin = mounted.plugin
+    return {
+        **plugin_json(mounted, whole_path=True),
+        "state": "off" if plugin.disabled_by else "failed" if mounted.error else "ok",
+        "reason": plugin.disabled_by or mounted.error,
+        "deprecated": plugin.stats.as_json()["deprecated"],
+        "routes": [
+            {"path": address.lstrip("/"), "methods": sorted(route.methods or ())}
+            for address, route in mounted.addresses()
+        ],
+    }
