@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tbcore.cli.parsing import Command, CommandGroup, logdir_specs, logs_discarded
+    from tbcore.cli.parsing import Command, CommandGroup, as_typed, logdir_specs, logs_discarded
+    from tbcore.config import user_directory
     from tbcore.errors import OptionError, did_you_mean
     from tbcore.eventfiles.logdir import (
         EventFile,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+    from tbcore.eventfiles.table import Columns, Table
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
     from tbcore.extensions import loaded
@@ -40,26 +42,29 @@ if TYPE_CHECKING:
     from tbcore.server.unclaimed import find_unshown
     from tbcore.sources import installed_plugins
     from tbcore.store.runs_reader import RunsReader
-    from tbcore.store.series import Point
+    from tbcore.store.series import Point, Series
+    from tbcore.store.stored_runs import RunIndex
     from tbcore.store.strict_reader import ReadFile, StrictReader
-    from tbcore.store.view import RunView
+    from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
     from tbcore.store.watch import watch
-    from tbcore.store.work_queue import TrackedRun
+    from tbcore.store.work_queue import TrackedRun, sort_key
     from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "Command", "CommandGroup", "Event", "EventFile", "LoadedPlugin", "Logdir", "LogdirSpec",
-    "OptionError", "Point", "ReadFile", "RunColumns", "RunView", "RunsReader", "Scan", "Server",
-    "StrictReader", "Summary", "SummaryMetadata", "TensorProto", "TrackedRun",
+    "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef", "LoadedPlugin",
+    "Logdir", "LogdirSpec", "OptionError", "Point", "ReadFile", "RunColumns", "RunIndex",
+    "RunView", "RunsReader", "Scan", "Schema", "Series", "Server", "StoredRun", "StrictReader",
+    "Summary", "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "as_typed",
     "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
     "find_unshown", "installed_plugins", "is_event_file", "is_live", "is_remote",
     "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
-    "one_line", "parse", "plural", "quoted", "replace_query", "size", "tensor_to_numpy",
-    "to_json", "watch",
+    "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key",
+    "tensor_to_numpy", "to_json", "user_directory", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
-    "tbcore.cli.parsing": ("Command", "CommandGroup", "logdir_specs", "logs_discarded"),
+    "tbcore.cli.parsing": ("Command", "CommandGroup", "as_typed", "logdir_specs", "logs_discarded"),
+    "tbcore.config": ("user_directory",),
     "tbcore.errors": ("OptionError", "did_you_mean"),
     "tbcore.eventfiles.logdir": (
         "EventFile",
@@ -73,6 +78,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
+    "tbcore.eventfiles.table": ("Columns", "Table"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
     "tbcore.extensions": ("loaded",),
@@ -88,11 +94,12 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.sources": ("installed_plugins",),
     "tbcore.store.runs_reader": ("RunsReader",),
-    "tbcore.store.series": ("Point",),
+    "tbcore.store.series": ("Point", "Series"),
+    "tbcore.store.stored_runs": ("RunIndex",),
     "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),
-    "tbcore.store.view": ("RunView",),
+    "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),
     "tbcore.store.watch": ("watch",),
-    "tbcore.store.work_queue": ("TrackedRun",),
+    "tbcore.store.work_queue": ("TrackedRun", "sort_key"),
     "tbcore.text": ("close_matches", "describe", "one_line", "plural", "quoted", "size"),
 }
 """Maps each module to the names that it defines."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+GRAPH_FIELDS = ("graph_def", "meta_graph_def", "tagged_run_metadata")
+"""Fields of an event that hold a graph or run metadata. Each of them becomes a row of references,
+although the event has no summary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -18,6 +22,11 @@ class Kind:
     """`plugin_data.plugin_name` in the first metadata of the (run, tag); "" if there is none."""
     is_scalar: bool = False
     """Whether each value is one real number. If so, `field` is `simple_value` or `tensor`."""
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether each value is a graph or run metadata, of which the step means nothing."""
+        return self.field in GRAPH_FIELDS
 
 
 @dataclass(frozen=True, slots=True)

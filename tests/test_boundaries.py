@@ -243,15 +243,9 @@ def test_plugins_import_the_public_surface_only(folder: Path) -> None:
     assert wrong == []
 
 
-NOT_YET: set[str] = {"index"}
-"""Extensions that still import more than `tbcore.engine`."""
-
-
 @pytest.mark.parametrize("folder", extension_folders(), ids=lambda folder: folder.name)
 def test_extensions_import_the_engine_and_the_public_surface_only(folder: Path) -> None:
     """Of the core, an extension imports what plugins may, and the names of `tbcore.engine`."""
-    if folder.name in NOT_YET:
-        pytest.skip("imports private names")
     own = {path.parent.name for path in folder.glob("*/__init__.py")}
     wrong = []
     for path in python_files(folder):

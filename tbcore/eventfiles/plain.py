@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.framing import HEADER_BYTES, Damage, Frames
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.table import (
-    GRAPH_FIELDS,
     HEALTH_PILL,
     BareEvent,
     Columns,
@@ -32,6 +31,7 @@ from tbcore.eventfiles.table import (
     bounds_of,
 )
 from tbcore.eventfiles.tensors import scalar_of
+from tbcore.kinds import GRAPH_FIELDS
 
 
 class EventRow(NamedTuple):

@@ -16,7 +16,6 @@ from tbcore.eventfiles.local_file import OpenFile, open_event_file
 from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.eventfiles.table import GRAPH_FIELDS
 from tbcore.kinds import Kind
 from tbcore.store.series import Rows, Series
 from tbcore.store.view import FileRef
@@ -70,7 +69,7 @@ class Item:
             raise self._decode_error("it is not a valid event") from None
         if self.kind.field == "tagged_run_metadata":
             return event.tagged_run_metadata.run_metadata
-        if self.kind.field in GRAPH_FIELDS:
+        if self.kind.is_graph:
             graph: bytes = getattr(event, self.kind.field)
             return graph
         if self.index >= len(event.summary.value):

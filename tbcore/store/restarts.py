@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tbcore.eventfiles.table import (
-    GRAPH_FIELDS,
     FileVersion,
     PerRow,
     SessionStart,
     Table,
     step_array,
 )
+from tbcore.kinds import GRAPH_FIELDS
 
 _EVENT_GAP_BYTES = 17
 """Minimum distance between the last position in one event and the first position in the next one.

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tbcore.eventfiles.table import (
-    GRAPH_FIELDS,
     DecodedItem,
     FileVersion,
     PerRow,
@@ -28,6 +27,7 @@ from tbcore.eventfiles.table import (
     TableColumn,
     step_array,
 )
+from tbcore.kinds import GRAPH_FIELDS
 from tbcore.store.restarts import NOTHING_ORPHANED, RestartRule
 from tbcore.store.sampling import sampled_rows_of
 from tbcore.store.view import EMPTY_SCHEMA, FileRef, RunView

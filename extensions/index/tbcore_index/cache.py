@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.errors import DataLossError, NotFoundError
-from tbcore.text import one_line
+from tbcore import DataLossError, Kind, NotFoundError
+from tbcore.engine import one_line
 from tbcore_index.tables import COLUMNS, Place, SegmentFile
 
 _MAX_OPEN_FILES = 512
@@ -40,6 +40,10 @@ class SeriesRow(NamedTuple):
     min: float
     max: float
     num_nonfinite: int
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.field, self.plugin, self.is_scalar)
 
 
 CACHED: dict[str, Sequence[str]] = {

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import LogdirSpec, scan
-from tbcore.store.runs_reader import RunsReader
-from tbcore.store.view import RunView
-from tbcore.text import one_line
+from tbcore import TbcoreError
+from tbcore.engine import Logdir, LogdirSpec, RunsReader, RunView, one_line
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
 from tbcore_logs.checks import CheckReport, Finding
@@ -45,7 +42,7 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
     """What the index says differently from the files of its runs."""
     reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
-    found = scan(specs).runs
+    found = Logdir(specs).scan().runs
     runs = [
         reader.run(name, files)
         for name, files in found.items()

@@ -20,9 +20,7 @@ import dask
 import pyarrow as pa
 
 from tbcore import __version__
-from tbcore.errors import OptionError
-from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.text import one_line
+from tbcore.engine import LogdirSpec, OptionError, one_line
 from tbcore_index.tables import Place
 from tbcore_index.tls import CERT, KEY
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.cli.parsing import Command, as_typed, logdir_specs
-from tbcore.errors import DataError, OptionError
+from tbcore import DataError
+from tbcore.engine import Command, OptionError, as_typed, logdir_specs
 
 if TYPE_CHECKING:
-    from tbcore.eventfiles.logdir import LogdirSpec
+    from tbcore.engine import LogdirSpec
     from tbcore_index.tables import Place
 
 
@@ -91,7 +91,7 @@ def index_command(
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
     )
-    from tbcore.eventfiles.logdir import is_remote
+    from tbcore.engine import is_remote
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place
     from tbcore_logs.printing.access import manners

@@ -19,9 +19,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-from tbcore.config import user_directory
-from tbcore.eventfiles.logdir import EventFile, is_remote
-from tbcore.text import one_line
+from tbcore.engine import EventFile, is_remote, one_line, user_directory
 
 logger = logging.getLogger("tbcore.index")
 

@@ -17,10 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future
 from dataclasses import dataclass, field
 from itertools import chain
 
-from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, Logdir, LogdirSpec
-from tbcore.store.view import StoredRun
-from tbcore.text import one_line, plural
+from tbcore import TbcoreError
+from tbcore.engine import EventFile, Logdir, LogdirSpec, StoredRun, one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import IndexWriteError, Place, Tables
 from tbcore_index.work import Batch, Done, work
@@ -29,6 +27,8 @@ logger = logging.getLogger("tbcore.index")
 
 _BATCH_BYTES = 1 << 26
 _BATCH_FILES = 2000
+_MIN_FILE_BYTES = 1 << 14
+"""A smaller file counts as this many bytes: opening it takes as long as decoding these."""
 _COMMIT_SECONDS = 60.0
 """Pause between two commits: what a lost coordinator costs."""
 _MIN_DEADLINE_SECONDS = 60.0
@@ -276,7 +276,7 @@ def _in_batches(
     for run in runs:
         batch.append(run)
         num_files += len(run[1])
-        num_bytes += sum(max(file.size, MIN_FILE_BYTES) for file in run[1])
+        num_bytes += sum(max(file.size, _MIN_FILE_BYTES) for file in run[1])
         if num_files >= _BATCH_FILES or num_bytes >= _BATCH_BYTES:
             yield batch
             batch, num_files, num_bytes = [], 0, 0

@@ -15,12 +15,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.errors import DataError, DataLossError, NotFoundError, OptionError, TbcoreError
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec
-from tbcore.kinds import Kind
-from tbcore.store.view import EMPTY_SCHEMA, Schema, StoredRun, TagInfo
-from tbcore.store.work_queue import sort_key
-from tbcore.text import one_line, plural, quoted
+from tbcore import DataError, DataLossError, NotFoundError, TbcoreError
+from tbcore.engine import (
+    EventFile,
+    LogdirSpec,
+    OptionError,
+    Schema,
+    StoredRun,
+    TagInfo,
+    one_line,
+    plural,
+    quoted,
+    sort_key,
+)
 from tbcore_index.cache import CACHED, SegmentCache, SeriesRow
 from tbcore_index.confirmed import Confirmed
 from tbcore_index.tables import FORMATS, OpenTable, Place, segments_of
@@ -163,7 +170,7 @@ class IndexReader:
             for row, shape in enumerate(shapes):
                 if shape not in self._schemas:
                     self._schemas[shape] = self._schema(
-                        StoredView(runs, row, names[row], EMPTY_SCHEMA)
+                        StoredView(runs, row, names[row], Schema({}))
                     )
             schemas = map(self._schemas.__getitem__, shapes)
             return list(map(partial(StoredView, runs), count(), names, schemas, *times))
@@ -242,8 +249,7 @@ class IndexReader:
         tags: dict[str, TagInfo] = {}
         for row in self.series_rows(run):
             kinds = tags[row.tag].kinds if row.tag in tags else ()
-            kind = Kind(row.field, row.plugin, row.is_scalar)
-            tags[row.tag] = TagInfo((*kinds, kind), row.metadata)
+            tags[row.tag] = TagInfo((*kinds, row.kind), row.metadata)
         return Schema(tags)
 
     def may_open(self, run: str, path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tbcore.text import one_line
+from tbcore.engine import one_line
 
 
 def s3_options(system: Any, *, was_refused: bool) -> dict[str, str]:

@@ -13,9 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.logdir import EventFile, is_remote
-from tbcore.eventfiles.table import Columns, Table, step_array
-from tbcore.store.view import RunView, Schema
+from tbcore.engine import Columns, EventFile, RunView, Schema, Table, is_remote
 from tbcore_index.tables import COLUMNS, Place, Segment
 
 _SETTLED_NS = 3_000_000_000
@@ -133,7 +131,9 @@ class _Part(NamedTuple):
     first_item: int
 
 
-_NO_ROWS = Table(Columns.of((), ()), (0,), (), np.empty(0, np.float64), np.empty(0, np.float32))
+_NO_ROWS = Table.from_rows(
+    (), (), (), step=np.empty(0, np.int64), wall_time=np.empty(0), value=np.empty(0, np.float32)
+)
 
 
 @lru_cache(maxsize=256)
@@ -164,7 +164,7 @@ def _numbers(table: Table, order: Sequence[int], of: str) -> dict[str, NDArray[A
     """The numbers of a run in `points` or `items`, from these columns of its table."""
     found = {
         "ordinal": np.concatenate([_ordinals(table, i) for i in order]),
-        "step": np.concatenate([step_array(table.step[i]) for i in order]),
+        "step": np.concatenate([table.steps_of(i) for i in order]),
         "wall_time": np.concatenate([table.wall_time[table.rows(i)] for i in order]),
     }
     if of == "points":

@@ -30,9 +30,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from tbcore.errors import DataError, DataLossError, OptionError, TbcoreError
-from tbcore.eventfiles.logdir import checked_address, is_remote
-from tbcore.text import one_line
+from tbcore import DataError, DataLossError, TbcoreError
+from tbcore.engine import OptionError, checked_address, is_remote, one_line
 from tbcore_index.s3 import s3_options
 
 FORMATS = ("1",)

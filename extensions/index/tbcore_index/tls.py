@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from tbcore.errors import OptionError
-from tbcore.text import one_line
+from tbcore.engine import OptionError, one_line
 
 CERT, KEY = "cert.pem", "key.pem"
 _DAYS = 365

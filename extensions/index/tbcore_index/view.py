@@ -10,21 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.errors import DataLossError
-from tbcore.eventfiles.logdir import EventFile
-from tbcore.eventfiles.table import (
-    GRAPH_FIELDS,
-    Columns,
-    References,
+from tbcore import DataLossError, LastPoints
+from tbcore.engine import (
+    EventFile,
+    FileRef,
+    Schema,
+    Series,
+    StoredRun,
     Table,
-    TableColumn,
-    bounds_of,
-    even_steps,
+    matches,
+    quoted,
 )
-from tbcore.kinds import Kind, matches
-from tbcore.store.series import LastPoints, Series
-from tbcore.store.view import FileRef, Schema, StoredRun
-from tbcore.text import quoted
 from tbcore_index.cache import SegmentGoneError, SeriesRow
 
 if TYPE_CHECKING:
@@ -181,10 +177,9 @@ class StoredView(StoredRun):
         last: dict[str, SeriesRow] = {}
         for row in self._rows():
             if row.is_scalar and row.num_rows:
-                kind = Kind(row.field, row.plugin, row.is_scalar)
                 before = last.get(row.tag)
                 is_last = before is None or before.last_ordinal < row.last_ordinal
-                if is_last and matches(claims, kind):
+                if is_last and matches(claims, row.kind):
                     last[row.tag] = row
         return LastPoints(
             list(last),
@@ -202,7 +197,7 @@ class StoredView(StoredRun):
 
     def highest_step(self) -> int | None:
         rows = [row for row in self._rows() if row.num_rows]
-        return max((r.highest_step for r in rows if r.field not in GRAPH_FIELDS), default=None)
+        return max((r.highest_step for r in rows if not r.kind.is_graph), default=None)
 
     def _rows(self) -> list[SeriesRow]:
         return self._read_at(self._runs.index.series_rows)
@@ -228,11 +223,6 @@ class StoredView(StoredRun):
         """A table with the rows of these series, which have some."""
         in_order = sorted(rows, key=lambda row: (not row.is_scalar, row.first_row))
         numbers = {(row.tag, row.field, row.is_scalar): i for i, row in enumerate(in_order)}
-        columns = Columns.of(
-            tuple(TableColumn(r.tag, r.field, r.is_scalar, r.metadata) for r in in_order),
-            tuple(numbers[row.tag, row.field, row.is_scalar] for row in rows),
-        )
-        bounds = bounds_of(row.num_rows for row in in_order)
         scalars = [row for row in in_order if row.is_scalar]
         others = in_order[len(scalars) :]
         points = self._read(run, "points", scalars)
@@ -241,19 +231,21 @@ class StoredView(StoredRun):
             np.concatenate([part[name] for part in (points, items) if part])
             for name in ("step", "wall_time", "ordinal")
         )
-        of = [slice(*bounds[i : i + 2]) for i in range(len(in_order))]
-        references = None
-        if items:
-            arrays = [
-                items["offset"],
-                *(items[n].astype(np.uint32) for n in References._fields[1:]),
-            ]
-            references = References(*arrays)
-        return Table(
-            columns, bounds, [even_steps(step[each]) for each in of], wall_time,
-            points["value"] if points else np.empty(0, np.float32), references,
-            {i: ordinal[of[i]] for i, row in enumerate(in_order) if row.has_ordinals},
-        )  # fmt: skip
+        bounds = np.cumsum([0, *(row.num_rows for row in in_order)])
+        return Table.from_rows(
+            [(row.tag, row.field, row.is_scalar, row.metadata) for row in in_order],
+            [numbers[row.tag, row.field, row.is_scalar] for row in rows],
+            (row.num_rows for row in in_order),
+            step=step,
+            wall_time=wall_time,
+            value=points["value"] if points else np.empty(0, np.float32),
+            references=items or None,
+            ordinals={
+                i: ordinal[bounds[i] : bounds[i + 1]]
+                for i, row in enumerate(in_order)
+                if row.has_ordinals
+            },
+        )
 
     def _read(
         self, run: StoredView, table: str, rows: Sequence[SeriesRow]

@@ -8,12 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from tbcore.errors import DataLossError, NotFoundError, TbcoreError
-from tbcore.eventfiles.logdir import EventFile
-from tbcore.store.runs_reader import RunsReader
-from tbcore.store.view import StoredRun
-from tbcore.store.work_queue import TrackedRun
-from tbcore.text import one_line, plural
+from tbcore import DataLossError, NotFoundError, TbcoreError
+from tbcore.engine import EventFile, RunsReader, StoredRun, TrackedRun, one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment
