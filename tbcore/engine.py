@@ -12,11 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tbcore.cli.parsing import CommandGroup
+    from tbcore.errors import UnknownStorageError
+    from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
+    from tbcore.text import one_line
 
-__all__ = ["CommandGroup"]
+__all__ = [
+    "CommandGroup", "EventFile", "Found", "Pacing", "Storage", "UnknownStorageError",
+    "is_event_file", "one_line",
+]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": ("CommandGroup",),
+    "tbcore.errors": ("UnknownStorageError",),
+    "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
+    "tbcore.text": ("one_line",),
 }
 """Maps each module to the names that it defines."""
 

@@ -268,13 +268,17 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
         ("an index", ["serve", "--index", index]),
         ("an index", ["check", "--index", index]),
         ("the command 'plugin'", ["plugin", "new", "mine"]),
+        ("s3://", ["serve", "--logdir", "s3://bucket/runs"]),
+        ("s3://", ["ls", "s3://bucket/runs"]),
     ):
         failed = subprocess.run(
             [core_alone.tbcore, *command],
             env=clean_environ(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert failed.returncode == 2
-        install = "tbcore-testing" if "plugin" in command else "tbcore-index"
+        install = {"the command 'plugin'": "tbcore-testing", "s3://": "'tbcore-remote[s3]'"}.get(
+            what, "tbcore-index"
+        )
         line = f"tbcore: {what} needs another package: pip install {install}\n"
         assert failed.stderr == line
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tbcore
+from tbcore.extensions import INSTALL, STORAGE
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -26,6 +27,7 @@ def project(folder: Path) -> dict[str, Any]:
 
 
 CORE = project(REPOSITORY)
+EXTENSIONS = sorted(path.parent for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
 
 
@@ -40,16 +42,41 @@ def test_the_package_has_the_version_of_its_distribution() -> None:
     assert tbcore.__version__ == CORE["version"]
 
 
-def test_the_index_is_of_the_version_of_the_core_and_requires_exactly_that() -> None:
-    """It uses modules of the core that are not public."""
-    folder = REPOSITORY / "extensions" / "index"
-    index = project(folder)
+EXACT = {"index"}
+"""Extensions that require exactly the core's version: they use modules that are not public."""
 
-    assert index["version"] == CORE["version"]
-    assert f"tbcore-server=={CORE['version']}" in index["dependencies"]
-    text = (folder / "tbcore_index" / "__init__.py").read_text(encoding="utf-8")
-    assert f'__version__ = "{CORE["version"]}"' in text
+
+@pytest.mark.parametrize("folder", EXTENSIONS, ids=lambda folder: folder.name)
+def test_an_extension_has_the_version_of_the_core_and_requires_it(folder: Path) -> None:
+    """The range is that of versions with the same names in `tbcore.engine`."""
+    extension = project(folder)
+    version = CORE["version"]
+
+    assert extension["name"] == f"tbcore-{folder.name}"
+    assert extension["version"] == version
+    wanted = f"=={version}" if folder.name in EXACT else compatible(version)
+    core = [d for d in extension["dependencies"] if re.match(r"tbcore-server\b", d)]
+    assert core == [f"tbcore-server{wanted}"]
+    text = (folder / f"tbcore_{folder.name}" / "__init__.py").read_text(encoding="utf-8")
+    assert "__version__" not in text or f'__version__ = "{version}"' in text
+    assert extension["requires-python"] == CORE["requires-python"]
+    assert extension["license"] == CORE["license"]
     assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
+
+
+def test_extras_of_the_core_install_those_of_an_extension() -> None:
+    """`tbcore-server[s3]` is `tbcore-remote[s3]`, which hints name for `s3://`."""
+    remote = project(REPOSITORY / "extensions" / "remote")
+    wanted = compatible(CORE["version"])
+    extras = CORE["optional-dependencies"]
+
+    assert extras["remote"] == [f"tbcore-remote{wanted}"]
+    for extra in remote["optional-dependencies"]:
+        assert extras[extra] == [f"tbcore-remote[{extra}]{wanted}"]
+    schemes = {name: hint for (group, name), hint in INSTALL.items() if group == STORAGE}
+    assert schemes.keys() == remote["entry-points"][STORAGE].keys()
+    hinted = set(re.findall(r"\[(\w+)\]", " ".join(schemes.values())))
+    assert hinted == remote["optional-dependencies"].keys()
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)

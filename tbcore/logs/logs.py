@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tbcore.drawings import MAX_SHOWN, table_html
 from tbcore.errors import UnknownNameError
-from tbcore.eventfiles.logdir import is_remote
+from tbcore.eventfiles.logdir import storage_of
 from tbcore.logs.reading import Paths, multiplexer_of, reader_of
 from tbcore.logs.run import Run, load
 from tbcore.logs.tables import Categories, LogTable, ScalarTable, free_name
@@ -221,7 +221,9 @@ class Logs:
         second, and 30 seconds if a directory is remote, where a scan costs requests.
         """
         if interval is None:
-            interval = 30.0 if any(map(is_remote, self._reader.directories)) else 1.0
+            interval = 1.0
+            if any(storage_of(path).requests_cost for path in self._reader.directories):
+                interval = 30.0
         wake, stopping = threading.Event(), threading.Event()
         watch(self._reader.directories, wake, stopping)
         try:

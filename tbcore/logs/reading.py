@@ -28,7 +28,7 @@ from tbcore.eventfiles.logdir import (
     LogdirSpec,
     Scan,
     checked_address,
-    is_remote,
+    is_uri,
 )
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.index import extension
@@ -100,9 +100,9 @@ class LazyReader(_Problems):
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
         """Names of the runs whose place in the order is not known yet."""
-        self._scan = Scan({}, 0, 0, [], [], [])
+        self._scan = Scan()
         scan = self._scanned()
-        if self._logdir.remotes and not scan.runs:
+        if self._logdir.paced and not scan.runs:
             # Only now is it known whether remote directories can be listed.
             if scan.missing:
                 raise FileNotFoundError(errno.ENOENT, "no such directory", scan.missing[0])
@@ -332,7 +332,7 @@ def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
         if os.path.isdir(os.path.join(path, "runs", "_delta_log")):
             return StoredReader(path)
         reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
-        if is_remote(path) and not reader.sizes:
+        if is_uri(path) and not reader.sizes:
             with contextlib.suppress(OptionError):
                 return StoredReader(path)
         return reader
@@ -358,7 +358,7 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
     files: dict[tuple[str | None, str], list[str]] = {}
     for name, given in named:  # 1
         path = checked_address(os.path.expanduser(os.fsdecode(given)))
-        if is_remote(path) or os.path.isdir(path):
+        if is_uri(path) or os.path.isdir(path):
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)

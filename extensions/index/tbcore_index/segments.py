@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.logdir import EventFile, is_remote
+from tbcore.eventfiles.logdir import EventFile, is_uri
 from tbcore.eventfiles.table import Columns, Table, step_array
 from tbcore.store.view import RunView, Schema
 from tbcore_index.tables import COLUMNS, Place, Segment
@@ -39,7 +39,7 @@ class ReadRun(NamedTuple):
 
 def settled(file: EventFile, opened_at_ns: int) -> EventFile:
     """A file as an index remembers it: with a negative time if it may have changed unnoticed."""
-    if not (is_remote(file.path) and file.version) and opened_at_ns - file.mtime_ns < _SETTLED_NS:
+    if not (is_uri(file.path) and file.version) and opened_at_ns - file.mtime_ns < _SETTLED_NS:
         return file._replace(ctime_ns=-1)
     return file
 

@@ -29,7 +29,7 @@ from tbcore.cli.logs.output import (
 )
 from tbcore.drawings import time_of
 from tbcore.errors import DataError, NotFoundError, UnknownNameError
-from tbcore.eventfiles.logdir import MARK, is_remote
+from tbcore.eventfiles.logdir import MARK, is_uri
 from tbcore.logs import Logs, Run, ScalarSeries, Tag
 from tbcore.text import one_line
 from tbcore.values.forms import SCALAR, TEXT
@@ -65,7 +65,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     if len(names) == 1:
         return opened(None), names[0], None
     first, second = names
-    if os.path.isdir(first) or is_remote(first) or MARK in os.path.basename(first):
+    if os.path.isdir(first) or is_uri(first) or MARK in os.path.basename(first):
         logs = opened(first)
         if os.path.normpath(second) in logs or second in logs:
             return logs, second, None
