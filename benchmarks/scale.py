@@ -57,12 +57,12 @@ def send_all(uri: str) -> float:
 
 def load(uri: str) -> tuple[float, Loader, Any]:
     """Seconds until all runs are loaded, with the loader and its storage."""
-    from tbcore.eventfiles.remote import storage
+    from tbcore_remote import connection
 
-    storage._storages.clear()
+    connection._connections.clear()
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, uri)], reload_interval=0)
-    found = storage.storage_of(uri)
+    found = connection.connection_of(uri)
     assert found.has_flat_listings  # connects
     started = time.perf_counter()
     loader.load_once()

@@ -13,19 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tbcore.cli.parsing import Command, CommandGroup, as_typed, logdir_specs, logs_discarded
     from tbcore.config import user_directory
-    from tbcore.errors import OptionError, did_you_mean
-    from tbcore.eventfiles.logdir import (
-        EventFile,
-        Logdir,
-        LogdirSpec,
-        Scan,
-        checked_address,
-        is_event_file,
-        is_remote,
-    )
+    from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
+    from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
+    from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
     from tbcore.eventfiles.proto.event_pb2 import Event
     from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
     from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
+    from tbcore.eventfiles.storage import EventFile, Found, Pacing, Storage, is_event_file
     from tbcore.eventfiles.table import Columns, Table
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
@@ -51,33 +45,28 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef", "LoadedPlugin",
-    "Logdir", "LogdirSpec", "OptionError", "Point", "ReadFile", "RunColumns", "RunIndex",
-    "RunView", "RunsReader", "Scan", "Schema", "Series", "Server", "StoredRun", "StrictReader",
-    "Summary", "SummaryMetadata", "Table", "TagInfo", "TensorProto", "TrackedRun", "as_typed",
-    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
-    "find_unshown", "installed_plugins", "is_event_file", "is_live", "is_remote",
-    "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
-    "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key",
-    "tensor_to_numpy", "to_json", "user_directory", "watch",
+    "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef", "Found",
+    "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing", "Point", "ReadFile",
+    "RunColumns", "RunIndex", "RunView", "RunsReader", "Scan", "Schema", "Series", "Server",
+    "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table", "TagInfo",
+    "TensorProto", "TrackedRun", "UnknownStorageError", "as_typed", "checked_address",
+    "close_matches", "describe", "did_you_mean", "encode_varint", "fields", "find_unshown",
+    "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
+    "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor", "one_line", "parse",
+    "plural", "quoted", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
+    "to_json", "user_directory", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": ("Command", "CommandGroup", "as_typed", "logdir_specs", "logs_discarded"),
     "tbcore.config": ("user_directory",),
-    "tbcore.errors": ("OptionError", "did_you_mean"),
-    "tbcore.eventfiles.logdir": (
-        "EventFile",
-        "Logdir",
-        "LogdirSpec",
-        "Scan",
-        "checked_address",
-        "is_event_file",
-        "is_remote",
-    ),
+    "tbcore.errors": ("OptionError", "UnknownStorageError", "did_you_mean"),
+    "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
+    "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan"),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
     "tbcore.eventfiles.proto.summary_pb2": ("Summary", "SummaryMetadata"),
     "tbcore.eventfiles.proto.tensor_pb2": ("TensorProto",),
+    "tbcore.eventfiles.storage": ("EventFile", "Found", "Pacing", "Storage", "is_event_file"),
     "tbcore.eventfiles.table": ("Columns", "Table"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
@@ -105,9 +94,11 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
 """Maps each module to the names that it defines."""
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a name when it is first used: commands must not import what they do not need."""
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(module), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # Otherwise type checkers would accept any name.
+
+    def __getattr__(name: str) -> Any:
+        """Imports a name when it is first used: commands must not import what they do not need."""
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

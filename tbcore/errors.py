@@ -9,6 +9,7 @@
       + PluginError                   a plugin could not be loaded or broke the contract
       + ExtensionError                an extension could not be imported
       + OptionError                   a user set an option that is unknown or not valid
+          + UnknownStorageError       also a ValueError: an address that cannot be read
 
 A message has one line: what was requested, what was found, and what to do.
 """
@@ -70,6 +71,10 @@ class OptionError(TbcoreError):
     """A user set an unknown option, an option of an unknown plugin, or an invalid value."""
 
     exit_status = 2
+
+
+class UnknownStorageError(OptionError, ValueError):
+    """An address is not one of a directory that can be read, or needs a package."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -5,6 +5,7 @@
     tbcore.commands   a click command, by its name on the command line
     tbcore.open       the function behind `tbcore.open`
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
+    tbcore.storage    a `Storage` of `tbcore.eventfiles.storage`, by the scheme of its URIs
 
 Finding an entry point imports nothing of its distribution. One that cannot be loaded costs only
 what it brings, and raises an error of one line that names its distribution.
@@ -37,6 +38,7 @@ PLUGINS = "tbcore.plugins"
 COMMANDS = "tbcore.commands"
 OPEN = "tbcore.open"
 INDEX = "tbcore.index"
+STORAGE = "tbcore.storage"
 
 _COMMANDS_FOR_LOGS = ("check", "diff", "export", "ls", "report", "show", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
@@ -45,12 +47,24 @@ INSTALL: Mapping[tuple[str, str], str] = {
     (COMMANDS, "plugin"): "tbcore-testing",
     (OPEN, "open"): "tbcore-logs",
     (INDEX, "index"): "tbcore-index",
+    **{
+        (STORAGE, scheme): f"tbcore-remote{extra}"
+        for extra, schemes in {
+            "": ("http", "https", "hdfs", "webhdfs", "*"),
+            "[s3]": ("s3", "s3a"),
+            "[gcs]": ("gs", "gcs"),
+            "[azure]": ("az", "abfs", "abfss", "adl"),
+            "[sftp]": ("sftp", "ssh"),
+            "[hf]": ("hf",),
+        }.items()
+        for scheme in schemes
+    },
 }
 """Maps each group and name that tbcore's own extensions bring to what to install for it. If several
 distributions bring it, this one is used."""
 
 _SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index"}
-"""What messages call the entry point of a group; that of a command has its name."""
+"""What messages call the entry point of a group with only one."""
 _SLOW_IMPORT_SECONDS = 5.0
 """The import of an extension is reported when it takes longer than this."""
 _COMPARISONS = {
@@ -114,18 +128,20 @@ def available(group: str) -> dict[str, list[EntryPoint]]:
     return found
 
 
-def loaded(group: str, name: str, *, warn: Callable[[str], object] = logger.warning) -> Any:
+def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warning) -> Any:
     """What an entry point names, after its module was imported.
 
-    `warn` is called with one line if several distributions have it, or if the import takes long.
-    Raises OptionError if no installed distribution has it, and ExtensionError if it cannot be
-    imported, or needs another version of the core.
+    It is the entry point with the first of the names that an installed distribution has. `warn` is
+    called with one line if several distributions have it, or if the import takes long. Raises
+    OptionError if none has it, and ExtensionError if it cannot be imported, or needs another
+    version of the core.
     """
-    what = _SUBJECTS.get(group, f"the command {name!r}")
-    points = available(group).get(name)
+    what = _described(group, names[0])
+    found = available(group)
+    points = next((found[name] for name in names if name in found), None)
     if not points:
-        install = INSTALL.get((group, name), "a distribution that has it")
-        raise OptionError(f"{what} needs another package: pip install {install}")
+        installs = (INSTALL[group, name] for name in names if (group, name) in INSTALL)
+        raise OptionError(needs(group, names[0], next(installs, "")))
     point = points[0]
     for other in points[1:]:
         warn(one_line(f"{label(point)} and {label(other)} both have {what}; the first is used"))
@@ -144,6 +160,20 @@ def loaded(group: str, name: str, *, warn: Callable[[str], object] = logger.warn
         raise ExtensionError(f"{one_line(line)}: {describe(error)}") from error
     finally:
         timer.cancel()
+
+
+def needs(group: str, name: str, install: str) -> str:
+    """A sentence about what is missing, and the arguments of pip that install it, if known."""
+    quoted = f"'{install}'" if "[" in install else install
+    command = f"pip install {quoted}" if install else "a distribution that has it"
+    return f"{_described(group, name)} needs another package: {command}"
+
+
+def _described(group: str, name: str) -> str:
+    """What an entry point brings, for messages."""
+    if group == STORAGE:
+        return f"{name}://"
+    return _SUBJECTS.get(group, f"the command {name!r}")
 
 
 def summary(point: EntryPoint) -> str:

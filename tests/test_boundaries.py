@@ -270,7 +270,9 @@ def test_loggers_of_extensions_are_below_that_of_the_core(folder: Path) -> None:
     wrong = [
         f"{path.relative_to(REPOSITORY)} has {call}"
         for path in python_files(folder)
-        for call in re.findall(r"getLogger\((?!\"tbcore[.\"]).*", path.read_text(encoding="utf-8"))
+        for call in re.findall(
+            r"logger = logging.getLogger\((?!\"tbcore[.\"]).*", path.read_text(encoding="utf-8")
+        )
     ]
     assert wrong == []
 

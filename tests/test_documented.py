@@ -38,9 +38,7 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
-    REPOSITORY / "extensions" / "compat" / "README.md",
-    REPOSITORY / "extensions" / "index" / "README.md",
-    REPOSITORY / "extensions" / "logs" / "README.md",
+    *sorted((REPOSITORY / "extensions").glob("*/README.md")),
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]

@@ -15,6 +15,9 @@ import pytest
 
 import tbcore
 from tbcore import __version__, extensions
+from tbcore.cli import main
+from tbcore.eventfiles import addresses
+from tbcore.eventfiles.storage import EventFile
 
 COMMAND = '''"""Count the runs."""
 import click
@@ -131,9 +134,15 @@ def test_an_entry_point_that_is_not_a_command_is_one_line(site: Site) -> None:
     )
 
 
-def test_an_import_that_hangs_is_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("group", "what"),
+    [(extensions.COMMANDS, "the command 'count'"), (extensions.STORAGE, "count://")],
+)
+def test_an_import_that_hangs_is_reported(
+    group: str, what: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The import waits for the warning here, at most for a minute."""
-    site.install("slow", {"count": "tbcore_found:command"}, source=(
+    site.install("slow", {"count": "tbcore_found:command"}, group=group, source=(
         "import sys\ncommand = sys.tbcore_reported.wait(60)\n"
     ))  # fmt: skip
     monkeypatch.syspath_prepend(site.folder)
@@ -145,8 +154,8 @@ def test_an_import_that_hangs_is_reported(site: Site, monkeypatch: pytest.Monkey
         lines.append(line)
         reported.set()
 
-    assert extensions.loaded(extensions.COMMANDS, "count", warn=warn) is True
-    assert lines == ["importing slow 1.0 for the command 'count' takes long"]
+    assert extensions.loaded(group, "count", warn=warn) is True
+    assert lines == [f"importing slow 1.0 for {what} takes long"]
     del sys.modules["tbcore_found"]
 
 
@@ -244,9 +253,10 @@ def test_what_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(extensions.OptionError) as info:
             extensions.loaded(group, name)
 
-        end = f" needs another package: pip install {distribution}"
-        assert str(info.value).endswith(end)
-    assert str(info.value) == f"an index{end}"
+        quoted = f"'{distribution}'" if "[" in distribution else distribution
+        assert str(info.value).endswith(f" needs another package: pip install {quoted}")
+    with pytest.raises(extensions.OptionError, match=r"^an index needs another package: "):
+        extensions.loaded(extensions.INDEX, "index")
     for name in ("ls", "show", "tail", "diff", "export", "report", "check", "index"):
         with pytest.raises(extensions.OptionError, match=f"^the command '{name}' needs"):
             extensions.loaded(extensions.COMMANDS, name)
@@ -274,6 +284,132 @@ def test_a_directory_with_the_name_of_a_command_gets_a_hint(site: Site, tmp_path
         hint = f"tbcore: '{name}' is a command; to serve the directory: tbcore ./{name}\n"
         assert done.stderr == hint
         assert done.stdout
+
+
+STORAGE = """
+from tbcore.eventfiles.local_disk import LocalDisk
+
+class Mirror(LocalDisk):
+    def checked_address(self, address):
+        print("checks", address)
+        return address
+
+    def root(self, address, pacing):
+        raise SystemExit(f"scans {address}")
+
+command = Mirror()
+"""
+"""A storage that prints with what it is called, and ends the process before a scan."""
+
+
+def test_a_storage_is_found_by_its_scheme(site: Site) -> None:
+    """It gets the address with its scheme in small letters, and without a slash at the end."""
+    entries = {"mine": "tbcore_found:command"}
+    site.install("mirror", entries, group=extensions.STORAGE, source=STORAGE)
+
+    done = site.run("check", "MINE://x/Y/")
+
+    assert done.stdout == "checks mine://x/Y\n"
+    assert done.stderr.endswith("scans mine://x/Y\n")
+
+
+def test_a_storage_may_have_all_schemes_without_one_of_their_own(site: Site) -> None:
+    entries = {"*": "tbcore_found:command", "mine": "tbcore_found:absent"}
+    site.install("tbcore_remote", entries, group=extensions.STORAGE, source=STORAGE)
+
+    assert site.run("check", "other://x").stdout.startswith("checks other://x\n")
+    assert "mine:// of tbcore_remote 1.0 cannot" in site.run("check", "mine://x").stderr
+
+
+def test_paths_are_always_of_the_local_disk(site: Site, tmp_path: Path) -> None:
+    """Nothing that is installed replaces it."""
+    entries = dict.fromkeys(("file", "local", "", "*"), "tbcore_found:command")
+    site.install("evil", entries, group=extensions.STORAGE, source=STORAGE)
+
+    for address in (str(tmp_path), tmp_path.as_uri(), f"local://{tmp_path}"):
+        assert site.run("check", address).stdout.endswith("0 runs, 0 files (0 B): no event files\n")
+    done = site.run("check", "file://host/x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean 'file:///host/x'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise RuntimeError('no\\nluck')", "RuntimeError: no luck"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+        ("import tbcore_not_there", "ModuleNotFoundError: No module named 'tbcore_not_there'"),
+    ],
+)
+def test_a_storage_that_cannot_be_imported_costs_only_its_addresses(
+    site: Site, tmp_path: Path, source: str, reason: str
+) -> None:
+    """One line names its distribution; other directories are read."""
+    entries = {"mine": "tbcore_found:command"}
+    site.install("broken", entries, group=extensions.STORAGE, source=source)
+
+    line = f"tbcore: mine:// of broken 1.0 cannot be imported: {reason}\n"
+    for arguments in (["check", "mine://x"], ["ls", "mine://x"], ["serve", "--logdir", "mine://x"]):
+        done = site.run(*arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+    assert site.run("check", str(tmp_path)).stderr == ""
+
+
+def test_an_entry_point_that_is_not_a_storage_is_one_line(site: Site) -> None:
+    entries = {"mine": "tbcore_found:command"}
+    site.install("wrong", entries, group=extensions.STORAGE, source="command = 5")
+
+    line = "tbcore: the entry point of tbcore.storage for mine:// is not a storage\n"
+    assert site.run("check", "mine://x").stderr == line
+
+
+def test_of_two_storages_for_a_scheme_that_of_tbcore_is_used(site: Site) -> None:
+    """Both are named."""
+    entries = {"s3": "tbcore_found:command"}
+    for distribution in ("aaa", "tbcore_remote"):
+        site.install(distribution, entries, group=extensions.STORAGE, source=STORAGE)
+
+    done = site.run("check", "s3://x")
+
+    assert done.stdout == "checks s3://x\n"
+    line = "tbcore_remote 1.0 and aaa 1.0 both have s3://; the first is used\n"
+    assert done.stderr.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "install"),
+    [
+        ("s3", "'tbcore-remote[s3]'"),
+        ("gs", "'tbcore-remote[gcs]'"),
+        ("abfs", "'tbcore-remote[azure]'"),
+        ("sftp", "'tbcore-remote[sftp]'"),
+        ("hf", "'tbcore-remote[hf]'"),
+        ("https", "tbcore-remote"),
+        ("other", "tbcore-remote"),
+    ],
+)
+def test_without_a_storage_one_line_says_what_to_install(
+    scheme: str, install: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In commands and in Python. A file that an index names cannot be read, for the same reason."""
+    addresses._loaded.cache_clear()
+    declared = extensions.declared
+    monkeypatch.setattr(
+        extensions,
+        "declared",
+        lambda group, **options: [] if group == extensions.STORAGE else declared(group, **options),
+    )
+    line = f"{scheme}:// needs another package: pip install {install}"
+
+    for arguments in (["serve", "--logdir"], ["ls"], ["check"]):
+        assert main([*arguments, f"{scheme}://x/y"]) == 2
+        assert capsys.readouterr() == ("", f"tbcore: {line}\n")
+    with pytest.raises(ValueError) as info:
+        tbcore.open(f"{scheme}://x/y")
+    assert str(info.value) == line
+    with pytest.raises(OSError) as error:
+        addresses.open_event_file(EventFile(f"{scheme}://x/y"))
+    assert str(error.value) == line
 
 
 def test_former_modules_name_the_new_import() -> None:

@@ -269,14 +269,20 @@ def test_the_core_alone_says_what_to_install(core_alone: Environment, tmp_path: 
         ("the command 'check'", ["check", logdir]),
         ("the command 'ls'", ["ls", logdir]),
         ("the command 'plugin'", ["plugin", "new", "mine"]),
+        ("s3://", ["serve", "--logdir", "s3://bucket/runs"]),
     ):
         failed = subprocess.run(
             [core_alone.tbcore, *command],
             env=clean_environ(), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert failed.returncode == 2
-        install = {"check": "logs", "ls": "logs", "plugin": "testing"}.get(command[0], "index")
-        line = f"tbcore: {what} needs another package: pip install tbcore-{install}\n"
+        install = {
+            "the command 'check'": "tbcore-logs",
+            "the command 'ls'": "tbcore-logs",
+            "the command 'plugin'": "tbcore-testing",
+            "s3://": "'tbcore-remote[s3]'",
+        }.get(what, "tbcore-index")
+        line = f"tbcore: {what} needs another package: pip install {install}\n"
         assert failed.stderr == line
 
 

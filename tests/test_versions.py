@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tbcore
+from tbcore.extensions import INSTALL, STORAGE
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -54,6 +55,21 @@ def test_an_extension_has_the_version_of_the_core_and_requires_it(folder: Path) 
     assert extension["requires-python"] == CORE["requires-python"]
     assert extension["license"] == CORE["license"]
     assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
+
+
+def test_extras_of_the_core_install_those_of_an_extension() -> None:
+    """`tbcore-server[s3]` is `tbcore-remote[s3]`, which hints name for `s3://`."""
+    remote = project(REPOSITORY / "extensions" / "remote")
+    wanted = compatible(CORE["version"])
+    extras = CORE["optional-dependencies"]
+
+    assert extras["remote"] == [f"tbcore-remote{wanted}"]
+    for extra in remote["optional-dependencies"]:
+        assert extras[extra] == [f"tbcore-remote[{extra}]{wanted}"]
+    schemes = {name: hint for (group, name), hint in INSTALL.items() if group == STORAGE}
+    assert schemes.keys() == remote["entry-points"][STORAGE].keys()
+    hinted = set(re.findall(r"\[(\w+)\]", " ".join(schemes.values())))
+    assert hinted == remote["optional-dependencies"].keys()
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)

@@ -125,7 +125,7 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
 
     Raises UsageError for a path that can never be a directory, OptionError for such an address.
     """
-    from tbcore.eventfiles.logdir import LogdirSpec, checked_address, is_remote, parse_logdir_spec
+    from tbcore.eventfiles.logdir import LogdirSpec, checked_address, is_uri, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
     specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
@@ -135,7 +135,7 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
             f"no directory in {option} {text!r}; expected name:path,name:path", context
         )
     for spec in specs:
-        if is_remote(spec.path):
+        if is_uri(spec.path):
             continue
         if "\0" in spec.path:
             raise click.UsageError(f"{spec.path!r} is not a valid path", context)

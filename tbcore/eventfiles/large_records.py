@@ -17,8 +17,8 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.crc32c import mask
 from tbcore.eventfiles.framing import HEADER_BYTES
-from tbcore.eventfiles.local_file import OpenFile
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.storage import OpenFile
 
 _MIN_FIELD_COST_BYTES = 16
 """Minimum number of bytes charged for each field, since very many small fields take time."""

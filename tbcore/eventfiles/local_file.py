@@ -1,47 +1,17 @@
-"""Opens event files. LocalFile: an event file on a disk that is open for reading.
-
-Everything that reads event files reads through this object, or through a RemoteFile, which has the
-same attributes and methods.
-"""
+"""LocalFile: an event file on a disk that is open for reading."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self
 
-from tbcore.eventfiles.logdir import EventFile, is_remote
-
-if TYPE_CHECKING:
-    from tbcore.eventfiles.remote.file import RemoteFile
-
-OpenFile: TypeAlias = "LocalFile | RemoteFile"
-
-
-def open_event_file(file: EventFile) -> OpenFile:
-    """Opens a file, which need not have been listed before. Raises OSError if that fails."""
-    if not is_remote(file.path):
-        return LocalFile(file.path)
-    # Imported when used: it needs optional packages.
-    from tbcore.eventfiles.remote.file import RemoteFile
-
-    return RemoteFile(file)
-
-
-def forget_fetched(path: str) -> None:
-    """Frees the bytes of a file that were fetched ahead, which an open file still has."""
-    if is_remote(path):
-        from tbcore.eventfiles.remote.storage import storage_of
-
-        storage_of(path).forget(path)
+from tbcore.eventfiles.storage import EventFile
 
 
 class LocalFile:
-    """An open file. A `with` statement around this object closes it.
-
-    Other processes may write to the file at any time. All methods raise OSError if they fail.
-    """
+    """An open file: see `OpenFile`."""
 
     __slots__ = ("_descriptor", "opened")
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
+from tbcore.eventfiles.addresses import open_event_file, storage_of
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import (
@@ -19,9 +20,8 @@ from tbcore.eventfiles.framing import (
     length_at,
 )
 from tbcore.eventfiles.large_records import read_large_event
-from tbcore.eventfiles.local_file import OpenFile, forget_fetched, open_event_file
-from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.eventfiles.table import DecodedItem
 from tbcore.text import one_line
 from tbcore.tuning import Tuning, default_tuning
@@ -164,7 +164,7 @@ class FileReader:
         """
         self._preloaded = file, items
         self.first_event_time = file.first_event_time
-        forget_fetched(self.path)
+        storage_of(self.path).forget_fetched(self.path)
 
     @property
     def is_preloaded(self) -> bool:
@@ -194,7 +194,7 @@ class FileReader:
         try:
             opened = open_event_file(self.scanned)
         finally:
-            forget_fetched(self.path)
+            storage_of(self.path).forget_fetched(self.path)
         with opened as file:
             if file.opened.size < self.offset:
                 raise FileReplacedError(self.path)

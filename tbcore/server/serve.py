@@ -20,7 +20,8 @@ from urllib.parse import quote_plus
 from tbcore import __version__
 from tbcore.config import DEFAULT_PORT, Config, user_directory
 from tbcore.errors import TbcoreError, did_you_mean
-from tbcore.eventfiles.logdir import LogdirSpec, is_remote
+from tbcore.eventfiles.addresses import absolute
+from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.extensions import INDEX, loaded
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
@@ -97,10 +98,7 @@ def serve(config: Config, options: ServeOptions) -> int:
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
     )
     multiplexer = Multiplexer()
-    specs = [
-        spec if is_remote(spec.path) else spec._replace(path=os.path.abspath(spec.path))
-        for spec in options.specs
-    ]
+    specs = [spec._replace(path=absolute(spec.path)) for spec in options.specs]
     index = None
     if options.index is not None:
         logdirs = [spec.path for spec in specs]

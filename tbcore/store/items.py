@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
 from tbcore.errors import DataError, DataLossError, DecodeError, NotFoundError, TbcoreError
+from tbcore.eventfiles.addresses import open_event_file
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.framing import HEADER_BYTES
-from tbcore.eventfiles.local_file import OpenFile, open_event_file
-from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.summary_pb2 import Summary
+from tbcore.eventfiles.storage import EventFile, OpenFile
 from tbcore.kinds import Kind
 from tbcore.store.series import Rows, Series
 from tbcore.store.view import FileRef
@@ -127,7 +127,7 @@ def _one_line_error(error: E) -> E:
 def open_file(file: FileRef) -> OpenFile:
     """Opens an event file; raises NotFoundError if that fails."""
     try:
-        return open_event_file(EventFile(file.checked_path(), size=UNKNOWN_SIZE))
+        return open_event_file(EventFile.unlisted(file.checked_path()))
     except OSError as error:
         line = one_line(f"cannot read {file.path}: {error.strerror or error}")
         raise NotFoundError(line) from None

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from tbcore.errors import TbcoreError
+from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing, is_remote
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.helper_process import HelperProcess
@@ -81,7 +82,12 @@ class Loader:
         self._wake = wake or threading.Event()
         # A listing of the only directory delays nothing else.
         on_listed = self._wake.set if reload_interval != 0 and len(specs) > 1 else None
-        pacing = Pacing(reload_interval, lambda: multiplexer.num_viewers > 0, on_listed)
+        pacing = Pacing(
+            reload_interval,
+            is_viewed=lambda: multiplexer.num_viewers > 0,
+            is_resting=lambda: multiplexer.is_resting,
+            on_listed=on_listed,
+        )
         self._logdir = Logdir(specs, pacing)
         self._reload_interval = 5.0 if reload_interval is None else reload_interval
         self._pause = self._reload_interval
@@ -117,9 +123,9 @@ class Loader:
         """Starts a helper process for the first pass, which ends it if there is little to read.
 
         Must be called before any other thread is started: see `HelperProcess.__init__`. There is no
-        helper if a directory is remote, since what reads it has threads of its own.
+        helper if a directory costs requests, since what reads it has threads of its own.
         """
-        if self._stored is not None or self._logdir.remotes:
+        if self._stored is not None or self._logdir.paced:
             return
         if HelperProcess.is_supported():
             try:
@@ -194,9 +200,9 @@ class Loader:
         self._wake.set()
 
     def scan_soon(self) -> None:
-        """Ends a pause of the thread, and makes it list remote directories, too."""
-        for remote in self._logdir.remotes.values():
-            remote.list_soon()
+        """Ends a pause of the thread, and makes it list all directories."""
+        for root in self._logdir.paced:
+            root.list_soon()
         self._wake.set()
 
     def wait_until_started(self, timeout: float) -> None:
@@ -253,18 +259,17 @@ class Loader:
             self._pause = base
             return base
         self._pause = max(base, min(2 * self._pause, self._max_pause()))
-        return max(
-            base, min([self._pause, *(r.seconds_left for r in self._logdir.remotes.values())])
-        )
+        return max(base, min([self._pause, *(r.seconds_left for r in self._logdir.paced)]))
 
     def _max_pause(self) -> float:
         """Seconds to which the pauses may grow."""
-        has_local = len(self._logdir.remotes) < len(self._logdir.specs)
+        has_free = len(self._logdir.paced) < len(self._logdir.specs)
         is_watched = self._watcher is not None and self._watcher.is_alive()
         is_watched = is_watched and not self._logdir.has_links
         # Nothing reports changes of an index.
-        is_index_local = self._stored is not None and not is_remote(self._stored.index.path)
-        is_short = (has_local and not is_watched) or is_index_local
+        stored = self._stored
+        is_index_free = stored is not None and not storage_of(stored.index.path).requests_cost
+        is_short = (has_free and not is_watched) or is_index_free
         return (
             self._tuning.max_pause_seconds if is_short else self._tuning.max_watched_pause_seconds
         )
@@ -278,7 +283,7 @@ class Loader:
         paths = [spec.path for spec in self._logdir.specs]
         watcher = watch(paths, self._wake, self._stopping)
         if watcher is not None:
-            if all(is_remote(path) or reports_all_changes(path) for path in paths):
+            if all(storage_of(p).requests_cost or reports_all_changes(p) for p in paths):
                 self._watcher = watcher
             self._watch_requested = False
             self._threads.append(watcher)
@@ -292,14 +297,13 @@ class Loader:
         Returns the time of the next scan, if the pass takes as long.
         """
         began_at = time.monotonic()
-        self._logdir.reuses_expired = self._multiplexer.is_resting
         stored = self._stored
         is_partial = stored is not None and not self._logdir.specs
         scan = stored.scan(self._runs) if stored and is_partial else self._logdir.scan()
         if stored and not is_partial:
             stored.index.found = scan.runs
-        self._publisher.remotes = remotes = tuple(self._logdir.remotes.values())
-        age = time.monotonic() - min([began_at, *(remote.listed_at for remote in remotes)])
+        self._publisher.paced = self._logdir.paced
+        age = time.monotonic() - min([began_at, *(root.listed_at for root in self._logdir.paced)])
         self._multiplexer.scanned_at = time.time() - age if age < math.inf else None
         self._publisher.report_scan(scan)
         for name in self._runs.keys() - scan.runs.keys():

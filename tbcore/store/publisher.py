@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from tbcore.eventfiles.logdir import LogdirSpec, Scan, is_remote
+from tbcore.eventfiles.addresses import absolute
+from tbcore.eventfiles.logdir import LogdirSpec, Scan
+from tbcore.eventfiles.storage import Root
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.problems import MAX_PROBLEMS, Problems, log_lines
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 from tbcore.text import one_line
-
-if TYPE_CHECKING:
-    from tbcore.eventfiles.remote.directory import RemoteDirectory
 
 logger = logging.getLogger(__name__)
 
@@ -39,13 +36,11 @@ class Publisher:
         self._shown: Mapping[str, StoredRun] = {}
         """Those of the last publication."""
         self._num_stored_files = self._num_stored_bytes = 0
-        self.remotes: Collection[RemoteDirectory] = ()
-        """The directories that are URIs."""
+        self.paced: Collection[Root] = ()
+        """The directories of which listings cost requests."""
         self._multiplexer = multiplexer
-        self._logdirs = tuple(
-            spec.path if is_remote(spec.path) else os.path.abspath(spec.path) for spec in specs
-        )
-        self._scan = Scan({}, 0, 0, [], [], [])
+        self._logdirs = tuple(absolute(spec.path) for spec in specs)
+        self._scan = Scan()
         """The last scan."""
         self._problems = Problems()
         self._index_problems: Collection[str] = ()
@@ -112,6 +107,9 @@ class Publisher:
         problems = {p: at for p, at in self._problems.since.items() if p not in missing}
         bytes_read = sum(run.reader.bytes_read for run in runs) + self._num_stored_bytes
         bytes_total = sum(run.reader.bytes_total for run in runs) + self._num_stored_bytes
+        num_requests: dict[str, int] = {}
+        for root in self.paced:
+            num_requests |= root.num_requests
         self._multiplexer.set_status(
             LoadStatus(
                 loading=loading,
@@ -128,8 +126,8 @@ class Publisher:
                 problems_since=tuple(problems.values())[-MAX_PROBLEMS:],
                 past_problems=tuple(self._problems.past),
                 other_files=self._scan.other_files,
-                num_requests=sum(each.num_requests for each in {r.storage for r in self.remotes}),
-                num_requests_per_scan=sum(remote.num_requests for remote in self.remotes),
+                num_requests=sum(num_requests.values()),
+                num_requests_per_scan=sum(root.num_requests_of_listing for root in self.paced),
             )
         )
 

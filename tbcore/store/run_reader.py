@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+from tbcore.eventfiles.addresses import fetch_ahead, storage_of
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import Damage
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile, is_remote
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
 from tbcore.store.problems import MAX_PROBLEMS
@@ -26,7 +27,7 @@ _MAX_READERS_PER_PRELOAD = 256
 """Maximum number of runs that are searched for the small files of one batch."""
 _MAX_FETCHED_FILES = 1024
 _MAX_FETCHED_BYTES = 1 << 26
-"""Maximum size of remote files of which the unread bytes are fetched at once."""
+"""Maximum size of files of which the unread bytes are fetched at once."""
 
 
 class RunReader:
@@ -173,9 +174,9 @@ class RunReader:
         return next_file[0].reader.first_event_time if next_file else None
 
     @property
-    def is_remote(self) -> bool:
-        """Whether a file with unread data is remote."""
-        return bool(self._pending) and is_remote(self._pending[-1].reader.path)
+    def requests_cost(self) -> bool:
+        """Whether reading the next file costs requests."""
+        return bool(self._pending) and storage_of(self._pending[-1].reader.path).requests_cost
 
     def small_unread_parts(self) -> Iterator[tuple[EventFile, int]]:
         """The files with few unread bytes, each with the offset of these; in reading order."""
@@ -268,10 +269,10 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
     """
     candidates: Iterator[RunReader] = islice(run_readers, _MAX_READERS_PER_PRELOAD)
     first = next(candidates)
-    if first.is_remote:
-        remote = [first, *candidates]
-        _fetch_ahead(chain.from_iterable(each.small_unread_parts() for each in remote))
-        candidates = iter(remote[1:])
+    if first.requests_cost:
+        all_readers = [first, *candidates]
+        _fetch_ahead(chain.from_iterable(each.small_unread_parts() for each in all_readers))
+        candidates = iter(all_readers[1:])
     files_of_first = list(first.small_unread_files())
     if files_of_first:
         others = (each.small_unread_files() for each in candidates if each.has_only_small_files)
@@ -279,15 +280,14 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
 
 
 def _fetch_ahead(parts: Iterator[tuple[EventFile, int]]) -> None:
-    """Fetches unread bytes of remote files at once, unless those of the first file are there."""
-    from tbcore.eventfiles.remote.storage import fetch_ahead, storage_of
-
+    """Fetches unread bytes at once if they cost requests, unless those of the first are there."""
     wanted: list[tuple[EventFile, int]] = []
     num_bytes = 0
     for file, offset in islice(parts, _MAX_FETCHED_FILES):
-        if not is_remote(file.path):
+        storage = storage_of(file.path)
+        if not storage.requests_cost:
             continue
-        if not wanted and storage_of(file.path).has_fetched(file, file.size):
+        if not wanted and storage.has_fetched(file, file.size):
             return
         num_bytes += file.size - offset
         if wanted and num_bytes > _MAX_FETCHED_BYTES:

@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from tbcore.errors import TbcoreError
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan, event_files, is_remote
+from tbcore.eventfiles.addresses import storage_of
+from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun
@@ -22,8 +23,8 @@ from tbcore.store.work_queue import TrackedRun
 _VIEWED_SECONDS = 60.0
 """How long a run is looked at after somebody requested data of it."""
 _MAX_VIEWED = 1000
-_REMOTE_PAUSE_SECONDS = 30.0
-"""Pause between two looks at an index in an object store, which cost requests."""
+_PAUSE_SECONDS = 30.0
+"""Pause between two looks at an index that costs requests."""
 
 
 class RunIndex(Protocol):
@@ -82,8 +83,9 @@ class StoredRuns:
     """The runs of an index, for the loader's thread only."""
 
     def __init__(self, index: RunIndex, multiplexer: Multiplexer, *, is_paced: bool) -> None:
-        """With `is_paced`, an index in an object store is looked at only now and then."""
-        self._min_pause = _REMOTE_PAUSE_SECONDS if is_paced and is_remote(index.path) else 0.0
+        """With `is_paced`, an index that costs requests is looked at only now and then."""
+        costs = storage_of(index.path).requests_cost
+        self._min_pause = _PAUSE_SECONDS if is_paced and costs else 0.0
         self._looked_at = -math.inf
         self.index = index
         self._multiplexer = multiplexer
@@ -148,7 +150,7 @@ class StoredRuns:
 
     def scan(self, runs: Mapping[str, TrackedRun]) -> Scan:
         """The files of the runs that somebody views, as they are now, and of all tracked ones."""
-        found = Scan({}, 0, 0, [], [], [])
+        found = Scan()
         viewed = self._viewed()
         for name in viewed | runs.keys():
             if stored := self.index.runs.get(name):
@@ -160,7 +162,7 @@ class StoredRuns:
                 # A confirmed file may be in a directory that is not.
                 if name in viewed and directory and self.index.may_open(name, directory):
                     try:
-                        found.runs[name] = _event_files(directory) or files
+                        found.runs[name] = storage_of(directory).files_in(directory) or files
                     except OSError as error:
                         found.problems.append(f"run {name}: {error.strerror or error}")
         return found
@@ -171,12 +173,3 @@ class StoredRuns:
         requested_at = self._multiplexer.requested_at.copy()  # other threads add to it
         last = sorted(requested_at.items(), key=lambda item: item[1])
         return {name for name, at in last[-_MAX_VIEWED:] if at >= since}
-
-
-def _event_files(directory: str) -> list[EventFile]:
-    """The event files directly in a directory or URI, sorted by path. Raises OSError."""
-    if is_remote(directory):
-        from tbcore.eventfiles.remote.directory import RemoteDirectory
-
-        return RemoteDirectory(directory).files()
-    return event_files(directory)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError as ProtobufDecodeError
 
-from tbcore.eventfiles.logdir import EventFile, is_remote
+from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.proto.summary_pb2 import SummaryMetadata
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.table import Columns, Table
 from tbcore.kinds import Claim, Kind, matches
 from tbcore.store.series import LastPoints, Part, Series, merged_columns
@@ -31,12 +32,13 @@ class FileRef(NamedTuple):
 
     path: str
     version: str = ""
-    """See EventFile. Empty before the file was opened for the first time, and for a remote file, of
-    which the version changes whenever the file grows."""
+    """See EventFile. Empty before the file was opened for the first time, and in a storage where
+    the version changes whenever the file grows."""
 
     @classmethod
     def of(cls, file: EventFile) -> FileRef:
-        return cls(file.path, "" if is_remote(file.path) else file.version)
+        is_of_content = storage_of(file.path).has_versions_of_content
+        return cls(file.path, "" if is_of_content else file.version)
 
     def checked_path(self) -> str:
         """The path, for opening the file. Raises PermissionError if it must not be opened."""
@@ -259,7 +261,8 @@ class StoredRun(RunView):
 
 def _status(file: EventFile) -> tuple[str, int, int, str]:
     """What tells whether a file has changed, also on another machine with the same directory."""
-    return file.path, file.size, file.mtime_ns, file.version if is_remote(file.path) else ""
+    is_of_content = storage_of(file.path).has_versions_of_content
+    return file.path, file.size, file.mtime_ns, file.version if is_of_content else ""
 
 
 _kind = lru_cache(maxsize=1 << 12)(Kind)

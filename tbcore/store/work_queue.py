@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tbcore.eventfiles.logdir import is_remote
+from tbcore.eventfiles.addresses import fetch_ahead, storage_of
 from tbcore.eventfiles.tail import read_first_event_time
 from tbcore.store.helper_process import HelperError, HelperProcess, RunFiles
 from tbcore.store.run_reader import RunReader
@@ -31,31 +31,29 @@ the helper has returned the batch."""
 _MAX_ASSIGNED_RUN_BYTES = 1 << 26
 """Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
 that it can publish their data while it reads."""
-_MAX_REMOTE_RUNS_IN_ORDER = 50_000
-"""Maximum number of new remote runs of which the first events are read to sort them."""
+_MAX_RUNS_IN_ORDER = 50_000
+"""Maximum number of new runs of which the first events are read, by requests, to sort them."""
 _MAX_HEADS = 1000
-"""Maximum number of remote files of which the beginnings are fetched at once."""
+"""Maximum number of files of which the beginnings are fetched at once."""
 _HEAD_BYTES = 1 << 16
-"""Number of bytes that are fetched to find the first event of a remote file."""
+"""Number of bytes that are fetched to find the first event of a file."""
 _MAX_ASSIGNED_BATCHES = 2
 """Maximum number of batches assigned to the helper: the batch that it reads, and the next batch."""
 
 
 def find_remote_event_times(runs: Iterable[TrackedRun]) -> None:
-    """Finds the times of the first events of new remote runs, by which these are sorted.
+    """Finds the times of the first events of new runs whose files cost requests, to sort them.
 
     If there are very many, their times stay unknown, so that they are sorted by name.
     """
     new = []
     for run in runs:
-        if run.view is None and run.is_remote and run.reader.data.first_event_time is None:
+        if run.view is None and run.requests_cost and run.reader.data.first_event_time is None:
             run.reader.data.first_event_time = run.reader.preloaded_event_time
             if run.reader.data.first_event_time is None:
                 new.append(run)
-    if not new or len(new) > _MAX_REMOTE_RUNS_IN_ORDER:
+    if not new or len(new) > _MAX_RUNS_IN_ORDER:
         return
-    from tbcore.eventfiles.remote.storage import fetch_ahead, storage_of
-
     for begin in range(0, len(new), _MAX_HEADS):
         batch = new[begin : begin + _MAX_HEADS]
         fetch_ahead([(run.files[0], 0) for run in batch], _HEAD_BYTES)
@@ -254,9 +252,9 @@ class TrackedRun:
         """Returns a view of the run as it is now.
 
         The time of the first event is known then, by which new runs are sorted. If nothing was read
-        yet, it is read from the files; for remote files see `find_remote_event_times`.
+        yet, it is read from the files; if that costs requests see `find_remote_event_times`.
         """
-        if self.view is None and not self.is_remote:
+        if self.view is None and not self.requests_cost:
             self.find_first_event_time()
         return self.reader.data.commit()
 
@@ -287,8 +285,9 @@ class TrackedRun:
         return any(path == d or path.startswith(f"{d}/") for d in directories)
 
     @property
-    def is_remote(self) -> bool:
-        return is_remote(self.files[0].path)
+    def requests_cost(self) -> bool:
+        """See `Storage`."""
+        return storage_of(self.files[0].path).requests_cost
 
     def find_first_event_time(self) -> None:
         """Reads the time of the first event, if it is not known yet."""

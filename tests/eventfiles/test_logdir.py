@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import tbcore.eventfiles.logdir as logdir_module
+import tbcore.eventfiles.local_disk as local_disk
 from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
+from tbcore.eventfiles.storage import Found
 from tbcore.text import one_line, readable
 
 
@@ -355,7 +356,7 @@ class ScandirRecorder:
         self.paths: list[str] = []
         self.scandir = os.scandir
         monkeypatch.setattr(os, "scandir", self)
-        monkeypatch.setattr(logdir_module, "time", self)
+        monkeypatch.setattr(local_disk, "time", self)
 
     def monotonic(self) -> float:
         return self.now
@@ -443,8 +444,8 @@ def test_a_directory_that_does_not_update_its_mtime_is_listed_every_time(
 ) -> None:
     """It is recognized within a minute after a missed change. Mounted buckets behave like this."""
     touch(tmp_path / "run" / "a.tfevents")
-    real = logdir_module._stamp
-    monkeypatch.setattr(logdir_module, "_stamp", lambda path: (*real(path)[:2], 0, 0))
+    real = local_disk._stamp
+    monkeypatch.setattr(local_disk, "_stamp", lambda path: (*real(path)[:2], 0, 0))
     recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
     recorder.scan_until_stable(logdir)
     touch(tmp_path / "run" / "b.tfevents")
@@ -463,7 +464,7 @@ def test_a_directory_that_changed_recently_is_listed_again(
     """Two changes within one tick of the clock have the same mtime."""
     touch(tmp_path / "a.tfevents")
     recorder, logdir = ScandirRecorder(monkeypatch), Logdir([LogdirSpec(None, str(tmp_path))])
-    monkeypatch.setattr(logdir_module, "_STABLE_SECONDS", 3600.0)
+    monkeypatch.setattr(local_disk, "_STABLE_SECONDS", 3600.0)
     recorder.scan_until_stable(logdir)
     assert recorder.listed_by(logdir) == [str(tmp_path)]
 
@@ -514,6 +515,26 @@ def test_a_repeated_scan_has_the_same_result_as_a_first_one(
             assert sorted(found.problems) == sorted(first.problems)
         recorder.pass_time()
     assert 0 < num_listed < num_directories
+
+
+def test_an_error_of_one_storage_leaves_the_other_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Extensions bring storages, and may have bugs."""
+
+    class Broken(local_disk.LocalRoot):
+        def scan(self) -> Found:
+            raise RuntimeError("a\nbug")
+
+    touch(tmp_path / "b" / "a.tfevents")
+    logdir = Logdir([LogdirSpec("a", str(tmp_path)), LogdirSpec("b", str(tmp_path))])
+    monkeypatch.setattr(logdir._roots[0], "__class__", Broken)
+
+    found = logdir.scan()
+
+    assert list(found.runs) == ["b/b"]
+    assert found.problems == [f"cannot list {tmp_path}: RuntimeError: a bug"]
+    assert found.unlisted == [str(tmp_path)]
 
 
 # -- many files --------------------------------------------------------------------------------

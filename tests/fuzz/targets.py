@@ -27,12 +27,12 @@ from google.protobuf.message import DecodeError as ProtobufDecodeError
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.proto.tensor_pb2 import TensorProto
-from tbcore.eventfiles.remote.ssh_files import SshError, SshHost
 from tbcore.eventfiles.tensors import numpy_to_tensor, scalar_of, tensor_to_numpy
 from tbcore_graphs import keras
 from tbcore_graphs.proto.graph_pb2 import GraphDef
 from tbcore_graphs.text import Limit, graph_text
 from tbcore_images.headers import header_of
+from tbcore_remote.ssh_files import SshError, SshHost
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run
 from tbcore_text import markdown
 

@@ -42,7 +42,7 @@ MAIN = PytestCall("pytest", "not browser and not services", (), True)
 QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
 BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/browser",), True)
-_SERVICES = "tests/promises", "tests/remote", "extensions"
+_SERVICES = "tests/promises", "extensions"
 SERVICES = PytestCall("pytest: services", "services", _SERVICES, False)
 
 CALLS = {"": [MAIN, BROWSER, SERVICES], "--quick": [QUICK], "--services": [SERVICES]}

@@ -245,14 +245,14 @@ def forget_storages() -> Iterator[None]:
     """A test begins and ends without connections, configuration and bytes fetched ahead."""
     import fsspec.config
 
-    from tbcore.eventfiles.remote import storage
+    from tbcore_remote import connection
 
     before = dict(fsspec.config.conf)
-    storage._storages.clear()
+    connection._connections.clear()
     fsspec.config.conf.clear()
     fsspec.config.set_conf_env(fsspec.config.conf)
     yield
-    storage._storages.clear()
+    connection._connections.clear()
     fsspec.config.conf.clear()
     fsspec.config.conf.update(before)
 

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
-from tbcore.eventfiles import logdir, tail
+from tbcore.eventfiles import local_disk, logdir, tail
 from tbcore.eventfiles.local_file import LocalFile
 from tbcore.eventfiles.logdir import EventFile, LogdirSpec
 from tbcore.kinds import Claim
@@ -1413,8 +1413,8 @@ def test_a_scan_at_rest_lists_no_directory_again(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unless its time has changed. The first scan after a rest lists those that it would have."""
-    monkeypatch.setattr(logdir, "_STABLE_SECONDS", 0)
-    monkeypatch.setattr(logdir, "_RELIST_SECONDS", 0)
+    monkeypatch.setattr(local_disk, "_STABLE_SECONDS", 0)
+    monkeypatch.setattr(local_disk, "_RELIST_SECONDS", 0)
     logs.write("run/a.tfevents", 1)
     listed: list[str] = []
     real = os.scandir

@@ -27,9 +27,9 @@ def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> 
 
 def is_index(path: str) -> bool:
     """Whether there is an index at a path. Raises DataError if that cannot be found out."""
-    from tbcore.engine import is_remote
+    from tbcore.engine import is_uri
 
-    if not is_remote(path):
+    if not is_uri(path):
         return os.path.isdir(os.path.join(path, "runs", "_delta_log"))
     from tbcore.engine import OptionError
     from tbcore_index.tables import Place

@@ -91,17 +91,17 @@ def index_command(
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
     )
-    from tbcore.engine import is_remote
+    from tbcore.engine import is_uri
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place
     from tbcore_logs.printing.access import manners
 
-    specs = [s if is_remote(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
+    specs = [s if is_uri(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
     place = Place(path)
     for spec in specs:
         if f"{place.path}/".startswith(f"{spec.path}/"):
             raise OptionError(f"the index {place} must not be below the log directory {spec.path}")
-    if not (reload_interval or any(is_remote(s.path) or os.path.isdir(s.path) for s in specs)):
+    if not (reload_interval or any(is_uri(s.path) or os.path.isdir(s.path) for s in specs)):
         raise OptionError(f"{' and '.join(spec.path for spec in specs)}: no such directory")
     properties = {
         "tbcore.format": FORMAT,

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-from tbcore.engine import EventFile, is_remote, one_line, user_directory
+from tbcore.engine import EventFile, is_uri, one_line, user_directory
 
 logger = logging.getLogger("tbcore.index")
 
@@ -69,7 +69,7 @@ class Confirmed:
             return os.path.realpath(path) if os.path.islink(path) else path
 
         found = set()
-        for path in (file.path for file in files if not is_remote(file.path)):
+        for path in (file.path for file in files if not is_uri(file.path)):
             directory, name = os.path.split(path)
             target = os.path.join(real(directory), name)
             found.add(real(path) if os.path.islink(target) else real(directory))
@@ -95,7 +95,7 @@ def resolved(path: str) -> str:
     On a disk links are resolved. The path of a URI is decoded as often as that is possible, for a
     server may do so; scheme, user, host and port stay as they are.
     """
-    if not is_remote(path):
+    if not is_uri(path):
         return os.path.realpath(path)
     scheme, _, rest = path.partition("://")
     authority, _, name = rest.partition("/")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tbcore.engine import Columns, EventFile, RunView, Schema, Table, is_remote
+from tbcore.engine import Columns, EventFile, RunView, Schema, Table, is_uri
 from tbcore_index.tables import COLUMNS, Place, Segment
 
 _SETTLED_NS = 3_000_000_000
@@ -37,7 +37,7 @@ class ReadRun(NamedTuple):
 
 def settled(file: EventFile, opened_at_ns: int) -> EventFile:
     """A file as an index remembers it: with a negative time if it may have changed unnoticed."""
-    if not (is_remote(file.path) and file.version) and opened_at_ns - file.mtime_ns < _SETTLED_NS:
+    if not (is_uri(file.path) and file.version) and opened_at_ns - file.mtime_ns < _SETTLED_NS:
         return file._replace(ctime_ns=-1)
     return file
 

@@ -31,7 +31,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from tbcore import DataError, DataLossError, TbcoreError
-from tbcore.engine import OptionError, checked_address, is_remote, one_line
+from tbcore.engine import OptionError, checked_address, is_uri, one_line
 from tbcore_index.s3 import s3_options
 
 FORMATS = ("1",)
@@ -123,7 +123,7 @@ class Place:
     def __init__(self, path: str) -> None:
         """Raises OptionError for an address that cannot be read."""
         path = checked_address(os.path.expanduser(path))
-        self.path = path if is_remote(path) else os.path.abspath(path)
+        self.path = path if is_uri(path) else os.path.abspath(path)
         self._has_failed = False
         """Whether the last request of Delta Lake failed."""
 
@@ -133,7 +133,7 @@ class Place:
     @cached_property
     def _files(self) -> tuple[pafs.FileSystem, str]:
         """The file system, and the path of the index in it."""
-        if not is_remote(self.path):
+        if not is_uri(self.path):
             return pafs.LocalFileSystem(), self.path
         import fsspec
 
@@ -173,7 +173,7 @@ class Place:
 
     def _options(self) -> dict[str, str] | None:
         """Options of Delta Lake for object stores. For S3 they are complete; it finds others."""
-        if not is_remote(self.path):
+        if not is_uri(self.path):
             return None
         options = {"allow_http": "true"}
         if self.path.startswith(("s3://", "s3a://")):
@@ -204,7 +204,7 @@ class Place:
         for table, columns in COLUMNS.items():
             uri = f"{self.path}/{table}"
             with self.reaching("cannot make the index"):
-                if not is_remote(uri):
+                if not is_uri(uri):
                     os.makedirs(uri, exist_ok=True)
                 made = DeltaTable.create(
                     uri, columns, mode="ignore", configuration={**properties, **index_id},

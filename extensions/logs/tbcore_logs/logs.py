@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import RunColumns, close_matches, is_remote, parse, quoted, watch
+from tbcore.engine import RunColumns, close_matches, parse, quoted, storage_of, watch
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
@@ -216,7 +216,9 @@ class Logs:
         second, and 30 seconds if a directory is remote, where a scan costs requests.
         """
         if interval is None:
-            interval = 30.0 if any(map(is_remote, self._reader.directories)) else 1.0
+            interval = 1.0
+            if any(storage_of(path).requests_cost for path in self._reader.directories):
+                interval = 30.0
         wake, stopping = threading.Event(), threading.Event()
         watch(self._reader.directories, wake, stopping)
         try:

@@ -30,7 +30,7 @@ from tbcore.engine import (
     TrackedRun,
     checked_address,
     is_event_file,
-    is_remote,
+    is_uri,
     loaded,
     one_line,
 )
@@ -96,9 +96,9 @@ class LazyReader(_Problems):
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
         """Names of the runs whose place in the order is not known yet."""
-        self._scan = Scan({}, 0, 0, [], [], [])
+        self._scan = Scan()
         scan = self._scanned()
-        if self._logdir.remotes and not scan.runs:
+        if self._logdir.paced and not scan.runs:
             # Only now is it known whether remote directories can be listed.
             if scan.missing:
                 raise FileNotFoundError(errno.ENOENT, "no such directory", scan.missing[0])
@@ -310,11 +310,11 @@ def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
     """A reader of logs, or of an index if there is one at the path."""
     if isinstance(paths, str | os.PathLike):
         path = checked_address(os.path.expanduser(os.fsdecode(paths)))
-        if not is_remote(path) and _is_index(path):
+        if not is_uri(path) and _is_index(path):
             return StoredReader(path)
         reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
         # In an object store, the question costs requests.
-        if is_remote(path) and not reader.sizes and _is_index(path):
+        if is_uri(path) and not reader.sizes and _is_index(path):
             return StoredReader(path)
         return reader
     return LazyReader(paths, purge_orphaned_data=purge_orphaned_data)
@@ -357,7 +357,7 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
     files: dict[tuple[str | None, str], list[str]] = {}
     for name, given in named:  # 1
         path = checked_address(os.path.expanduser(os.fsdecode(given)))
-        if is_remote(path) or os.path.isdir(path):
+        if is_uri(path) or os.path.isdir(path):
             specs.append(LogdirSpec(name, path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)

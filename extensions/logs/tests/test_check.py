@@ -179,7 +179,7 @@ def test_unclaimed_data_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unclaimed data is listed with the distribution to install, and is not damage."""
-    monkeypatch.setattr(plugins_module, "installed", lambda *, strict: [])
+    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [])
     write_run(tmp_path, "train", images={"picture": [summaries.png()]}, texts={"note": ["a"]})
     with EventFileWriter(tmp_path / "train" / "z.tfevents") as writer:
         writer.add_summary(1, summaries.tensor("odd", [1.0, 2.0], plugin_name="some_plugin"))
@@ -257,7 +257,7 @@ def test_a_disabled_plugin_is_not_recommended_for_installation(
 ) -> None:
     """Data of an installed plugin that TBCORE_PLUGINS omits is listed without `pip install`."""
     source = Source("scalars", "tbcore-scalars 1.0", lambda: None)
-    monkeypatch.setattr(plugins_module, "installed", lambda *, strict: [source])
+    monkeypatch.setattr(plugins_module, "installed_plugins", lambda *, strict: [source])
     monkeypatch.setenv("TBCORE_PLUGINS", "")
     write_run(tmp_path, "train", scalars={"loss": [0.5]})
 

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import is_event_file, is_remote, one_line
+from tbcore.engine import is_event_file, is_uri, one_line
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.drawings import time_of
 from tbcore_logs.errors import UnknownNameError
@@ -65,7 +65,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     if len(names) == 1:
         return opened(None), names[0], None
     first, second = names
-    if os.path.isdir(first) or is_remote(first) or is_event_file(first):
+    if os.path.isdir(first) or is_uri(first) or is_event_file(first):
         logs = opened(first)
         if os.path.normpath(second) in logs or second in logs:
             return logs, second, None

@@ -1,14 +1,12 @@
-"""Storage: an object store or another machine, read by fsspec with one request for each range.
+"""Connection: an object store or another machine, read by fsspec with one request for each range.
 
-fsspec and the package for each kind of storage are optional, so this module is imported only when
-a log directory is a URI. Credentials and endpoints are those that fsspec and its packages find.
+Credentials and endpoints are those that fsspec and its packages find.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import threading
 import time
@@ -16,11 +14,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tbcore.errors import OptionError
-from tbcore.eventfiles.logdir import EventFile
-from tbcore.text import one_line
+from tbcore.engine import EventFile, one_line
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("tbcore.remote")
 
 T = TypeVar("T")
 
@@ -39,48 +35,13 @@ _MIN_CONNECTED_SECONDS = 30.0
 """Credentials are looked for again if a request is refused, at most once in so many seconds."""
 
 _URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
-_EXTRAS = {
-    "s3": "s3", "s3a": "s3",
-    "gs": "gcs", "gcs": "gcs",
-    "az": "azure", "abfs": "azure", "abfss": "azure", "adl": "azure",
-    "sftp": "sftp", "ssh": "sftp",
-    **dict.fromkeys(("http", "https", "hdfs", "webhdfs", "hf"), "remote"),
-}  # fmt: skip
-"""The extra of tbcore-server that has the package for a scheme; of all others, `remote` has it."""
-_NO_STORAGES = {
-    "memory", "data", "dir", "reference", "generic", "dask",
-    "zip", "tar", "libarchive", "cached", "blockcache", "filecache", "simplecache",
-    "async_wrapper", "asyncwrapper", "asynclocal",
-}  # fmt: skip
-"""Schemes of fsspec for what is in this process, on this machine, or in files of a storage."""
-_CHAIN = re.compile(r"(?:^|:):[a-z][\w.+-]*://|^[a-z][\w.+-]+::/", re.IGNORECASE)
-_SLASHES = re.compile(r"([a-z][\w.+-]*):(?!//[^/])(/+)([^/].*)", re.IGNORECASE | re.DOTALL)
-"""A URI with one slash or more than two where two were meant."""
-_ARCHIVES = ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"
 _MAX_MESSAGE = 300
 """Number of characters from which on only the beginning of an error's first line is shown."""
 
 _passwords: dict[str, str] = {}
 """Maps the beginning of a URI, such as `ftp://me@host`, to the one with the password."""
-_storages: dict[str, Storage] = {}
+_connections: dict[str, Connection] = {}
 _lock = threading.Lock()
-
-
-def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-    """Fetches bytes of many listed files at once, for their next reading.
-
-    Each file comes with the offset of the first byte that is wanted. Of each, at most `max_bytes`
-    are fetched. Errors are left to the next reading.
-    """
-    by_storage: dict[Storage, list[tuple[EventFile, int]]] = {}
-    for file, offset in files:
-        by_storage.setdefault(storage_of(file.path), []).append((file, offset))
-    for storage, wanted in by_storage.items():
-        storage.fetch_ahead(wanted, max_bytes)
-
-
-class UnknownStorageError(OptionError, ValueError):
-    """An address is none of a directory that can be read, or there is no package for its kind."""
 
 
 class Range(NamedTuple):
@@ -91,85 +52,29 @@ class Range(NamedTuple):
     end: int
 
 
-def check_path(path: str) -> None:
-    """Raises UnknownStorageError if a path is that of an archive, or was meant as a URI."""
-    if not os.path.exists(path):
-        _check_form(path)
-    elif path.lower().endswith(_ARCHIVES):
-        raise UnknownStorageError(f"{path!r} is an archive; unpack it, and give the directory")
-
-
-def checked_uri(uri: str) -> str:
-    """The URI of a directory without a slash at its end, and without a password.
-
-    The password is remembered for `storage_of`. Raises UnknownStorageError, with a line that says
-    what to install, if a package is missing; or that says why this is no URI of a directory.
-    """
-    _check_form(uri)
-    match = _URI.fullmatch(uri.rstrip("/"))
-    if match is None:
-        raise UnknownStorageError(f"{uri!r} is not a directory")
-    scheme, authority, path = match[1].lower(), match[2], match[3]
-    if scheme in ("file", "local"):
-        raise UnknownStorageError(
-            f"{scheme}:// names a directory of this machine by its absolute path; did you mean "
-            f"'{scheme}:///{authority}{path}'?"
-        )
-    if scheme in _NO_STORAGES:
-        raise UnknownStorageError(
-            f"{scheme}:// is not supported; expected a directory by its absolute path, or the "
-            f"address of one in an object store or on another machine, such as s3://bucket/runs"
-        )
-    extra = _EXTRAS.get(scheme, "remote")
-    if extra == "sftp" and path.startswith("/~"):
-        raise UnknownStorageError(
-            f"{scheme}:// takes the whole path of a directory, as in "
-            f"{scheme}://{authority.rpartition('@')[2]}/home/me/runs; '~' is not known there"
-        )
-    needs = f"pip install 'tbcore-server[{extra}]'"
-    try:
-        import fsspec
-
-        fsspec.get_filesystem_class(scheme)
-    except ImportError as error:
-        reason = f" ({one_line(str(error))})" if extra == "remote" else ""
-        raise UnknownStorageError(f"{scheme}:// needs {needs}{reason}") from None
-    except ValueError:
-        raise UnknownStorageError(f"{scheme}:// is not known to fsspec") from None
+def without_password(uri: str) -> str:
+    """The URI without a password, which is remembered for `connection_of`."""
+    match = _URI.fullmatch(uri)
+    assert match is not None, uri
+    scheme, authority, path = match.groups()
     user, colon, password = authority.rpartition("@")[0].partition(":")
     if not colon or not password:
-        return f"{scheme}://{authority}{path}"
+        return uri
     root = f"{scheme}://{user}@{authority.rpartition('@')[2]}"
     _passwords[root] = f"{scheme}://{authority}"
     return root + path
 
 
-def _check_form(address: str) -> None:
-    """Raises UnknownStorageError for a chain of URIs, and for a wrong number of slashes."""
-    if _CHAIN.search(address):
-        raise UnknownStorageError(
-            "chained addresses, with '::', are not supported; copy the logs to a directory or a "
-            "bucket, unpacked, and give its address"
-        )
-    slashes = _SLASHES.fullmatch(address)
-    if slashes and (scheme := slashes[1].lower()) in _EXTRAS.keys() - {"hdfs"}:
-        rest = re.sub(":[^/@]*@", "@", slashes[3])  # without a password
-        raise UnknownStorageError(
-            f"the address has {slashes[2]!r} after {scheme}:, expected two slashes; "
-            f"did you mean '{scheme}://{rest}'?"
-        )
-
-
-def storage_of(uri: str) -> Storage:
-    """The storage of a file or directory."""
+def connection_of(uri: str) -> Connection:
+    """The connection to a file or directory."""
     match = _URI.fullmatch(uri)
     assert match is not None, uri
     root = f"{match[1]}://{match[2]}"
     with _lock:
-        return _storages.setdefault(root, Storage(root))
+        return _connections.setdefault(root, Connection(root))
 
 
-class Storage:
+class Connection:
     """A bucket, or a machine. Its methods may be called in any thread, and raise only OSError."""
 
     def __init__(self, root: str) -> None:
@@ -291,7 +196,7 @@ class Storage:
     # -- bytes that are fetched ahead ------------------------------------------------------------
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-        """Like the function of this name. `fetched` returns the bytes."""
+        """Fetches bytes as `Storage.fetch_ahead` says. `fetched` returns them."""
         ranges: list[Range] = []
         wanted: list[EventFile] = []
         for file, offset in files:
@@ -408,9 +313,9 @@ def _file_system(root: str) -> Any:
     """A new file system of fsspec, for the beginning of a URI that may have a password."""
     import fsspec
 
-    if _EXTRAS.get(root.partition(":")[0]) != "sftp":
+    if root.partition(":")[0] not in ("sftp", "ssh"):
         return fsspec.core.url_to_fs(root, skip_instance_cache=True)[0]
-    from tbcore.eventfiles.remote.ssh import VerifiedSftp
+    from tbcore_remote.ssh import VerifiedSftp
 
     options = VerifiedSftp._get_kwargs_from_urls(root)
     return VerifiedSftp(**options, skip_instance_cache=True)

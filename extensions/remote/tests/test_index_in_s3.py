@@ -69,7 +69,7 @@ def test_new_credentials_are_used_by_what_is_open(
     s3: S3Server, home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server and a command that run for days go on when others are written into the file."""
-    monkeypatch.setattr("tbcore.eventfiles.remote.storage._MIN_CONNECTED_SECONDS", 0.0)
+    monkeypatch.setattr("tbcore_remote.connection._MIN_CONNECTED_SECONDS", 0.0)
     update()
     index = IndexReader(INDEX)
     coordinator = Coordinator(INDEX, ThreadPoolExecutor(1))

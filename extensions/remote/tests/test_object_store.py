@@ -110,7 +110,7 @@ def test_a_run_of_many_files_is_fetched_many_at_a_time(s3: S3Server, tmp_path: P
 
 def test_each_file_of_a_large_run_is_read_in_order(s3: S3Server, tmp_path: Path) -> None:
     """Files larger than one request are read by several."""
-    from tbcore.eventfiles.remote import file as remote_file
+    from tbcore_remote import file as remote_file
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remote_file, "_FETCH_BYTES", 5_000)
@@ -383,7 +383,7 @@ def test_at_rest_there_are_at_most_ten_listings_an_hour(
     s3: S3Server, growing: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An open page keeps the pause short, and opening one lists at once."""
-    from tbcore.eventfiles.remote import directory
+    from tbcore_remote import directory
 
     s3.put(f"runs/a/{FILE}", growing[1])
     now = [1000.0]

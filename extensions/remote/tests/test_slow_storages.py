@@ -23,8 +23,8 @@ from storages import (
 )
 
 import tbcore
-from tbcore.eventfiles.logdir import EventFile
-from tbcore.eventfiles.remote.storage import fetch_ahead
+from tbcore.eventfiles.addresses import fetch_ahead
+from tbcore.eventfiles.storage import EventFile
 
 pytestmark = pytest.mark.services
 
@@ -129,7 +129,7 @@ def test_other_credentials_are_found_when_the_old_ones_are_refused(
     s3: S3Server, home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody writes new ones into a file each day, while a server runs."""
-    monkeypatch.setattr("tbcore.eventfiles.remote.storage._MIN_CONNECTED_SECONDS", 0.0)
+    monkeypatch.setattr("tbcore_remote.connection._MIN_CONNECTED_SECONDS", 0.0)
     watched = Watched("s3://bucket/logs")
     assert watched.steps("a") == [0, 1]
     s3.put(f"logs/b/{FILE}", events(folder / FILE, 5))
@@ -146,7 +146,7 @@ def test_a_connection_that_stalls_is_given_up(
 ) -> None:
     """What is shown stays, and the next scan connects again."""
     pytest.importorskip("paramiko")
-    monkeypatch.setattr("tbcore.eventfiles.remote.storage._STALL_SECONDS", 1.0)
+    monkeypatch.setattr("tbcore_remote.connection._STALL_SECONDS", 1.0)
     relay = Relay(int(ssh[0].rpartition(":")[2]))
     events(folder / "a" / FILE, 1)
     watched = Watched(f"sftp://127.0.0.1:{relay.port}{folder}")

@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from posixpath import basename, dirname
+from posixpath import dirname
 from typing import Any
 from urllib.parse import unquote
 
-from tbcore.eventfiles.logdir import EACH_SCAN, MARK, EventFile, Pacing, Scan
-from tbcore.eventfiles.other_files import kind_of
-from tbcore.eventfiles.remote.storage import storage_of
-from tbcore.text import one_line
+from tbcore.engine import EventFile, Found, Pacing, is_event_file
+from tbcore_remote.connection import connection_of
 
 MIN_PAUSE_SECONDS = 30.0
 """Pause between two listings of a directory that changes, or that a page shows."""
@@ -31,18 +29,21 @@ _TIMES = "LastModified", "mtime", "last_modified", "updated", "Last-Modified", "
 
 
 class RemoteDirectory:
-    """A directory that is listed again and again, with pauses that fit the cost of a listing."""
+    """A directory that is listed again and again, with pauses that fit the cost of a listing.
 
-    def __init__(self, root: str, pacing: Pacing = EACH_SCAN) -> None:
+    A `Root` of tbcore.
+    """
+
+    has_links = False
+
+    def __init__(self, root: str, pacing: Pacing) -> None:
         self.root = root.rstrip("/")
-        self.storage = storage_of(self.root)
-        self.num_requests = 0
+        self.connection = connection_of(self.root)
+        self.num_requests_of_listing = 0
         """Number of requests that the last listing took."""
-        self.other_files: list[tuple[str, str]] = []
-        """Kind and path of each file of the last listing that `other_files.py` knows."""
         self._pacing = pacing
-        self._listed = Scan({}, 0, 0, [], [], [self.root])
-        """The last listing. Its `runs` maps the path of each directory to its event files."""
+        self._listed = Found(unlisted=[self.root])
+        """The last listing."""
         self._files: dict[str, EventFile] = {}
         """The files of the last listing."""
         self._shrunk: set[str] = set()
@@ -56,8 +57,8 @@ class RemoteDirectory:
         """Whether to list the directory whenever it was listed last."""
         self._thread: threading.Thread | None = None
 
-    def scan(self) -> Scan:
-        """The last listing: its `runs` maps the path of a directory to the event files in it.
+    def scan(self) -> Found:
+        """The last listing, with the directories that have event files.
 
         Lists the directory again if that is due. In the background, if the pacing says so: then
         this is the listing before.
@@ -75,12 +76,17 @@ class RemoteDirectory:
 
     def files(self) -> list[EventFile]:
         """The event files directly in the directory, sorted by path. Raises OSError."""
-        infos = filter(_is_event_file, self.storage.entries(self.root))
+        infos = filter(_is_event_file, self.connection.entries(self.root))
         return sorted(self._event_file(info, set()) for info in infos)
 
     def list_soon(self) -> None:
         """Makes the next scan list the directory, whenever it was listed last."""
         self._is_wanted = True
+
+    @property
+    def num_requests(self) -> dict[str, int]:
+        """Number of requests so far, of all directories with the same connection."""
+        return {self.connection.root: self.connection.num_requests}
 
     @property
     def seconds_left(self) -> float:
@@ -102,57 +108,56 @@ class RemoteDirectory:
     def _list(self, is_viewed: bool) -> None:
         """Lists all files. If that fails as a whole, the files of the last listing remain."""
         began_at = time.monotonic()
-        num_requests_before = self.storage.num_listing_requests
-        listed = Scan({}, 0, 0, [], [], [])
-        other_files: list[tuple[str, str]] = []
+        num_requests_before = self.connection.num_listing_requests
+        listed = Found()
         files: dict[str, EventFile] = {}
         shrunk: set[str] = set()
         try:
-            for info in self._entries(listed, other_files):
+            for info in self._entries(listed):
                 file = self._event_file(info, shrunk)
                 files[file.path] = file
         except FileNotFoundError:
             # Of the bucket, since an object store has no directories.
-            listed.missing.append(self.storage.root if self.storage.is_bucket else self.root)
+            listed.missing.append(self.connection.root if self.connection.is_bucket else self.root)
         except OSError as error:
-            _add_problem(listed, self.root, error)
-            files, shrunk, other_files = self._files, self._shrunk, self.other_files
+            listed.cannot_list(self.root, _reason(error))
+            files, shrunk = self._files, self._shrunk
+            listed.other_files = self._listed.other_files
+        directories: dict[str, list[EventFile]] = {}
         for path in sorted(files):
-            listed.runs.setdefault(dirname(path), []).append(files[path])
+            directories.setdefault(dirname(path), []).append(files[path])
+        listed.directories = [(self.name_of(d), d, each) for d, each in directories.items()]
         is_quiet = files == self._files and not is_viewed
         self._listed, self._files, self._shrunk = listed, files, shrunk
-        self.other_files = other_files
-        self.num_requests = self.storage.num_listing_requests - num_requests_before
+        self.num_requests_of_listing = self.connection.num_listing_requests - num_requests_before
         self._pause = min(self._pause * 2, MAX_PAUSE_SECONDS) if is_quiet else MIN_PAUSE_SECONDS
         self.listed_at = time.monotonic()
         self._seconds = self.listed_at - began_at
         if self._pacing.on_listed is not None:
             self._pacing.on_listed()
 
-    def _entries(
-        self, listed: Scan, other_files: list[tuple[str, str]]
-    ) -> Iterator[dict[str, Any]]:
-        """All event files below the root, as fsspec describes them; adds problems to `listed`."""
-        if self.storage.has_flat_listings:
-            infos = self.storage.find(self.root)
-            if not infos and self.root != self.storage.root:
+    def _entries(self, listed: Found) -> Iterator[dict[str, Any]]:
+        """All event files below the root, as fsspec describes them; adds the rest to `listed`."""
+        if self.connection.has_flat_listings:
+            infos = self.connection.find(self.root)
+            if not infos and self.root != self.connection.root:
                 listed.missing.append(self.root)  # An object store has no empty directories.
             for info in infos:
                 if _is_event_file(info):
                     yield info
                 else:
-                    self._add_other_file(info, other_files)
+                    self._add_other_file(info, listed)
             return
         level = [self.root]
         while level:
             below: list[str] = []
-            found = self._each(self.storage.entries, level)
+            found = self._each(self.connection.entries, level)
             for directory, entries in zip(level, found, strict=True):
                 if isinstance(entries, OSError):
                     if directory == self.root:
                         raise entries
                     if not isinstance(entries, FileNotFoundError):
-                        _add_problem(listed, directory, entries)
+                        listed.cannot_list(directory, _reason(entries))
                     continue
                 paths: list[str] = []
                 for info in entries:
@@ -166,19 +171,18 @@ class RemoteDirectory:
                         else:
                             yield info
                     else:
-                        self._add_other_file(info, other_files)
-                for path, info in zip(paths, self._each(self.storage.info, paths), strict=True):
+                        self._add_other_file(info, listed)
+                for path, info in zip(paths, self._each(self.connection.info, paths), strict=True):
                     if isinstance(info, OSError):
-                        listed.problems.append(one_line(f"cannot read {path}: {_reason(info)}"))
+                        listed.cannot_read(path, _reason(info))
                     elif info["type"] == "file" and info.get("size") is not None:
                         yield info
             level = below
 
-    def _add_other_file(self, info: dict[str, Any], other_files: list[tuple[str, str]]) -> None:
-        """Adds kind and path of a file that is not an event file, if its kind is known."""
-        path = info["name"]
-        if info["type"] != "directory" and (kind := kind_of(self.name_of(path))):
-            other_files.append((kind, path))
+    def _add_other_file(self, info: dict[str, Any], listed: Found) -> None:
+        """Adds a file that is not an event file, if its kind is known."""
+        if info["type"] != "directory":
+            listed.add_other_file(self.name_of(info["name"]), info["name"])
 
     def _each(self, function: Callable[[str], Any], paths: list[str]) -> list[Any]:
         """The result of a function for each path, or an OSError. Requests are made in parallel."""
@@ -189,7 +193,7 @@ class RemoteDirectory:
             except OSError as error:
                 return error
 
-        if len(paths) < 2 or not self.storage.is_concurrent:
+        if len(paths) < 2 or not self.connection.is_concurrent:
             return [result(path) for path in paths]
         with ThreadPoolExecutor(_MAX_THREADS) as pool:
             return list(pool.map(result, paths))
@@ -212,13 +216,8 @@ class RemoteDirectory:
         return EventFile(path, version, size, modified_ns, changed_ns)
 
 
-def _add_problem(listed: Scan, directory: str, error: OSError) -> None:
-    listed.problems.append(one_line(f"cannot list {directory}: {_reason(error)}"))
-    listed.unlisted.append(directory)
-
-
 def _is_event_file(info: dict[str, Any]) -> bool:
-    return info["type"] != "directory" and MARK in basename(info["name"])
+    return info["type"] != "directory" and is_event_file(info["name"])
 
 
 def _reason(error: OSError) -> str:

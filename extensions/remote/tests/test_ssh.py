@@ -15,7 +15,7 @@ import storages
 from common_fixtures import until
 from storages import FILE, Watched, events, make_key
 
-from tbcore.eventfiles.remote.storage import checked_uri
+from tbcore.eventfiles.addresses import checked_address
 
 pytest.importorskip("paramiko")
 
@@ -79,7 +79,7 @@ class Machine:
     def problem(self, authority: str = "") -> str:
         """Reads the logs at an address; the line that says why that fails, or an empty one."""
         for _ in storages.forget_storages():
-            uri = checked_uri(self.uri(authority))
+            uri = checked_address(self.uri(authority))
             watched = Watched(uri)
             is_read = watched.steps("a") == [1, 2]
             assert is_read == (not watched.problems)

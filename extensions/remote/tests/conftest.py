@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from common_fixtures import *  # noqa: F403
+from server_fixtures import *  # noqa: F403
 
-pytest.importorskip("fsspec")
+pytest.importorskip("tbcore_remote")
 pytest.importorskip("s3fs")
 pytest.importorskip("moto.server")
 

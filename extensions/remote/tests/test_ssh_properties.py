@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tbcore.eventfiles.remote import ssh_files
-from tbcore.eventfiles.remote.ssh_files import SshError, SshHost
+from tbcore_remote import ssh_files
+from tbcore_remote.ssh_files import SshError, SshHost
 
 SSH = shutil.which("ssh")
 SSH_KEYGEN = shutil.which("ssh-keygen")

@@ -20,8 +20,9 @@ from storages import S3Server
 
 import tbcore
 from tbcore.cli.parsing import logdir_specs
-from tbcore.eventfiles.logdir import LogdirSpec, checked_address
-from tbcore.eventfiles.remote.storage import _as_os_error
+from tbcore.eventfiles.addresses import checked_address
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore_remote.connection import _as_os_error
 from tbcore_testing import write_run
 
 MAX_CHARACTERS = 300

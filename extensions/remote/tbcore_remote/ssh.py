@@ -8,7 +8,7 @@ from typing import Any
 import paramiko
 from fsspec.implementations.sftp import SFTPFileSystem
 
-from tbcore.eventfiles.remote.ssh_files import SshError, SshHost
+from tbcore_remote.ssh_files import SshError, SshHost
 
 
 class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]

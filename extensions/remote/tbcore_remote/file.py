@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
-from tbcore.eventfiles.logdir import UNKNOWN_SIZE, EventFile
-from tbcore.eventfiles.remote.storage import OVERLAP_BYTES, Range, storage_of
+from tbcore.engine import EventFile
+from tbcore_remote.connection import OVERLAP_BYTES, Range, connection_of
 
 _BULK_BYTES = 1 << 20
 """Reading at least this much at once is the reading of a whole file, so that more is fetched."""
@@ -15,22 +15,22 @@ _FETCH_BYTES = 1 << 24
 
 
 class RemoteFile:
-    """A file that is read by ranges: like LocalFile, but each range costs a request.
+    """A file that is read by ranges, each of which costs a request: see `Storage.open_file`.
 
     What was fetched last is kept. Each request also gets the last known bytes again: so a file that
     was replaced between two requests is noticed, and no further request is needed to find out
     whether it still is the file that was read.
     """
 
-    __slots__ = ("_begin", "_data", "_parts", "_storage", "opened")
+    __slots__ = ("_begin", "_connection", "_data", "_parts", "opened")
 
     is_local = False
 
     def __init__(self, listed: EventFile) -> None:
         self.opened = listed
         """The file's status when it was listed; only so many bytes are read."""
-        self._storage = storage_of(listed.path)
-        self._data, self._begin = self._storage.fetched(listed)
+        self._connection = connection_of(listed.path)
+        self._data, self._begin = self._connection.fetched(listed)
         self._parts: dict[int, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -49,7 +49,7 @@ class RemoteFile:
         An error is raised by the call of `read`.
         """
         ranges = [Range(self.opened.path, offset, offset + size) for offset, size in parts]
-        for wanted, data in zip(ranges, self._storage.read_many(ranges), strict=True):
+        for wanted, data in zip(ranges, self._connection.read_many(ranges), strict=True):
             if isinstance(data, bytes):
                 self._parts[wanted.begin] = data
 
@@ -58,8 +58,8 @@ class RemoteFile:
         part = self._parts.pop(offset, None)
         if part is not None and len(part) == size:
             return part
-        if self.opened.size == UNKNOWN_SIZE:
-            return self._storage.read(Range(self.opened.path, offset, offset + size))
+        if not self.opened.is_listed:
+            return self._connection.read(Range(self.opened.path, offset, offset + size))
         end = min(offset + size, self.opened.size)
         self._fetch(offset, end, is_bulk=size >= _BULK_BYTES)
         return self._data[max(offset - self._begin, 0) : max(end - self._begin, 0)]
@@ -91,7 +91,7 @@ class RemoteFile:
             first = max(known_end - OVERLAP_BYTES, kept_from)
             kept = self._data[kept_from - self._begin : first - self._begin]
             known = self._data[first - self._begin :]
-        data = self._storage.read(Range(self.opened.path, first, end))
+        data = self._connection.read(Range(self.opened.path, first, end))
         if len(data) != end - first or not data.startswith(known):
             raise OSError("it changed while it was read")
         self._data, self._begin = kept + data, first - len(kept)

@@ -1,0 +1,82 @@
+"""FsspecStorage: the storage of all addresses that fsspec knows, as tbcore's engine uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tbcore.engine import EventFile, Pacing, Storage, UnknownStorageError
+from tbcore_remote.connection import Connection, connection_of, without_password
+from tbcore_remote.directory import RemoteDirectory
+from tbcore_remote.file import RemoteFile
+
+_NO_STORAGES = {
+    "memory", "data", "dir", "reference", "generic", "dask",
+    "zip", "tar", "libarchive", "cached", "blockcache", "filecache", "simplecache",
+    "async_wrapper", "asyncwrapper", "asynclocal",
+}  # fmt: skip
+"""Schemes of fsspec for what is in this process, on this machine, or in files of a storage."""
+
+
+class FsspecStorage:
+    """A `Storage` of tbcore: object stores and other machines, of any scheme."""
+
+    requests_cost = True
+    has_versions_of_content = True
+
+    def checked_address(self, address: str) -> str:
+        """The address without a password, which is remembered.
+
+        Raises UnknownStorageError for what cannot be a directory, and ImportError if fsspec or the
+        package for the scheme is not installed.
+        """
+        scheme, _, rest = address.partition("://")
+        authority, _, path = rest.partition("/")
+        if scheme in _NO_STORAGES:
+            raise UnknownStorageError(
+                f"{scheme}:// is not supported; expected a directory by its absolute path, or the "
+                f"address of one in an object store or on another machine, such as s3://bucket/runs"
+            )
+        if scheme in ("sftp", "ssh") and path.startswith("~"):
+            raise UnknownStorageError(
+                f"{scheme}:// takes the whole path of a directory, as in "
+                f"{scheme}://{authority.rpartition('@')[2]}/home/me/runs; '~' is not known there"
+            )
+        import fsspec
+
+        try:
+            fsspec.get_filesystem_class(scheme)
+        except ValueError:
+            raise UnknownStorageError(f"{scheme}:// is not known to fsspec") from None
+        return without_password(address)
+
+    def root(self, address: str, pacing: Pacing) -> RemoteDirectory:
+        """The directory at an address, for repeated scans."""
+        return RemoteDirectory(address, pacing)
+
+    def files_in(self, directory: str) -> list[EventFile]:
+        """The event files directly in a directory, sorted by path. Raises OSError."""
+        return RemoteDirectory(directory, Pacing()).files()
+
+    def open_file(self, file: EventFile) -> RemoteFile:
+        """A file, which need not have been listed. Raises OSError if it could not be fetched."""
+        return RemoteFile(file)
+
+    def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
+        """Fetches at most `max_bytes` of each file, from an offset on, for their next reading."""
+        by_connection: dict[Connection, list[tuple[EventFile, int]]] = {}
+        for file, offset in files:
+            by_connection.setdefault(connection_of(file.path), []).append((file, offset))
+        for connection, wanted in by_connection.items():
+            connection.fetch_ahead(wanted, max_bytes)
+
+    def has_fetched(self, file: EventFile, end: int = 0) -> bool:
+        """Whether bytes of this file up to `end` were fetched ahead, or could not be."""
+        return connection_of(file.path).has_fetched(file, end)
+
+    def forget_fetched(self, path: str) -> None:
+        """Frees the bytes of a file that were fetched ahead, which an open file still has."""
+        connection_of(path).forget(path)
+
+
+STORAGE: Storage = FsspecStorage()
+"""What the entry points name."""

@@ -1,0 +1,274 @@
+"""LocalDisk: the storage of event files at paths, and LocalRoot: a directory that is scanned there.
+
+A scan opens no file. Every scan gets the status of all directories and event files, but lists only
+the directories whose entries may have changed since the last scan; for all other directories, it
+reuses the last *listing*.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import random
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from tbcore.errors import UnknownStorageError
+from tbcore.eventfiles import local_file
+from tbcore.eventfiles.directory import Directory
+from tbcore.eventfiles.other_files import kind_of
+from tbcore.eventfiles.storage import MARK, EventFile, Found, Pacing, fields_of
+from tbcore.text import one_line, readable
+
+_ARCHIVES = ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"
+
+_MAX_LINKED_PATHS = 8
+"""Maximum number of paths through links by which one directory is scanned. If n directories link to
+each other, the number of such paths grows like n!, and a scan must end."""
+
+_STABLE_SECONDS = 3.0
+"""Minimum time between the last change of a directory and a listing that is reused. Timestamps are
+as coarse as 2 s on some file systems, so two changes in short order may have the same timestamp."""
+_RELIST_SECONDS = 60.0
+"""Maximum time for which a listing is reused, in case a change does not update the directory's
+mtime."""
+
+
+class LocalDisk:
+    """The disks of this machine: a storage for paths."""
+
+    requests_cost = False
+    has_versions_of_content = False
+
+    def checked_address(self, address: str) -> str:
+        """The path. It need not exist; raises UnknownStorageError for an archive."""
+        if address.lower().endswith(_ARCHIVES) and os.path.isfile(address):
+            raise UnknownStorageError(
+                f"{address!r} is an archive; unpack it, and give the directory"
+            )
+        return address
+
+    def root(self, address: str, pacing: Pacing) -> LocalRoot:
+        """The directory at a path, for repeated scans."""
+        return LocalRoot(address, pacing)
+
+    def files_in(self, directory: str) -> list[EventFile]:
+        """The event files directly in a directory, sorted by path. Raises OSError."""
+        return _list(Directory(directory, ".", None), Found()).files
+
+    def open_file(self, file: EventFile) -> local_file.LocalFile:
+        """Opens a file. Raises OSError if that fails, or if it is not a regular file."""
+        return local_file.LocalFile(file.path)
+
+    def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
+        """Does nothing: reading costs next to nothing."""
+
+    def has_fetched(self, file: EventFile, end: int = 0) -> bool:
+        """True: all bytes are there."""
+        return True
+
+    def forget_fetched(self, path: str) -> None:
+        """Does nothing."""
+
+
+class LocalRoot:
+    """A directory on a disk. Links to directories below it are followed."""
+
+    listed_at = seconds_left = math.inf
+    num_requests_of_listing = 0
+    num_requests: Mapping[str, int] = {}
+
+    def __init__(self, path: str, pacing: Pacing) -> None:
+        self._path = path
+        self._pacing = pacing
+        self._listings: dict[str, _Listing] = {}
+        """The listings of the last scan: maps the path of a directory to its listing."""
+        self._unreliable_devices: set[int] = set()
+        """Devices on which a directory changed without a new timestamp."""
+
+    @property
+    def has_links(self) -> bool:
+        """Whether there are links below the directory. No change behind them is reported."""
+        return any(listing.has_links for listing in self._listings.values())
+
+    def list_soon(self) -> None:
+        """Does nothing: each scan looks at all directories."""
+
+    def scan(self) -> Found:
+        """Finds the event files below the directory. Only regular files count."""
+        found = Found()
+        root = os.path.abspath(self._path)
+        # Listing all directories again costs more than the rest of a scan, so it is left out while
+        # nobody asks for data.
+        reuses_expired = self._pacing.is_resting()
+        listings: dict[str, _Listing] = {}
+        previous, self._listings = self._listings, listings
+        # The directories above the root are included because a link to one of them is also a loop.
+        top: Directory | None = None
+        for above in reversed(PurePath(os.path.realpath(root)).parents):
+            top = Directory(str(above), "", top)
+        num_paths: dict[tuple[int, int], int] = {}
+        stack = [Directory(root, ".", top)]
+        while stack:
+            directory = stack.pop()
+            try:
+                if directory.is_linked:
+                    if not _may_enter(directory, num_paths, found):
+                        continue
+                    listing = _list(directory, found)
+                else:
+                    known = previous.get(directory.path)
+                    listing = self._listing_of(directory, known, found, reuses_expired)
+                    listings[directory.path] = listing
+            except FileNotFoundError:
+                if directory.path == root:
+                    found.missing.append(readable(root))
+                continue
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                if directory.path == root and isinstance(error, NotADirectoryError):
+                    reason = "it is not a directory"
+                found.cannot_list(directory.path, reason)
+                continue
+            stack += listing.directories
+            found.other_files += listing.other_files
+            found.directories.append((directory.name, directory.path, listing.files))
+        return found
+
+    def _listing_of(
+        self, directory: Directory, known: _Listing | None, found: Found, reuses_expired: bool
+    ) -> _Listing:
+        """The known listing of a directory if it is certainly still right, else a new listing."""
+        if known is None or not _REUSE_LISTINGS:
+            return _list(directory, found)
+        stamp = _stamp(directory.path)
+        now = time.monotonic()
+        is_same, is_reliable = stamp == known.stamp, stamp[0] not in self._unreliable_devices
+        is_current = now < known.relist_at or reuses_expired
+        can_reuse = is_same and is_reliable and known.is_stable and is_current
+        if can_reuse and known.update_files():
+            return known
+        listing = _list(directory, found)
+        listing.stamp = stamp
+        listing.since = known.since if is_same else now
+        if is_same and known.is_stable and not listing.has_same_names(known):
+            # The entries changed, but the stamp did not. If it still has not, the device is
+            # unreliable.
+            if _stamp(directory.path) == stamp:
+                self._unreliable_devices.add(stamp[0])
+        listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
+        # The time is random, so that not all directories are listed again in the same scan.
+        listing.relist_at = now + _RELIST_SECONDS * random.uniform(0.5, 1)
+        return listing
+
+
+@dataclass(slots=True, eq=False)
+class _Listing:
+    """The subdirectories and event files of a directory, as of one point in time."""
+
+    directories: list[Directory] = field(default_factory=list)
+    files: list[EventFile] = field(default_factory=list)
+    """Event files in the order of their paths, with their status in the last scan."""
+    other_files: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and path of each file that `other_files.py` knows."""
+    has_links: bool = False
+    """Whether any entry is a link. The target of a link can change when the stamp does not."""
+    stamp: _Stamp | None = None
+    """Stamp of the directory before it was listed; None for the first listing."""
+    since: float = 0.0
+    """When this stamp was first seen, in seconds of the monotonic clock."""
+    is_stable: bool = False
+    """Whether the stamp changes whenever the entries change."""
+    relist_at: float = 0.0
+    """When the listing expires in any case, in seconds of the monotonic clock."""
+
+    def update_files(self) -> bool:
+        """Updates the status of the files; returns False if one is no longer an event file."""
+        changed: dict[int, EventFile] = {}
+        for index, file in enumerate(self.files):
+            try:
+                status = os.stat(file.path)
+            except OSError:
+                return False
+            fields = fields_of(file.path, status)
+            if fields != file:
+                if not stat.S_ISREG(status.st_mode):
+                    return False
+                changed[index] = EventFile(*fields)
+        if changed:
+            # This is a new list, because the list of the last scan may still be in use.
+            self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
+        return True
+
+    def has_same_names(self, other: _Listing) -> bool:
+        """Whether both listings have the same event files and subdirectories."""
+        return [file.path for file in self.files] == [file.path for file in other.files] and {
+            directory.path for directory in self.directories
+        } == {directory.path for directory in other.directories}
+
+
+_Stamp = tuple[int, int, int, int]
+"""Device, inode, mtime and ctime of a directory."""
+
+_REUSE_LISTINGS = os.name == "posix"
+"""Whether listings are reused. On Windows, listing is cheap and includes the status of files."""
+
+
+def _stamp(path: str) -> _Stamp:
+    """The stamp of a directory. It changes when entries do, or when the directory is replaced."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], found: Found) -> bool:
+    """Whether to scan a directory that was reached through a link.
+
+    It is not scanned if the link makes a loop, or if too many other paths lead to the directory.
+    """
+    if directory.contains_itself():
+        return False
+    identity = directory.identity()
+    num_paths[identity] = num_paths.get(identity, 0) + 1
+    if num_paths[identity] == _MAX_LINKED_PATHS + 1:
+        found.problems.append(
+            one_line(
+                f"{directory.path}: links lead to this directory in more than {_MAX_LINKED_PATHS} "
+                f"ways; only {_MAX_LINKED_PATHS} of them are followed"
+            )
+        )
+    return num_paths[identity] <= _MAX_LINKED_PATHS
+
+
+def _list(directory: Directory, found: Found) -> _Listing:
+    """A new listing of a directory."""
+    listing = _Listing()
+    prefix = "" if directory.name == "." else f"{directory.name}/"
+    with os.scandir(directory.path) as entries:
+        for entry in entries:
+            try:
+                # Files without MARK in their names are not examined. The type of an entry is
+                # known without a system call; only the type of a link's target is not.
+                is_link = entry.is_symlink()
+                listing.has_links |= is_link
+                if entry.is_dir():
+                    name, is_linked = prefix + entry.name, directory.is_linked or is_link
+                    listing.directories.append(Directory(entry.path, name, directory, is_linked))
+                elif MARK in entry.name:
+                    status = entry.stat()
+                    # FIFOs and devices are skipped: opening one may block or have side effects.
+                    if stat.S_ISREG(status.st_mode):
+                        listing.files.append(EventFile.of(entry.path, status))
+                elif kind := kind_of(prefix + entry.name):
+                    listing.other_files.append((kind, readable(entry.path)))
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ELOOP):
+                    continue  # The file is gone, or the link is broken.
+                if not entry.is_symlink():
+                    raise  # Every file in this directory would raise the same error.
+                found.cannot_read(entry.path, error.strerror)
+    listing.files.sort()
+    return listing
