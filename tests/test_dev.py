@@ -42,13 +42,14 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sreve"], "no such command 'sreve'; expected serve, test or docs"),
+        (["sreve"], "no such command 'sreve'; expected serve, test, docs or wheels"),
         (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
         (
             ["test", "--quick", "-x"],
             "arguments of pytest must be after --, as in: dev.py test -- -x",
         ),
         (["docs", "-x"], "docs takes no arguments"),
+        (["wheels", "-x"], "wheels takes no arguments"),
     ],
 )
 def test_invalid_arguments(
