@@ -71,6 +71,19 @@ def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> N
     assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
 
 
+@pytest.mark.parametrize("folder", EXTENSIONS, ids=lambda folder: folder.name)
+def test_an_extension_has_the_version_of_the_core_and_requires_it(folder: Path) -> None:
+    """`dev.py wheels` checks what the wheel says of the rest."""
+    extension = project(folder)
+    core = [d for d in extension["dependencies"] if re.match(r"tbcore-server\b", d)]
+
+    assert extension["name"] == f"tbcore-{folder.name.replace('_', '-')}"
+    assert extension["version"] == CORE["version"]
+    ranges = {compatible(CORE["version"]), f"=={CORE['version']}"}
+    assert {re.sub(r"^tbcore-server(\[\w+\])?", "", d) for d in core} <= ranges
+    assert core
+
+
 @pytest.mark.parametrize("folder", [*PLUGINS, *EXTENSIONS], ids=lambda folder: folder.name)
 def test_each_distribution_has_the_licence(folder: Path) -> None:
     """A copy, since the sdist of a folder can only have files of that folder."""
