@@ -168,7 +168,8 @@ def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: P
         "def test_another_package(): import not_there_fake\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:hypothesispytest\n")
-    path = os.pathsep.join([str(package.parent), str(shared)])
+    others = os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join([str(package.parent), str(shared), others])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "isolation", "-rfEs", "tests"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
