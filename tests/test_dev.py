@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -42,13 +46,14 @@ def test_dev_knows_which_options_take_no_value(dev: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sreve"], "no such command 'sreve'; expected serve, test or docs"),
+        (["sreve"], "no such command 'sreve'; expected serve, test, docs or wheels"),
         (["test", "-x"], "arguments of pytest must be after --, as in: dev.py test -- -x"),
         (
             ["test", "--quick", "-x"],
             "arguments of pytest must be after --, as in: dev.py test -- -x",
         ),
         (["docs", "-x"], "docs takes no arguments"),
+        (["wheels", "-x"], "wheels takes no arguments"),
     ],
 )
 def test_invalid_arguments(
@@ -139,3 +144,42 @@ def test_each_test_is_in_exactly_one_call() -> None:
         values = dict(zip(names, marks, strict=True))
         assert sum(eval(call.marks, values) for call in checks.CALLS[""]) == 1, values
         assert eval(checks.QUICK.marks, values) == (not any(marks))
+
+
+def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: Path) -> None:
+    """What tbcore itself does not find is a failure, and so is a missing file of the tests."""
+    package = tmp_path / "site-packages" / "tbcore_fake"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("def work():\n    import tbcore_index_fake\n")
+    shared = tmp_path / "tests" / "shared"
+    shared.mkdir(parents=True)
+    shutil.copy(REPOSITORY / "tests" / "shared" / "isolation.py", shared)
+    (tmp_path / "tests" / "test_module.py").write_text("import tbcore_other_fake\n")
+    (tmp_path / "tests" / "test_it.py").write_text(
+        "from pathlib import Path\n"
+        "import pytest, tbcore_fake\n"
+        "ROOT = Path(__file__).parents[1]\n"
+        "@pytest.fixture\n"
+        "def readme(): return (ROOT / 'README.md').read_text()\n"
+        "def test_other(): import tbcore_other_fake\n"
+        "def test_file(readme): pass\n"
+        "def test_own_file(): (ROOT / 'tests' / 'data').read_text()\n"
+        "def test_tbcore(): tbcore_fake.work()\n"
+        "def test_another_package(): import not_there_fake\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:hypothesispytest\n")
+    others = os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join([str(package.parent), str(shared), others])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "isolation", "-rfEs", "tests"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    lines = re.findall(r"^(?:FAILED|ERROR|SKIPPED).*", done.stdout, re.MULTILINE)
+    assert [line.split(" - ")[0] for line in lines] == [
+        "FAILED tests/test_it.py::test_own_file",
+        "FAILED tests/test_it.py::test_tbcore",
+        "FAILED tests/test_it.py::test_another_package",
+        "SKIPPED [1] tests/test_module.py:0: needs tbcore_other_fake",
+        "SKIPPED [1] tests/test_it.py:0: needs tbcore_other_fake",
+        "SKIPPED [1] tests/test_it.py:0: needs README.md of the repository",
+    ], done.stdout

@@ -38,7 +38,7 @@ PAGES = [
     REPOSITORY / "SECURITY.md",
     *sorted(DOCS.glob("*.md")),
     *sorted((REPOSITORY / "plugins").glob("*/*.md")),
-    *sorted((REPOSITORY / "extensions").glob("*/README.md")),
+    *sorted((REPOSITORY / "extensions").glob("*/*.md")),
     REPOSITORY / "benchmarks" / "README.md",
     HELLO / "README.md",
 ]

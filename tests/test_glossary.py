@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 GLOSSARY = REPOSITORY / "docs" / "glossary.md"
@@ -21,6 +23,8 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 def tracked(*patterns: str) -> list[Path]:
     """The files of the repository that match, new ones included."""
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("needs a clone of the repository")
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
         cwd=REPOSITORY,

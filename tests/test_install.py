@@ -6,12 +6,10 @@ The wheels are built once, and so is each environment that several tests use. Te
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import urllib.error
 import urllib.request
@@ -23,6 +21,20 @@ from typing import NamedTuple
 
 import pytest
 from common_fixtures import folder_of_run, port_of, until
+from distributions import (
+    Environment,
+    Project,
+    build,
+    clean_environ,
+    copy_checkout,
+    hatchling,
+    make_environment,
+    pip,
+    projects,
+    run,
+)
+from isolated import Result, make_tools, run_tests
+from wheels import problems_of, read_metadata
 
 from tbcore_testing import write_run
 
@@ -53,60 +65,28 @@ class Distributions(NamedTuple):
     sdist: Path
     extensions: dict[str, Path]
     """Name of an extension to its wheel."""
-
-
-class Environment(NamedTuple):
-    """A virtual environment with installed distributions."""
-
-    folder: Path
-
-    @property
-    def python(self) -> str:
-        """The path of its Python."""
-        return str(self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-
-    @property
-    def tbcore(self) -> str:
-        """The path of the command that the core installs."""
-        return str(self.folder / ("Scripts/tbcore.exe" if os.name == "nt" else "bin/tbcore"))
+    source: Path
+    """The copy of the checkout from which they were built."""
 
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    """All wheels and the core's sdist, built from a fresh copy of the checkout.
+    """All wheels and sdists, built from a fresh copy of the checkout.
 
     The copy has no vendor folder, so that the front-end libraries are fetched. The build tools are
     those of this environment; the tests of the sdists let pip fetch them.
     """
 
-    def build(folder: Path) -> None:
-        source = folder / "tbcore"
-        shutil.copytree(REPOSITORY, source, ignore=ignored)
-        plugins = [str(source / "plugins" / name) for name in PLUGINS]
-        extensions = [str(source / "extensions" / name) for name in EXTENSIONS]
-        options = ("--no-build-isolation", "--no-deps", "--wheel-dir", str(folder))
-        pip("wheel", *options, str(source), *extensions, *plugins)
-        build_sdist(source, folder)
+    def fill(folder: Path) -> None:
+        copy_checkout(folder / "source")
+        build(folder / "source", folder)
 
-    out = folder_of_run(tmp_path_factory, "distributions", build)
+    out = folder_of_run(tmp_path_factory, "distributions", fill)
     plugins = {name: only(out, f"tbcore_{name}-*.whl") for name in PLUGINS}
     return Distributions(
         only(out, "tbcore_server-*.whl"), plugins, only(out, "tbcore_server-*.tar.gz"),
-        {name: only(out, f"tbcore_{name}-*.whl") for name in EXTENSIONS},
+        {name: only(out, f"tbcore_{name}-*.whl") for name in EXTENSIONS}, out / "source",
     )  # fmt: skip
-
-
-def build_sdist(source: Path, folder: Path) -> None:
-    """Builds the sdist of a project into a folder."""
-    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)], cwd=source)
-
-
-def ignored(folder: str, names: list[str]) -> set[str]:
-    """Names of files that a fresh clone does not have; an `ignore` function for shutil.copytree."""
-    pattern = re.compile(
-        r"\.git|\..*_cache|\.venv|\.hypothesis|__pycache__|node_modules|vendor|dist"
-    )
-    return {name for name in names if pattern.fullmatch(name)}
 
 
 @pytest.fixture(scope="session")
@@ -152,45 +132,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     logdir = tmp_path_factory.mktemp("runs")
     write_run(logdir, "train", scalars={"loss": [0.9, 0.5]}, texts={"note": ["a *red* fox"]})
     return logdir
-
-
-def make_environment(folder: Path, *arguments: str | Path) -> Environment:
-    """A virtual environment after `pip install ARGUMENTS`, which finds nothing installed before."""
-    run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
-    environment = Environment(folder)
-    # Modules that no test imports need not be compiled.
-    pip("install", "--no-compile", *map(str, arguments), python=environment.python)
-    return environment
-
-
-def pip(command: str, *arguments: str, python: str = sys.executable) -> str:
-    """Runs the pip of this environment for another one; returns its output."""
-    options = ["--disable-pip-version-check", "--python", python]
-    return run([sys.executable, "-m", "pip", *options, command, *arguments])
-
-
-def run(command: list[str], cwd: Path | None = None, **variables: str) -> str:
-    """Runs a command outside of this checkout, as a user does; returns its output."""
-    response = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**clean_environ(), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert response.returncode == 0, f"{command} failed:\n{response.stdout}\n{response.stderr}"
-    return response.stdout
-
-
-def clean_environ() -> dict[str, str]:
-    """The environment variables without those that make modules of this checkout importable."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-        and not name.startswith("TBCORE_")
-    }
 
 
 def only(folder: Path, pattern: str) -> Path:
@@ -370,21 +311,36 @@ def test_the_tests_of_a_plugin_pass_where_only_it_is_installed(
     tmp_path: Path,
     name: str,
 ) -> None:
-    """The tests of a plugin pass with the core and without other plugins.
-
-    They need tbcore-testing, and some of them hypothesis. Both are in another folder.
-    """
-    testing = distributions.extensions["testing"]
-    environment, tools, tests = with_plugin(name), str(tmp_path / "tools"), tmp_path / "tests"
-    options = ("--no-compile", "--target", tools)
-    pip("install", *options, "hypothesis", "httpx", "pytest", python=environment.python)
-    pip("install", *options, "--no-deps", str(testing), python=environment.python)
-    shutil.copytree(REPOSITORY / "plugins" / name / "tests", tests, ignore=ignored)
-    command = [environment.python, "-m", "pytest", "-q", "--import-mode=importlib", str(tests)]
-    assert " passed" in run(command, cwd=tmp_path, PYTHONPATH=tools)
+    """The tests of a plugin pass with the core and without other plugins."""
+    (project,) = [item for item in projects() if item.folder == f"plugins/{name}"]
+    environment = with_plugin(name)
+    result = result_alone(project, environment, distributions, tmp_path)
+    assert set(result.counts) <= {"passed", "skipped"}
     (plugin,) = json.loads(run([environment.tbcore, "plugins", "--json"]))
     assert plugin["name"] == name
     assert not plugin.get("error")
+
+
+def test_the_tests_of_an_extension_pass_where_only_it_is_installed(
+    distributions: Distributions, tmp_path: Path
+) -> None:
+    """A sample of `dev.py test --isolated`. Tests that need other distributions are skipped."""
+    (project,) = [item for item in projects() if item.folder == "extensions/testing"]
+    wheels = distributions.extensions["testing"], distributions.core
+    environment = make_environment(tmp_path / "environment", *wheels)
+    result = result_alone(project, environment, distributions, tmp_path)
+    assert set(result.reasons) >= {"needs tbcore_graphs"}
+
+
+def result_alone(
+    project: Project, environment: Environment, distributions: Distributions, folder: Path
+) -> Result:
+    """The result of a project's tests in an environment where only that project is installed."""
+    make_tools(project, distributions.core.parent, folder / "tools")
+    result = run_tests(project, environment, folder)
+    assert not result.failure, result.failure
+    assert result.counts["passed"] > 0
+    return result
 
 
 def test_a_new_plugin_works_where_it_is_installed(
@@ -431,15 +387,15 @@ def test_a_plugin_with_a_library_of_its_own_can_be_built_from_its_sdist_alone(
     built = names_in(distributions.plugins["graphs"])
     vendor = {"dagre.mjs", "LICENSE-dagre", "LICENSE-graphlib"}
     assert vendor <= {name.rpartition("/")[2] for name in built if "/static/vendor/" in name}
-    folder = REPOSITORY / "plugins" / "graphs"
-    build_sdist(folder, tmp_path)
-    sdist = only(tmp_path, "*.tar.gz")
-    with tarfile.open(sdist) as archive:
+    with tarfile.open(only(distributions.core.parent, "tbcore_graphs-*.tar.gz")) as archive:
         archive.extractall(tmp_path, filter="data")
     source = only(tmp_path, "tbcore_graphs-*[0-9]")
     shutil.rmtree(source / "tbcore_graphs" / "static" / "vendor")
     pip("wheel", "--no-deps", "--wheel-dir", str(tmp_path), str(source))
-    assert names_in(only(tmp_path, "*.whl")) == built
+    # The metadata names only licences that were there before the build.
+    package = [name for name in built if ".dist-info/" not in name]
+    again = names_in(only(tmp_path, "*.whl"))
+    assert [name for name in again if ".dist-info/" not in name] == package
 
 
 def names_in(wheel: Path) -> list[str]:
@@ -448,11 +404,89 @@ def names_in(wheel: Path) -> list[str]:
         return sorted(archive.namelist())
 
 
+def test_nothing_is_wrong_with_the_distributions(distributions: Distributions) -> None:
+    """They have the files, the licences and the metadata that `dev.py wheels` asks for."""
+    found = projects(distributions.source)
+    assert len(found) == 1 + len(PLUGINS) + len(EXTENSIONS)
+    dist = distributions.core.parent
+    problems = [line for item in found for line in problems_of(item, distributions.source, dist)]
+    assert problems == []
+
+
+def test_what_is_wrong_with_a_distribution_is_reported(
+    distributions: Distributions, tmp_path: Path
+) -> None:
+    """Each in a line that begins with the name of the file."""
+    (project,) = [item for item in projects(distributions.source) if item.package == "tbcore_text"]
+    dist = distributions.core.parent
+    shutil.copy(project.sdist(dist), tmp_path)
+    changes = {
+        "tbcore_text/py.typed": None,
+        "tbcore_text-0.1.0.dist-info/licenses/LICENSE": b"all rights reserved",
+    }
+    wheel = project.wheel(tmp_path)
+    with zipfile.ZipFile(project.wheel(dist)) as old, zipfile.ZipFile(wheel, "w") as new:
+        for name in old.namelist():
+            content = changes.get(name, old.read(name))
+            if name.endswith("/METADATA"):
+                content = old.read(name).replace(b"<0.2,>=0.1", b"").replace(b">=3.11", b">=3.9")
+            if content is not None:
+                new.writestr(name, content)
+        new.writestr("tests/test_text.py", "")
+
+    assert list(problems_of(project, distributions.source, tmp_path)) == [
+        f"{wheel.name} {problem}"
+        for problem in (
+            "has another text in tbcore_text-0.1.0.dist-info/licenses/LICENSE",
+            "lacks tbcore_text/py.typed",
+            "has tests/test_text.py, which is not of its package",
+            "lacks the marker of a typed package, py.typed",
+            "has Requires-Python '>=3.9'; expected '>=3.11'",
+            "requires tbcore-server ['']; expected <0.2,>=0.1 or ==0.1.0",
+        )
+    ]
+
+
+def test_an_extension_of_another_version_is_one_line(
+    distributions: Distributions, core_alone: Environment, runs: Path, tmp_path: Path
+) -> None:
+    """The commands that need it fail; all others work, and the overview lists it."""
+    source = tmp_path / "index"
+    shutil.copytree(distributions.source / "extensions" / "index", source)
+    table = (source / "pyproject.toml").read_text(encoding="utf-8")
+    table = table.replace('version = "0.1.0"', 'version = "0.2.0"')
+    table = re.sub(r'"tbcore-server[^"]*"', '"tbcore-server>=0.2,<0.3"', table)
+    (source / "pyproject.toml").write_text(table, encoding="utf-8")
+    hatchling("-t", "wheel", "-d", str(tmp_path), cwd=source)
+    wheel, site = only(tmp_path, "tbcore_index-0.2.0-*.whl"), str(tmp_path / "site")
+    # Without --no-deps, pip would refuse to have both.
+    pip("install", "--no-deps", "--no-index", "--target", site, str(wheel))
+
+    def tbcore(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [core_alone.tbcore, *arguments], env={**clean_environ(), "PYTHONPATH": site},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    index = str(tmp_path / "runs.index")
+    line = "tbcore: tbcore-index 0.2.0 needs tbcore-server <0.3,>=0.2, found 0.1.0; "
+    for command in (
+        ["index", "--logdir", str(runs), "--index", index],
+        ["serve", "--index", index],
+        ["check", "--index", index],
+    ):
+        failed = tbcore(*command)
+        assert failed.returncode == 1
+        assert (failed.stdout, failed.stderr) == ("", f"{line}install versions that fit\n")
+    overview = tbcore("--help")
+    assert (overview.returncode, overview.stderr) == (0, "")
+    assert re.search(r"^  index  +\w", overview.stdout, re.MULTILINE)
+    assert "train" in tbcore("ls", str(runs)).stdout
+
+
 def test_the_metadata_of_wheels(distributions: Distributions) -> None:
-    """Wheels have the licence, the version of Python and the exact list of runtime dependencies."""
+    """The core has the exact list of runtime dependencies; plugins need a compatible core."""
     metadata = metadata_of(distributions.core)
-    assert "License-Expression: Apache-2.0" in metadata
-    assert "Requires-Python: >=3.11" in metadata
     required = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
     assert sorted(required) == [
         "click",
@@ -472,6 +506,4 @@ def test_the_metadata_of_wheels(distributions: Distributions) -> None:
 
 def metadata_of(wheel: Path) -> str:
     """The text of a wheel's METADATA."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return archive.read(name).decode("utf-8")
+    return read_metadata(wheel).decode("utf-8")

@@ -939,6 +939,8 @@ def test_without_any_plugin_the_list_has_how_to_install_them(
 def test_hints_on_how_to_log_name_the_packages(tmp_path: Path) -> None:
     """Those of all installed plugins begin with the command that installs the writer."""
     found = make_client(tmp_path, plugins=None).get("data/frontends").json()["plugins"]
+    if not found:
+        pytest.skip("no plugin is installed")
     programs = [program for plugin in found for program in plugin["how_to_log"].values()]
     assert programs
     for program in programs:

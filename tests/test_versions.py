@@ -27,8 +27,8 @@ def project(folder: Path) -> dict[str, Any]:
 
 
 CORE = project(REPOSITORY)
-EXTENSIONS = sorted(path.parent for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
+EXTENSIONS = sorted(path.parent for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 
 
 def compatible(version: str) -> str:
@@ -88,6 +88,12 @@ def test_a_plugin_has_the_version_of_the_core_and_requires_it(folder: Path) -> N
     # The tests install what pip fetches to build the core and one plugin.
     assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
     assert list(plugin["entry-points"]["tbcore.plugins"]) == [folder.name]
+
+
+@pytest.mark.parametrize("folder", [*PLUGINS, *EXTENSIONS], ids=lambda folder: folder.name)
+def test_each_distribution_has_the_licence(folder: Path) -> None:
+    """A copy, since the sdist of a folder can only have files of that folder."""
+    assert (folder / "LICENSE").read_bytes() == (REPOSITORY / "LICENSE").read_bytes()
 
 
 def test_the_extra_all_has_every_plugin_and_logs() -> None:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from commands import piped
-from deltalake import DeltaTable
 from same_answers import update
 
 import tbcore
@@ -20,10 +19,11 @@ from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
-from tbcore_index import reader
-from tbcore_index.reader import IndexReader
-from tbcore_index.tables import COLUMNS
 from tbcore_testing import summaries, write_run
+
+reader = pytest.importorskip("tbcore_index.reader")
+COLUMNS = pytest.importorskip("tbcore_index.tables").COLUMNS
+DeltaTable = pytest.importorskip("deltalake").DeltaTable
 
 COMMANDS = {
     "ls": ("ls", "LOGS", "--csv"),
@@ -91,7 +91,7 @@ def of_server(path: Path) -> Found:
     rows = None
     is_index = (path / "runs" / "_delta_log").is_dir()
     try:
-        index = IndexReader(str(path)) if is_index else None
+        index = reader.IndexReader(str(path)) if is_index else None
     except TbcoreError as error:
         return Found(None, str(error), 3)
     specs = [] if is_index else [LogdirSpec(None, str(path))]
@@ -276,7 +276,7 @@ def test_what_could_be_read_is_written_and_the_rest_is_said(tmp_path: Path) -> N
     write_run(tmp_path / "logs", "c", scalars={"loss": [5.0]}, wall_time=1.8e9)
     shutil.copytree(tmp_path / "index", tmp_path / "before")
     update(tmp_path / "logs", tmp_path / "index")
-    index = IndexReader(str(tmp_path / "index"))
+    index = reader.IndexReader(str(tmp_path / "index"))
     (segment,) = (name for name, runs in index.segments.items() if len(runs) == 6)
     (tmp_path / "index" / "points" / f"{segment}.parquet").unlink()
 

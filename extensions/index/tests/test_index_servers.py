@@ -48,6 +48,7 @@ def serve(tmp_path: Path, started: list[subprocess.Popen[Any]]) -> Serve:
 
     By default it scans once, and so stays at the version of the index at which it was started.
     """
+    pytest.importorskip("tbcore_scalars", reason="tbcore-scalars is not installed")
 
     def start(index: Path, reload_interval: int = 0) -> httpx.Client:
         log = tmp_path / f"server{len(started)}.log"
