@@ -26,6 +26,7 @@ def project(folder: Path) -> dict[str, Any]:
 
 
 CORE = project(REPOSITORY)
+EXTENSIONS = sorted(path.parent for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent for path in REPOSITORY.glob("plugins/*/pyproject.toml"))
 
 
@@ -49,6 +50,22 @@ def test_the_index_is_of_the_version_of_the_core_and_requires_exactly_that() -> 
     assert f"tbcore-server=={CORE['version']}" in index["dependencies"]
     text = (folder / "tbcore_index" / "__init__.py").read_text(encoding="utf-8")
     assert f'__version__ = "{CORE["version"]}"' in text
+    assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
+
+
+@pytest.mark.parametrize("folder", EXTENSIONS, ids=lambda folder: folder.name)
+def test_an_extension_has_the_version_of_the_core_and_requires_it(folder: Path) -> None:
+    """What an extension requires of tbcore is compatible with it, the core and other extensions."""
+    extension = project(folder)
+
+    assert extension["name"] == f"tbcore-{folder.name}"
+    assert extension["version"] == CORE["version"]
+    own = [d for d in extension["dependencies"] if d.startswith("tbcore-")]
+    assert own[0].startswith("tbcore-server")
+    for requirement in own if folder.name != "index" else own[1:]:
+        assert re.sub(r"^[\w-]+", "", requirement) == compatible(CORE["version"])
+    assert extension["requires-python"] == CORE["requires-python"]
+    assert extension["license"] == CORE["license"]
     assert tables(folder)["build-system"] == tables(REPOSITORY)["build-system"]
 
 
