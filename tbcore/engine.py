@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tbcore.queries.evaluation import is_live
     from tbcore.queries.syntax import parse
     from tbcore.server.unclaimed import find_unshown
-    from tbcore.store.runs_reader import RunsReader
+    from tbcore.store.batch_reader import BatchReader
     from tbcore.store.series import Point
     from tbcore.store.strict_reader import ReadFile, StrictReader
     from tbcore.store.view import RunView
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, one_line, plural, quoted, size
 
 __all__ = [
-    "Command", "CommandGroup", "EventFile", "Logdir", "LogdirSpec", "OptionError", "Point",
-    "ReadFile", "RunColumns", "RunView", "RunsReader", "Scan", "StrictReader", "TrackedRun",
-    "checked_address", "close_matches", "did_you_mean", "fields", "find_unshown",
+    "BatchReader", "Command", "CommandGroup", "EventFile", "Logdir", "LogdirSpec",
+    "OptionError", "Point", "ReadFile", "RunColumns", "RunView", "Scan", "StrictReader",
+    "TrackedRun", "checked_address", "close_matches", "did_you_mean", "fields", "find_unshown",
     "is_event_file", "is_live", "is_remote", "loaded", "logdir_specs", "logs_discarded",
     "numpy_to_tensor", "one_line", "parse", "plural", "quoted", "size", "tensor_to_numpy",
     "to_json", "watch",
@@ -67,7 +67,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.queries.evaluation": ("is_live",),
     "tbcore.queries.syntax": ("parse",),
     "tbcore.server.unclaimed": ("find_unshown",),
-    "tbcore.store.runs_reader": ("RunsReader",),
+    "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.series": ("Point",),
     "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),
     "tbcore.store.view": ("RunView",),

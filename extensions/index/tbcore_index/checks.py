@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec, scan
-from tbcore.store.runs_reader import RunsReader
+from tbcore.store.batch_reader import BatchReader
 from tbcore.store.view import RunView
 from tbcore.text import one_line
 from tbcore_index.reader import IndexReader
@@ -44,7 +44,7 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
     """What the index says differently from the files of its runs."""
-    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
+    reader = BatchReader(purge_orphaned_data=index.purge_orphaned_data)
     found = scan(specs).runs
     runs = [
         reader.run(name, files)

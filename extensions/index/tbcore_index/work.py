@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tbcore.errors import DataLossError, NotFoundError, TbcoreError
 from tbcore.eventfiles.logdir import EventFile
-from tbcore.store.runs_reader import RunsReader
+from tbcore.store.batch_reader import BatchReader
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun
 from tbcore.text import one_line, plural
@@ -65,7 +65,7 @@ def work(batch: Batch, path: str) -> Done:
     place = Place(path)
     index = IndexReader(path, only=batch.replaced, logdirs=batch.confirmed)
     stored = index.runs
-    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
+    reader = BatchReader(purge_orphaned_data=index.purge_orphaned_data)
     segments: list[Segment] = []
     problems: list[str] = []
     writer = SegmentWriter()
