@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
     from tbcore.sources import installed_plugins
-    from tbcore.store.runs_reader import RunsReader
+    from tbcore.store.batch_reader import BatchReader
     from tbcore.store.series import Point, Series
     from tbcore.store.stored_runs import RunIndex
     from tbcore.store.strict_reader import ReadFile, StrictReader
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef", "Found",
-    "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing", "Point", "ReadFile",
-    "RunColumns", "RunIndex", "RunView", "RunsReader", "Scan", "Schema", "Series", "Server",
+    "BatchReader", "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef",
+    "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing", "Point",
+    "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series", "Server",
     "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table", "TagInfo",
     "TensorProto", "TrackedRun", "UnknownStorageError", "as_typed", "checked_address",
     "close_matches", "describe", "did_you_mean", "encode_varint", "fields", "find_unshown",
@@ -82,7 +82,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.sources": ("installed_plugins",),
-    "tbcore.store.runs_reader": ("RunsReader",),
+    "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.stored_runs": ("RunIndex",),
     "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),

@@ -119,9 +119,10 @@ class CommandOrLogdir(CommandGroup):
         first = args[0] if args else ""
         is_about_all = not args or first in ("-h", "--help", "--version")
         # Extensions are looked for only if the core has no such command.
-        if first in self.commands or (not is_about_all and first in self.known(ctx)):
+        is_own = first in self.commands
+        if is_own or (not is_about_all and first in self.known(ctx)):
             has_only_options = all(argument.startswith("-") for argument in args[1:])
-            if has_only_options and os.path.isdir(first):
+            if not is_own and has_only_options and os.path.isdir(first):
                 click.echo(
                     f"tbcore: {first!r} is a command; to serve the directory: tbcore ./{first}",
                     err=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tbcore import TbcoreError
-from tbcore.engine import Logdir, LogdirSpec, RunsReader, RunView, one_line
+from tbcore.engine import BatchReader, Logdir, LogdirSpec, RunView, one_line
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS
 from tbcore_logs.checks import CheckReport, Finding
@@ -41,7 +41,7 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
     """What the index says differently from the files of its runs."""
-    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
+    reader = BatchReader(purge_orphaned_data=index.purge_orphaned_data)
     found = Logdir(specs).scan().runs
     runs = [
         reader.run(name, files)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from tbcore import DataLossError, NotFoundError, TbcoreError
-from tbcore.engine import EventFile, RunsReader, StoredRun, TrackedRun, one_line, plural
+from tbcore.engine import BatchReader, EventFile, StoredRun, TrackedRun, one_line, plural
 from tbcore_index.reader import IndexReader
 from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment
@@ -61,7 +61,7 @@ def work(batch: Batch, path: str) -> Done:
     place = Place(path)
     index = IndexReader(path, only=batch.replaced, logdirs=batch.confirmed)
     stored = index.runs
-    reader = RunsReader(purge_orphaned_data=index.purge_orphaned_data)
+    reader = BatchReader(purge_orphaned_data=index.purge_orphaned_data)
     segments: list[Segment] = []
     problems: list[str] = []
     writer = SegmentWriter()

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
 from tbcore.engine import (
+    BatchReader,
     EventFile,
     Logdir,
     LogdirSpec,
     OptionError,
-    RunsReader,
     RunView,
     Scan,
     TrackedRun,
@@ -88,7 +88,7 @@ class LazyReader(_Problems):
         """The directories that contain all files."""
         self.directories += {os.path.dirname(path): "" for p in self._files.values() for path in p}
         self._logdir = Logdir(specs)
-        self._reader = RunsReader(purge_orphaned_data=purge_orphaned_data)
+        self._reader = BatchReader(purge_orphaned_data=purge_orphaned_data)
         self._lock = threading.RLock()
         self._runs: dict[str, TrackedRun] = {}
         """Runs are added to a copy only, since another thread may iterate. A run has a view when it

@@ -1,4 +1,4 @@
-"""RunsReader: reads runs to their ends, in the thread that calls it; servers have a Loader."""
+"""BatchReader: reads runs to their ends, in the thread that calls it. Servers have a Loader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 
 
-class RunsReader:
+class BatchReader:
     """Reads runs to their ends, and later what is added to them. For one thread at a time."""
 
     def __init__(self, *, purge_orphaned_data: bool = True) -> None:
