@@ -124,7 +124,7 @@ def plugin_folders() -> list[Path]:
 
 
 def extension_folders(with_tools: bool) -> list[Path]:
-    """The folders of the extensions, sorted by name; without `with_tools` those that serve a demo.
+    """The folders of the extensions, sorted by name; without `with_tools` only the small ones.
 
     The others need large packages, which only their users want.
     """

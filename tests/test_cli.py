@@ -244,7 +244,6 @@ def test_options_of_tensorboard_without_effect(
          ["LOGDIR, --logdir and --logdir_spec cannot be combined"]),
         (["file"], ["'file' is a file; expected the directory that contains it, '.'"]),
         (["gs://bucket/runs"], ["gs:// needs another package: pip install 'tbcore-remote[gcs]'"]),
-        (["--logdir", "s4://bucket"], ["s4:// is not known to fsspec"]),
         (["--logdir_spec", "a:runs,b:az://x"],
          ["az:// needs another package: pip install 'tbcore-remote[azure]'"]),
         (["--logdir_spec", "a:file"], ["is a file; expected the directory that contains it"]),

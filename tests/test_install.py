@@ -11,11 +11,14 @@ import shutil
 import signal
 import subprocess
 import tarfile
+import threading
 import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -242,6 +245,27 @@ def test_an_index_needs_only_the_core_and_logs(
     files = installed_files(environment, "tbcore-index")
     assert "tbcore_index/py.typed" in files
     assert {path.split("/")[0] for path in files if ".dist-info" not in path} == {"tbcore_index"}
+
+
+def test_remote_logs_need_only_the_core(
+    distributions: Distributions, runs: Path, tmp_path: Path
+) -> None:
+    """They are read over HTTP where nothing but their distribution is installed."""
+    environment = make_environment(
+        tmp_path / "env", distributions.extensions["remote"], distributions.core
+    )
+    handler = partial(SimpleHTTPRequestHandler, directory=str(runs))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://127.0.0.1:{server.server_port}"
+        assert "1 run, 1 file " in run([environment.tbcore, "check", uri])
+        server.shutdown()
+    missing = subprocess.run(
+        [environment.tbcore, "ls", "s3://bucket/runs"],
+        env=clean_environ(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    line = "tbcore: s3:// needs another package: pip install 'tbcore-remote[s3]'\n"
+    assert (missing.returncode, missing.stderr) == (2, line)
 
 
 def test_a_plugin_installs_the_core_and_one_tab(

@@ -83,6 +83,7 @@ class Pacing(NamedTuple):
 
 
 EACH_SCAN = Pacing()
+"""Lists directories in each scan."""
 
 FoundDirectory = tuple[str, str, list[EventFile]]
 """Path of a directory relative to the root (`.` for the root itself), its path or URI, and its
