@@ -247,13 +247,12 @@ def test_an_index_needs_only_the_core_and_logs(
     assert {path.split("/")[0] for path in files if ".dist-info" not in path} == {"tbcore_index"}
 
 
-def test_remote_logs_need_only_the_core(
+def test_remote_logs_need_only_their_distribution(
     distributions: Distributions, runs: Path, tmp_path: Path
 ) -> None:
-    """They are read over HTTP where nothing but their distribution is installed."""
-    environment = make_environment(
-        tmp_path / "env", distributions.extensions["remote"], distributions.core
-    )
+    """They are read over HTTP; the commands have a distribution of their own."""
+    extensions = (distributions.extensions[name] for name in ("remote", "logs"))
+    environment = make_environment(tmp_path / "env", *extensions, distributions.core)
     handler = partial(SimpleHTTPRequestHandler, directory=str(runs))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -484,7 +483,8 @@ def test_an_extension_of_another_version_is_one_line(
     hatchling("-t", "wheel", "-d", str(tmp_path), cwd=source)
     wheel, site = only(tmp_path, "tbcore_index-0.2.0-*.whl"), str(tmp_path / "site")
     # Without --no-deps, pip would refuse to have both.
-    pip("install", "--no-deps", "--no-index", "--target", site, str(wheel))
+    logs = str(distributions.extensions["logs"])
+    pip("install", "--no-deps", "--no-index", "--target", site, str(wheel), logs)
 
     def tbcore(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from tbcore.eventfiles.framing import HEADER_BYTES, Damage, Frames
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
+from tbcore.eventfiles.steps import PerRow
 from tbcore.eventfiles.table import (
     HEALTH_PILL,
     BareEvent,
     Columns,
     DecodedItem,
     FileVersion,
-    PerRow,
     References,
     SessionStart,
     Table,

@@ -15,13 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.table import (
-    FileVersion,
-    PerRow,
-    SessionStart,
-    Table,
-    step_array,
-)
+from tbcore.eventfiles.steps import PerRow, step_array
+from tbcore.eventfiles.table import FileVersion, SessionStart, Table
 from tbcore.kinds import GRAPH_FIELDS
 
 _EVENT_GAP_BYTES = 17

@@ -18,15 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tbcore.eventfiles.table import (
-    DecodedItem,
-    FileVersion,
-    PerRow,
-    Steps,
-    Table,
-    TableColumn,
-    step_array,
-)
+from tbcore.eventfiles.steps import PerRow, Steps, step_array
+from tbcore.eventfiles.table import DecodedItem, FileVersion, Table, TableColumn
 from tbcore.kinds import GRAPH_FIELDS
 from tbcore.store.restarts import NOTHING_ORPHANED, RestartRule
 from tbcore.store.sampling import sampled_rows_of

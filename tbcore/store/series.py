@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.eventfiles.table import Table, step_array
+from tbcore.eventfiles.steps import step_array
+from tbcore.eventfiles.table import Table
 from tbcore.kinds import Kind
 from tbcore.smoothing import SmoothingKind, smoothed
 from tbcore.store import sampling

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tables import image_event, scalar_event, table_of
 
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.table import Table, step_array
+from tbcore.eventfiles.steps import step_array
+from tbcore.eventfiles.table import Table
 
 NAN, INF = float("nan"), float("inf")
 STEPS = st.integers(-3, 20) | st.sampled_from([-(2**63), -1, 2**53 + 1, 2**62, 2**63 - 1])

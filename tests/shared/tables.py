@@ -10,7 +10,8 @@ import numpy as np
 
 from tbcore.eventfiles.plain import TableBuilder
 from tbcore.eventfiles.proto.event_pb2 import Event
-from tbcore.eventfiles.table import DecodedItem, References, Table, step_array
+from tbcore.eventfiles.steps import step_array
+from tbcore.eventfiles.table import DecodedItem, References, Table
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.store.series import Series
 from tbcore.store.view import RunView

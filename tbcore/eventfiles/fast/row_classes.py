@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.fast.layouts import Layout
 from tbcore.eventfiles.fast.references import FoundReferences
 from tbcore.eventfiles.plain import Arrangement
-from tbcore.eventfiles.table import PerRow, TableColumn
+from tbcore.eventfiles.steps import PerRow
+from tbcore.eventfiles.table import TableColumn
 from tbcore.tuning import Tuning
 
 _MAX_CACHED_ROWS = 1 << 12

@@ -34,7 +34,8 @@ from tbcore.eventfiles.fast.layouts import (
 )
 from tbcore.eventfiles.framing import FRAMING_BYTES, HEADER_BYTES
 from tbcore.eventfiles.plain import Arrangement, last_time
-from tbcore.eventfiles.table import PerRow, Steps, Table, even_steps, joined_steps
+from tbcore.eventfiles.steps import PerRow, Steps, even_steps, joined_steps
+from tbcore.eventfiles.table import Table
 from tbcore.tuning import Tuning
 
 _REPEATS_AT_ONCE = 1 << 13

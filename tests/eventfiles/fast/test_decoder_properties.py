@@ -23,7 +23,8 @@ from tbcore.eventfiles.fast.references import find_value_headers
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
 from tbcore.eventfiles.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tbcore.eventfiles.read_ahead import SmallFileReader
-from tbcore.eventfiles.table import DecodedItem, Table, step_array
+from tbcore.eventfiles.steps import step_array
+from tbcore.eventfiles.table import DecodedItem, Table
 from tbcore.eventfiles.tail import FileReader
 from tbcore.eventfiles.tensors import numpy_to_tensor
 from tbcore.tuning import Tuning
