@@ -1,6 +1,6 @@
 """tbcore: a viewer for the logs of training runs, in which every dashboard is a plugin.
 
-`tbcore.open(logdir)` reads logs without a server; it is that of the distribution tbcore-logs.
+`tbcore.open(logdir)` reads logs without a server; it is what an extension has for it.
 
 Plugins may use the names in `__all__` here, and the modules `tbcore.http`, `tbcore.media`,
 `tbcore.patterns` and `tbcore.values`. Everything else is private.
@@ -56,7 +56,7 @@ def open(
     *,
     purge_orphaned_data: bool = True,
 ) -> Any:  # fmt: skip
-    """The logs below a directory, an event file, or several of these, as `Logs` of tbcore-logs.
+    """The logs below a directory, an event file, or several of these, as an extension has them.
 
     Raises OptionError without that distribution, FileNotFoundError for a path that does not exist,
     and ValueError for a file that is no event file, or an address that cannot be read.

@@ -366,6 +366,20 @@ def exported_names(path: Path) -> list[str]:
     raise AssertionError(f"{path} has no __all__")
 
 
+def test_the_core_names_no_extension() -> None:
+    """Hints take what to install from one table, `tbcore.extensions.INSTALL`."""
+    allowed = {"compat.py", "extensions.py", "testing.py"}
+    names = "|".join(folder.name for folder in extension_folders())
+    wrong = []
+    for path in python_files(REPOSITORY / "tbcore"):
+        found = re.findall(rf"\btbcore[-_](?:{names})\b", path.read_text(encoding="utf-8"))
+        if path.name not in allowed or path.parent.name != "tbcore":
+            wrong += [f"{path.relative_to(REPOSITORY)} names {name}" for name in found]
+        elif path.name == "extensions.py":
+            wrong += [f"extensions.py names {name}" for name in found if "_" in name]
+    assert wrong == []
+
+
 def test_the_core_names_no_plugin() -> None:
     """The core has no code for particular plugins."""
     names = PLUGIN_NAMES | set(installable_plugins())

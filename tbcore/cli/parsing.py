@@ -125,7 +125,8 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
 
     Raises UsageError for a path that can never be a directory, OptionError for such an address.
     """
-    from tbcore.eventfiles.logdir import LogdirSpec, checked_address, is_uri, parse_logdir_spec
+    from tbcore.eventfiles.addresses import checked_address, is_uri
+    from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
     specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]

@@ -23,6 +23,7 @@ from tbcore.cli.parsing import (
     warn,
     without_passwords,
 )
+from tbcore.extensions import INDEX, INSTALL
 from tbcore.options import truth
 
 IGNORED_OPTIONS = {
@@ -178,7 +179,7 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 )  # fmt: skip
 @click.option(
     "--index", metavar="PATH",
-    help="Show the runs of an index, which `tbcore index` makes. Needs tbcore-index.",
+    help=f"Show the runs of an index, which `tbcore index` makes. Needs {INSTALL[INDEX, 'index']}.",
 )  # fmt: skip
 @click.option("--host", metavar="ADDR", help="Address to listen on.  [default: localhost]")
 @click.option("--bind_all", is_flag=True, help="Listen on all addresses; requires a token.")

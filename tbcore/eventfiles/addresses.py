@@ -2,11 +2,11 @@
 
 A path is on the local disk, and so is a URI with `file` or `local`; no extension replaces that. The
 storage for any other scheme is an entry point of the group `tbcore.storage`: the one with the
-scheme as its name, or else the one with the name `*`. tbcore-remote has both. A name for each well-
-known scheme lets a message say what to install for it, and two distributions with one scheme be
-reported. `*` is for the schemes that fsspec learns from other packages in the same environment,
-which nobody can list in advance. A distribution that adds one scheme thus takes precedence over
-`*`.
+scheme as its name, or else the one with the name `*`. The extension that ships with tbcore has
+both. A name for each well-known scheme lets a message say what to install for it, and two
+distributions with one scheme be reported. `*` is for the schemes that fsspec learns from other
+packages in the same environment, which nobody can list in advance. A distribution that adds one
+scheme thus takes precedence over `*`.
 """
 
 from __future__ import annotations

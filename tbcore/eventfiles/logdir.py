@@ -16,13 +16,8 @@ from typing import NamedTuple
 
 from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
 from tbcore.eventfiles.other_files import OtherFiles, summed
-from tbcore.eventfiles.storage import EACH_SCAN, MARK, EventFile, Found, Pacing, Root
+from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root
 from tbcore.text import describe, one_line, readable
-
-__all__ = [
-    "MARK", "EventFile", "Logdir", "LogdirSpec", "Pacing", "Scan", "checked_address", "is_uri",
-    "parse_logdir_spec", "scan", "storage_of",
-]  # fmt: skip
 
 logger = logging.getLogger(__name__)
 

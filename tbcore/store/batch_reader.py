@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.run_reader import RunReader, preload_small_files
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times

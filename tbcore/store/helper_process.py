@@ -25,8 +25,8 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.storage import EventFile
 from tbcore.store.run_reader import RunReader, preload_small_files
 
 logger = logging.getLogger(__name__)

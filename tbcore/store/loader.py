@@ -21,8 +21,9 @@ from functools import partial
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.addresses import storage_of
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Pacing
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.storage import Pacing
 from tbcore.eventfiles.tail import FileReplacedError
 from tbcore.store.helper_process import HelperProcess
 from tbcore.store.multiplexer import Multiplexer

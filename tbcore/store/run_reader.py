@@ -12,8 +12,9 @@ from typing import Any
 from tbcore.eventfiles.addresses import fetch_ahead, storage_of
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import Damage
-from tbcore.eventfiles.logdir import MIN_FILE_BYTES, EventFile
+from tbcore.eventfiles.logdir import MIN_FILE_BYTES
 from tbcore.eventfiles.read_ahead import SmallFileReader
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
 from tbcore.store.problems import MAX_PROBLEMS
 from tbcore.store.run import RunData

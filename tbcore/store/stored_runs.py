@@ -1,8 +1,8 @@
 """StoredRuns: the runs of an index that the loader shows as they are there.
 
 A run of an index becomes a `TrackedRun` when its files have changed, and is shown from the index
-again when the index has caught up. The core knows an index only as a `RunIndex`: `tbcore-index` is
-a distribution that has one, and is found through the entry point group `tbcore.index`.
+again when the index has caught up. The core knows an index only as a `RunIndex`, which an extension
+has that is found through the entry point group `tbcore.index`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.addresses import storage_of
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec, Scan
+from tbcore.eventfiles.logdir import LogdirSpec, Scan
+from tbcore.eventfiles.storage import EventFile
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.view import StoredRun
 from tbcore.store.work_queue import TrackedRun

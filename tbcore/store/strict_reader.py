@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import Damage
-from tbcore.eventfiles.logdir import EventFile
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.tail import FileReader, FileReplacedError
 from tbcore.store.run import RunData
 from tbcore.store.view import RunView

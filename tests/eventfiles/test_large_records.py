@@ -17,8 +17,8 @@ from tbcore.eventfiles import large_records, tail
 from tbcore.eventfiles.crc32c import mask, masked_length_crc
 from tbcore.eventfiles.decoder import Decoder
 from tbcore.eventfiles.framing import FRAMING_BYTES, Damage, find_frames
-from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, read_first_event_time
 from tbcore.tuning import DEFAULT, Tuning

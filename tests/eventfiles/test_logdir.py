@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import tbcore.eventfiles.local_disk as local_disk
-from tbcore.eventfiles.logdir import EventFile, Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
-from tbcore.eventfiles.storage import Found
+from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan, parse_logdir_spec, scan
+from tbcore.eventfiles.storage import EventFile, Found
 from tbcore.text import one_line, readable
 
 

@@ -14,8 +14,8 @@ from tables import rows_of
 
 from tbcore.eventfiles.crc32c import masked_crc
 from tbcore.eventfiles.decoder import Decoder
-from tbcore.eventfiles.logdir import EventFile
 from tbcore.eventfiles.proto.event_pb2 import Event
+from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.table import Table
 from tbcore.eventfiles.tail import FileReader, FileReplacedError, read_first_event_time
 from tbcore.tuning import Tuning

@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import local_disk, logdir, tail
 from tbcore.eventfiles.local_file import LocalFile
-from tbcore.eventfiles.logdir import EventFile, LogdirSpec
+from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.eventfiles.storage import EventFile
 from tbcore.kinds import Claim
 from tbcore.store import watch as watch_module
 from tbcore.store import work_queue
