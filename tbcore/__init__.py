@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from tbcore.config import PluginOptions
     from tbcore.errors import (
         BadRequestError,
         DataError,
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
         PluginError,
         TbcoreError,
     )
-    from tbcore.hookspecs import LegacyApi, PluginInfo, hookimpl
     from tbcore.kinds import Claim, Claims, Kind
-    from tbcore.options import Option
-    from tbcore.smoothing import SmoothingKind, smoothed
+    from tbcore.plugins.config import PluginOptions
+    from tbcore.plugins.hookspecs import LegacyApi, PluginInfo, hookimpl
+    from tbcore.plugins.options import Option
     from tbcore.store.items import Item
     from tbcore.store.multiplexer import Multiplexer
     from tbcore.store.series import ItemSeries, LastPoints, ScalarSeries
+    from tbcore.store.smoothing import SmoothingKind, smoothed
 
 __version__ = "0.1.0"
 
@@ -44,8 +44,8 @@ __all__ = [
 ]  # fmt: skip
 
 _MODULES = (
-    "errors", "kinds", "options", "config", "hookspecs",
-    "smoothing", "store.items", "store.series", "store.multiplexer",
+    "errors", "kinds", "plugins.options", "plugins.config", "plugins.hookspecs",
+    "store.smoothing", "store.items", "store.series", "store.multiplexer",
 )  # fmt: skip
 """The modules that define the names, those that are imported fastest first."""
 

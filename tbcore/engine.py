@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tbcore.cli.parsing import Command, CommandGroup, as_typed, logdir_specs, logs_discarded
-    from tbcore.config import user_directory
     from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
     from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
@@ -27,14 +26,15 @@ if TYPE_CHECKING:
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
-    from tbcore.plugin_types import LoadedPlugin
-    from tbcore.plugins import load_plugins
+    from tbcore.plugins.config import user_directory
+    from tbcore.plugins.loading import load_plugins
+    from tbcore.plugins.sources import installed_plugins
+    from tbcore.plugins.types import LoadedPlugin
     from tbcore.queries.attributes import RunColumns
     from tbcore.queries.evaluation import is_live
     from tbcore.queries.syntax import parse
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
-    from tbcore.sources import installed_plugins
     from tbcore.store.batch_reader import BatchReader
     from tbcore.store.series import Point, Series
     from tbcore.store.stored_runs import RunIndex
@@ -59,7 +59,7 @@ __all__ = [
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": ("Command", "CommandGroup", "as_typed", "logdir_specs", "logs_discarded"),
-    "tbcore.config": ("user_directory",),
+    "tbcore.plugins.config": ("user_directory",),
     "tbcore.errors": ("OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
     "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan"),
@@ -74,14 +74,14 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
-    "tbcore.plugin_types": ("LoadedPlugin",),
-    "tbcore.plugins": ("load_plugins",),
+    "tbcore.plugins.types": ("LoadedPlugin",),
+    "tbcore.plugins.loading": ("load_plugins",),
     "tbcore.queries.attributes": ("RunColumns",),
     "tbcore.queries.evaluation": ("is_live",),
     "tbcore.queries.syntax": ("parse",),
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
-    "tbcore.sources": ("installed_plugins",),
+    "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.stored_runs": ("RunIndex",),

@@ -1,7 +1,7 @@
 """Extensions: what other distributions add to tbcore, found by entry points and loaded when used.
 
     group             an entry point is
-    tbcore.plugins    a dashboard: see `tbcore.sources`
+    tbcore.plugins    a dashboard: see `tbcore.plugins.sources`
     tbcore.commands   a click command, by its name on the command line
     tbcore.open       the function behind `tbcore.open`
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`

@@ -16,9 +16,9 @@ import pytest
 
 from tbcore import __version__
 from tbcore.cli import main
-from tbcore.config import Config
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
+from tbcore.plugins.config import Config
 from tbcore.server import serve as serve_module
 from tbcore.server.serve import ServeOptions
 

@@ -24,7 +24,7 @@ import tbcore.patterns
 import tbcore.values
 import tbcore_logs
 import tbcore_testing
-from tbcore import hookspecs
+from tbcore.plugins import hookspecs
 from tbcore_testing import make_client
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -22,11 +22,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 
 from tbcore import Claim, LegacyApi, Option, PluginError, PluginInfo, __version__, hookimpl
-from tbcore.config import Config
 from tbcore.errors import OptionError
-from tbcore.hookspecs import PLUGIN_API
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin
-from tbcore.plugins import load_plugins, mount
+from tbcore.plugins.config import Config
+from tbcore.plugins.hookspecs import PLUGIN_API
+from tbcore.plugins.loading import load_plugins, mount
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import make_client, write_run
@@ -891,7 +891,7 @@ def test_options_of_a_named_plugin_are_listed(distributions: Distributions) -> N
     declared = 'PluginInfo(title="Good", options=[Option("size", default=10, help="Rows.")]'
     source = GOOD.replace("PluginInfo, ", "Option, PluginInfo, ")
     # The plugin reports a deprecated name itself, since the core has none at present.
-    source += "from tbcore.plugin_stats import warn_deprecated; warn_deprecated('Old', 'use New')"
+    source += "from tbcore.plugins.stats import warn_deprecated; warn_deprecated('Old', 'use New')"
     distributions.add(
         "tbcore-good",
         {"good": "good_plugin"},

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbcore.smoothing import SmoothingKind, point_weight, smoothed
+from tbcore.store.smoothing import SmoothingKind, point_weight, smoothed
 
 CASES = Path(__file__).with_name("smoothing.json")
 """What values become, for the server and for the page."""

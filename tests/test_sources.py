@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tbcore import sources as sources_module
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.plugins import load_plugins
-from tbcore.sources import Source, in_folder
+from tbcore.plugins import sources as sources_module
+from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.sources import Source, in_folder
+from tbcore.plugins.types import LoadedPlugin
 from tbcore_testing import make_client, write_run
 
 PLUGIN = """

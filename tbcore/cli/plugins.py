@@ -11,7 +11,7 @@ from tbcore.cli.parsing import Command, logs_discarded, plugins_dir_option
 from tbcore.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from tbcore.plugin_types import MountedPlugin
+    from tbcore.plugins.types import MountedPlugin
 
 
 @click.command(cls=Command, short_help="List the installed plugins and their errors.")
@@ -26,9 +26,9 @@ def plugins(
 
     With NAME, list only that plugin, and its options for `tbcore serve --set`.
     """
-    from tbcore.config import Config
-    from tbcore.plugin_settings import check_settings
-    from tbcore.plugins import load_plugins, mount
+    from tbcore.plugins.config import Config
+    from tbcore.plugins.loading import load_plugins, mount
+    from tbcore.plugins.settings import check_settings
     from tbcore.store.multiplexer import Multiplexer
 
     with logs_discarded():
@@ -90,7 +90,7 @@ def _print_json(data: Any) -> None:
 
 def _listed(mounted: MountedPlugin) -> dict[str, Any]:
     """The object that `tbcore plugins --json` prints for one plugin."""
-    from tbcore.plugin_settings import plugin_json
+    from tbcore.plugins.settings import plugin_json
 
     plugin = mounted.plugin
     return {

@@ -24,7 +24,7 @@ from tbcore.cli.parsing import (
     without_passwords,
 )
 from tbcore.extensions import INDEX, INSTALL
-from tbcore.options import truth
+from tbcore.plugins.options import truth
 
 IGNORED_OPTIONS = {
     "--db": r"[^-].*",
@@ -295,7 +295,7 @@ def serve_command(
         _import_numpy()
         from dataclasses import fields
 
-        from tbcore.config import Config
+        from tbcore.plugins.config import Config
         from tbcore.server.serve import ServeOptions, serve
 
         # Each option has the name of a field of ServeOptions or, if there is none, of Config.

@@ -19,7 +19,6 @@ from pathlib import PurePath
 
 from tbcore.errors import UnknownStorageError
 from tbcore.eventfiles import local_file
-from tbcore.eventfiles.directory import Directory
 from tbcore.eventfiles.other_files import kind_of
 from tbcore.eventfiles.storage import MARK, EventFile, Found, Pacing, fields_of
 from tbcore.text import one_line, readable
@@ -58,7 +57,7 @@ class LocalDisk:
 
     def files_in(self, directory: str) -> list[EventFile]:
         """The event files directly in a directory, sorted by path. Raises OSError."""
-        return _list(Directory(directory, ".", None), Found()).files
+        return _list(_Directory(directory, ".", None), Found()).files
 
     def open_file(self, file: EventFile) -> local_file.LocalFile:
         """Opens a file. Raises OSError if that fails, or if it is not a regular file."""
@@ -108,11 +107,11 @@ class LocalRoot:
         listings: dict[str, _Listing] = {}
         previous, self._listings = self._listings, listings
         # The directories above the root are included because a link to one of them is also a loop.
-        top: Directory | None = None
+        top: _Directory | None = None
         for above in reversed(PurePath(os.path.realpath(root)).parents):
-            top = Directory(str(above), "", top)
+            top = _Directory(str(above), "", top)
         num_paths: dict[tuple[int, int], int] = {}
-        stack = [Directory(root, ".", top)]
+        stack = [_Directory(root, ".", top)]
         while stack:
             directory = stack.pop()
             try:
@@ -140,7 +139,7 @@ class LocalRoot:
         return found
 
     def _listing_of(
-        self, directory: Directory, known: _Listing | None, found: Found, reuses_expired: bool
+        self, directory: _Directory, known: _Listing | None, found: Found, reuses_expired: bool
     ) -> _Listing:
         """The known listing of a directory if it is certainly still right, else a new listing."""
         if known is None or not _REUSE_LISTINGS:
@@ -167,10 +166,39 @@ class LocalRoot:
 
 
 @dataclass(slots=True, eq=False)
+class _Directory:
+    """A directory that a scan reached, with the path that led there."""
+
+    path: str
+    name: str
+    """Path relative to the root; `.` for the root itself."""
+    parent: _Directory | None
+    is_linked: bool = False
+    """Whether this directory or one above it was reached through a link."""
+    _identity: tuple[int, int] | None = None
+
+    def identity(self) -> tuple[int, int]:
+        """Device and inode. Getting them takes a system call, and is needed only for links."""
+        if self._identity is None:
+            found = os.stat(self.path)
+            self._identity = found.st_dev, found.st_ino
+        return self._identity
+
+    def contains_itself(self) -> bool:
+        """Whether this directory is also one of the directories above it, because of a link."""
+        above = self.parent
+        while above is not None:
+            if above.identity() == self.identity():
+                return True
+            above = above.parent
+        return False
+
+
+@dataclass(slots=True, eq=False)
 class _Listing:
     """The subdirectories and event files of a directory, as of one point in time."""
 
-    directories: list[Directory] = field(default_factory=list)
+    directories: list[_Directory] = field(default_factory=list)
     files: list[EventFile] = field(default_factory=list)
     """Event files in the order of their paths, with their status in the last scan."""
     other_files: list[tuple[str, str]] = field(default_factory=list)
@@ -224,7 +252,7 @@ def _stamp(path: str) -> _Stamp:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], found: Found) -> bool:
+def _may_enter(directory: _Directory, num_paths: dict[tuple[int, int], int], found: Found) -> bool:
     """Whether to scan a directory that was reached through a link.
 
     It is not scanned if the link makes a loop, or if too many other paths lead to the directory.
@@ -243,7 +271,7 @@ def _may_enter(directory: Directory, num_paths: dict[tuple[int, int], int], foun
     return num_paths[identity] <= _MAX_LINKED_PATHS
 
 
-def _list(directory: Directory, found: Found) -> _Listing:
+def _list(directory: _Directory, found: Found) -> _Listing:
     """A new listing of a directory."""
     listing = _Listing()
     prefix = "" if directory.name == "." else f"{directory.name}/"
@@ -256,7 +284,7 @@ def _list(directory: Directory, found: Found) -> _Listing:
                 listing.has_links |= is_link
                 if entry.is_dir():
                     name, is_linked = prefix + entry.name, directory.is_linked or is_link
-                    listing.directories.append(Directory(entry.path, name, directory, is_linked))
+                    listing.directories.append(_Directory(entry.path, name, directory, is_linked))
                 elif MARK in entry.name:
                     status = entry.stat()
                     # FIFOs and devices are skipped: opening one may block or have side effects.

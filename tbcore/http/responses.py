@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tbcore.http.json import release_gil, to_json
 from tbcore.http.parameters import optional_int, required
-from tbcore.plugin_stats import CURRENT_PLUGIN
+from tbcore.plugins.stats import CURRENT_PLUGIN
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.text import printable_line
 

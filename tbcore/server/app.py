@@ -17,12 +17,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import tbcore
-from tbcore.config import Config
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import query_of
-from tbcore.plugin_settings import check_settings
-from tbcore.plugin_types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
-from tbcore.plugins import mount_all
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import mount_all
+from tbcore.plugins.settings import check_settings
+from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
 from tbcore.server.gate import SAFE_METHODS, Gate

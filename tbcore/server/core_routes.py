@@ -10,9 +10,9 @@ from typing import Any
 from starlette.requests import Request
 
 import tbcore
-from tbcore.config import Config
-from tbcore.hookspecs import PLUGIN_API
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin
+from tbcore.plugins.config import Config
+from tbcore.plugins.hookspecs import PLUGIN_API
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.nonfinite import NonfiniteSummaries
 from tbcore.server.plugin_status import ServedPlugin, status_json
 from tbcore.server.pool import ThreadPool

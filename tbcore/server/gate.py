@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tbcore.config import Config
 from tbcore.http import error_response
 from tbcore.http.parameters import query_of
+from tbcore.plugins.config import Config
 from tbcore.server.login import RENEWAL_SECONDS, Login, WrongTokens
 
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")

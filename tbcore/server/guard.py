@@ -23,8 +23,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tbcore.http import error_response
 from tbcore.http.parameters import BODY_KEY
-from tbcore.plugin_stats import CURRENT_PLUGIN
-from tbcore.plugin_types import MountedPlugin, Outcome, attempt, traceback_of
+from tbcore.plugins.stats import CURRENT_PLUGIN
+from tbcore.plugins.types import MountedPlugin, Outcome, attempt, traceback_of
 from tbcore.server.plugin_response import NOT_SUPPORTED, CheckedSender, plain_iterator, response_of
 from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.server.request_body import read_body, replay

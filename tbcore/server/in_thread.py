@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp
 
-from tbcore.config import Config
 from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.plugins import load_plugins
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.types import LoadedPlugin
 from tbcore.server.app import App, create_app
 from tbcore.server.http_server import HttpServer
 from tbcore.server.listen import Listening, listen

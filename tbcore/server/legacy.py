@@ -13,8 +13,8 @@ from typing import Any
 
 from starlette.requests import Request
 
-from tbcore.plugin_stats import PluginStats
-from tbcore.plugin_types import MountedPlugin, attempt
+from tbcore.plugins.stats import PluginStats
+from tbcore.plugins.types import MountedPlugin, attempt
 from tbcore.server.plugin_status import ServedPlugin
 from tbcore.server.pool import wait_for
 from tbcore.store.multiplexer import Multiplexer

@@ -8,8 +8,8 @@ import socket
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tbcore.config import DEFAULT_PORT
 from tbcore.errors import TbcoreError
+from tbcore.plugins.config import DEFAULT_PORT
 
 BACKLOG = 2048
 """Maximum number of connections that the system queues until the server accepts them."""

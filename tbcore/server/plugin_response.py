@@ -13,7 +13,7 @@ from starlette.types import Message, Send
 
 from tbcore.errors import TbcoreError
 from tbcore.http import error_response
-from tbcore.plugin_types import Outcome
+from tbcore.plugins.types import Outcome
 
 STATUSES_WITHOUT_BODY = (204, 304)
 """A response with one of these statuses ends with its headers."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from tbcore.plugin_settings import plugin_json
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin, attempt, traceback_of
+from tbcore.plugins.settings import plugin_json
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin, attempt, traceback_of
 from tbcore.server.guard import Guard
 from tbcore.server.pool import ThreadPool, wait_for
 from tbcore.store.multiplexer import Multiplexer

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from tbcore.config import Config
-from tbcore.plugin_types import MountedPlugin, Plugins, attempt
-from tbcore.plugins import find, load, mount_all
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import find, load, mount_all
+from tbcore.plugins.sources import Source, in_folder, installed_plugins
+from tbcore.plugins.types import MountedPlugin, Plugins, attempt
 from tbcore.server.app import App
-from tbcore.sources import Source, in_folder, installed_plugins
 from tbcore.store.multiplexer import Multiplexer
 
 logger = logging.getLogger(__name__)

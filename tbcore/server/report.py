@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
-from tbcore.plugin_stats import CURRENT_PLUGIN, PluginStats
+from tbcore.plugins.stats import CURRENT_PLUGIN, PluginStats
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.status import LoadStatus
 from tbcore.text import plural, size
 
 if TYPE_CHECKING:
-    from tbcore.plugin_types import MountedPlugin
+    from tbcore.plugins.types import MountedPlugin
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """Time between two updates of the progress line."""
@@ -33,7 +33,7 @@ CLEAR_LINE = "\r\x1b[K"
 
 def no_plugins_hint() -> str:
     """A line with the reason why there are no plugins, and how to install some."""
-    from tbcore.plugins import ONLY_VARIABLE
+    from tbcore.plugins.loading import ONLY_VARIABLE
 
     if ONLY_VARIABLE in os.environ:
         return f"no plugins are loaded, because the variable {ONLY_VARIABLE} names none"

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote_plus
 
 from tbcore import __version__
-from tbcore.config import DEFAULT_PORT, Config, user_directory
 from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.extensions import INDEX, loaded
+from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
     LogHandler,
@@ -35,7 +35,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 
 if TYPE_CHECKING:
-    from tbcore.plugin_types import Plugins
+    from tbcore.plugins.types import Plugins
     from tbcore.server.http_server import HttpServer
     from tbcore.store.stored_runs import IndexExtension
 
@@ -140,7 +140,7 @@ def _run_server(
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
     # the same reason, this module and the loader import at their top only what the loader needs.
-    from tbcore.plugins import load_plugins
+    from tbcore.plugins.loading import load_plugins
     from tbcore.server.app import create_app
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
@@ -196,7 +196,7 @@ def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float
 def _warn_about_unknown_names(config: Config, plugins: Plugins) -> None:
     """Logs a warning for each folder without plugins, and for each unknown name of a plugin."""
     from tbcore.extensions import PLUGINS
-    from tbcore.sources import in_folder
+    from tbcore.plugins.sources import in_folder
 
     for folder in config.plugins_dirs:
         if not in_folder(Path(folder)):

@@ -73,7 +73,7 @@ def find_unclaimed(
 
 def find_unshown(multiplexer: Multiplexer) -> list[Unclaimed]:
     """All kinds of data that no installed plugin shows. Imports the plugins."""
-    from tbcore.plugins import load_plugins
+    from tbcore.plugins.loading import load_plugins
 
     plugins = load_plugins()
     claims = [claim for plugin in plugins if plugin.info for claim in plugin.info.claims]

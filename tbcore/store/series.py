@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tbcore.eventfiles.steps import step_array
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Kind
-from tbcore.smoothing import SmoothingKind, smoothed
 from tbcore.store import sampling
+from tbcore.store.smoothing import SmoothingKind, smoothed
 
 Rows = NDArray[np.int64]
 """Indices of rows in a series."""

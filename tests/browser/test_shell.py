@@ -692,7 +692,7 @@ def test_the_first_tab_stop_skips_to_the_charts(serve: Any, profile: Any, tmp_pa
 
 
 WITHOUT_INSTALLED_PLUGINS = (
-    "import tbcore.sources as sources; sources.PLUGINS = 'tbcore.none'; "
+    "import tbcore.plugins.sources as sources; sources.PLUGINS = 'tbcore.none'; "
     "from tbcore.cli import main; main()"
 )
 """Runs tbcore as if no plugin were installed."""

@@ -12,9 +12,9 @@ import pytest
 from common_fixtures import patient_tuning
 
 from tbcore import PluginInfo, hookimpl
-from tbcore.config import Config
-from tbcore.plugin_types import Plugins
-from tbcore.plugins import load_plugins
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.types import Plugins
 from tbcore.server.app import create_app
 from tbcore.store.multiplexer import Multiplexer
 

@@ -25,13 +25,13 @@ from tbcore import Claim, PluginInfo, hookimpl
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.plugins import load as load_sources
-from tbcore.plugins import load_plugins
+from tbcore.plugins.loading import load as load_sources
+from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.sources import Source
+from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import app as app_module
 from tbcore.server.headers import SafeHeaders, content_security_policy
 from tbcore.server.static import StaticFiles
-from tbcore.sources import Source
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import EventFileWriter, summaries, write_run

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from tbcore import LegacyApi, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.legacy import LegacyIndex
 from tbcore.server.pool import ThreadPool
 from tbcore.store.loader import Loader

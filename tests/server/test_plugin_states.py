@@ -19,11 +19,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tbcore import Claim, Option, plugin_stats
-from tbcore.config import Config
-from tbcore.plugin_stats import PluginStats, warn_deprecated, without_paths
-from tbcore.plugin_types import LoadedPlugin
-from tbcore.plugins import load_plugins
+from tbcore import Claim, Option
+from tbcore.plugins import stats as plugin_stats
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import load_plugins
+from tbcore.plugins.stats import PluginStats, warn_deprecated, without_paths
+from tbcore.plugins.types import LoadedPlugin
 from tbcore.server import guard
 from tbcore.server.app import create_app
 from tbcore.server.report import LogHandler

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS, patient_tuning, until
 
-from tbcore import Claim, Kind, hookspecs
-from tbcore.plugins import load_plugins
+from tbcore import Claim, Kind
+from tbcore.plugins import hookspecs
+from tbcore.plugins.loading import load_plugins
 from tbcore.server import plugin_status
 from tbcore.server.plugin_status import Activity
 from tbcore.server.pool import ThreadPool

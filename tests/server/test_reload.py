@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from common_fixtures import WAIT_SECONDS, patient_tuning
 
-from tbcore.config import Config
-from tbcore.plugins import load_plugins
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import load_plugins
 from tbcore.server.app import create_app
 from tbcore.server.reload import Reloader
 from tbcore.store.multiplexer import Multiplexer
@@ -160,7 +160,7 @@ def test_a_fault_is_reported_with_its_place_until_it_is_corrected(
     assert entry["error"].startswith(line)
     assert entry["title"] == "Mine"
     assert place in entry["traceback"]
-    assert "tbcore/plugins.py" not in entry["traceback"]
+    assert "tbcore/plugins/loading.py" not in entry["traceback"]
     assert dev_server.get("data/plugin/mine/word").status_code == 503
     assert place in caplog.text
     caplog.clear()

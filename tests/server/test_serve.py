@@ -27,8 +27,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tbcore import __version__
-from tbcore.config import Config
-from tbcore.plugins import load_plugins
+from tbcore.plugins.config import Config
+from tbcore.plugins.loading import load_plugins
 from tbcore.server import compress, protocol
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer

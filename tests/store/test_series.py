@@ -17,12 +17,12 @@ from tables import image_event, scalar_event, table_of
 
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Claim, Kind
-from tbcore.smoothing import smoothed
 from tbcore.store import multiplexer as multiplexer_module
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
 from tbcore.store.series import Point, ScalarSeries, Series
+from tbcore.store.smoothing import smoothed
 from tbcore.store.view import EMPTY_SCHEMA, RunView
 
 SCALAR = Kind("simple_value", "", True)

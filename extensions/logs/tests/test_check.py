@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tbcore import plugins as plugins_module
 from tbcore.cli import main
-from tbcore.sources import Source
+from tbcore.plugins import loading as plugins_module
+from tbcore.plugins.sources import Source
 from tbcore.store.run import RunData
 from tbcore.tuning import Tuning
 from tbcore_testing import EventFileWriter, record_bytes, summaries, write_run

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from tbcore.engine import Summary
-from tbcore_testing import EventFileWriter, TbcoreClient
+from tbcore_testing.client import TbcoreClient
 from tbcore_testing.route_tests import (
     NAMES,
     RUN_NAMES,
@@ -17,6 +17,7 @@ from tbcore_testing.route_tests import (
     assert_one_line,
     filled,
 )
+from tbcore_testing.writer import EventFileWriter
 
 
 class MediaTests(SeriesTests):

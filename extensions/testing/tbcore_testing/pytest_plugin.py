@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tbcore_testing import TbcoreClient
+    from tbcore_testing.client import TbcoreClient
 
 pytest.register_assert_rewrite("tbcore_testing.route_tests", "tbcore_testing.media_tests")
 
@@ -54,7 +54,7 @@ def tbcore_client() -> Iterator[Callable[..., TbcoreClient]]:
 
     `tbcore_client(logdir, plugins=["hello"])` serves the logdir with this one plugin.
     """
-    from tbcore_testing import make_client
+    from tbcore_testing.client import make_client
 
     clients: list[TbcoreClient] = []
 

@@ -20,9 +20,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tbcore_testing import TbcoreClient, write_run
-from tbcore_testing.client import plugin_name
+from tbcore_testing.client import TbcoreClient, plugin_name
 from tbcore_testing.conformance.logs import ODD_RUNS, ODD_TAGS
+from tbcore_testing.runs import write_run
 
 TAG_TYPES = {
     "images": [],

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tbcore.config import Config
 from tbcore.errors import OptionError, did_you_mean
-from tbcore.options import VARIABLE_PREFIX, OptionValue, variable_prefix
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin, Plugins
+from tbcore.plugins.config import Config
+from tbcore.plugins.options import VARIABLE_PREFIX, OptionValue, variable_prefix
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin, Plugins
 
 logger = logging.getLogger(__name__)
 

@@ -11,13 +11,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tbcore import __version__, hookspecs
+from tbcore import __version__
 from tbcore.errors import PluginError, did_you_mean
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
 from tbcore.kinds import Claim
-from tbcore.options import MAX_INT, validate
-from tbcore.plugin_types import LoadedPlugin
+from tbcore.plugins import hookspecs
+from tbcore.plugins.hookspecs import PLUGIN_API, LegacyApi, PluginInfo
+from tbcore.plugins.options import MAX_INT, validate
+from tbcore.plugins.types import LoadedPlugin
 from tbcore.text import shortened
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tbcore.options import OptionValue
+from tbcore.plugins.options import OptionValue
 from tbcore.tuning import Tuning, default_tuning
 
 DEFAULT_PORT = 6006

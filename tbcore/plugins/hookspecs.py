@@ -39,9 +39,9 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
-from tbcore.config import PluginOptions
 from tbcore.kinds import Claims
-from tbcore.options import Option
+from tbcore.plugins.config import PluginOptions
+from tbcore.plugins.options import Option
 
 if TYPE_CHECKING:
     from starlette.routing import Route

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from tbcore import __version__, hookspecs
-from tbcore.config import Config, PluginOptions
+from tbcore import __version__
 from tbcore.errors import OptionError, PluginError
-from tbcore.hookspecs import LegacyApi
-from tbcore.plugin_checks import (
+from tbcore.plugins import hookspecs
+from tbcore.plugins.checks import (
     CheckError,
     api_error,
     check_name,
@@ -33,9 +32,11 @@ from tbcore.plugin_checks import (
     checked_legacy_api,
     checked_routes,
 )
-from tbcore.plugin_settings import option_values
-from tbcore.plugin_types import LoadedPlugin, MountedPlugin, Plugins, attempt, traceback_of
-from tbcore.sources import Source, fail, in_folder, installed_plugins
+from tbcore.plugins.config import Config, PluginOptions
+from tbcore.plugins.hookspecs import LegacyApi
+from tbcore.plugins.settings import option_values
+from tbcore.plugins.sources import Source, fail, in_folder, installed_plugins
+from tbcore.plugins.types import LoadedPlugin, MountedPlugin, Plugins, attempt, traceback_of
 from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 

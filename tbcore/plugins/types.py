@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tbcore.config import PluginOptions
 from tbcore.extensions import canonical_name
-from tbcore.hookspecs import LegacyApi, PluginInfo
-from tbcore.plugin_stats import PluginStats, without_paths
-from tbcore.sources import Source
+from tbcore.plugins.config import PluginOptions
+from tbcore.plugins.hookspecs import LegacyApi, PluginInfo
+from tbcore.plugins.sources import Source
+from tbcore.plugins.stats import PluginStats, without_paths
 from tbcore.text import describe
 from tbcore.tuning import Tuning, default_tuning
 

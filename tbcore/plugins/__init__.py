@@ -1,0 +1,1 @@
+"""Plugins: finds, imports, checks and mounts them, and isolates their errors."""
