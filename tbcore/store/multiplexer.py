@@ -43,7 +43,17 @@ _MAX_WARNED_TAGS = 100
 
 
 class Multiplexer:
-    """All runs and the data in them. Its methods may be called on any thread."""
+    """All runs and the data in them. Its methods may be called on any thread.
+
+        >>> claims = [Claim(is_scalar=True)]
+        >>> multiplexer.tags(claims)
+        {'train': ['loss', 'lr']}
+        >>> multiplexer.scalars("train", "loss").value
+        array([0.5 , 0.25], dtype=float32)
+
+    Hooks of plugins get the one of their server. A run or tag that does not exist is a
+    NotFoundError, whose message a client may see.
+    """
 
     def __init__(self) -> None:
         self._state = State()

@@ -49,7 +49,16 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScalarSeries:
-    """Points of one tag, in the order they were written. Arrays are read-only."""
+    """Points of one tag, in the order they were written. Arrays are read-only.
+
+    >>> series = multiplexer.scalars("train", "loss")
+    >>> series.step, series.value
+    (array([0, 1]), array([0.5 , 0.25], dtype=float32))
+    >>> series.last
+    Point(step=1, wall_time=1700000001.0, value=0.25)
+    >>> series.smooth(0.5).last.value
+    0.3333333333333333
+    """
 
     ordinal: NDArray[np.int64]
     """Shape (n,), ascending: position of the point among all rows written to its tag, from 0. It

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from tables import table_of
 
+from tbcore.engine import Server
 from tbcore.errors import DataLossError, DecodeError, NotFoundError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event, SessionLog
@@ -20,6 +22,7 @@ from tbcore.kinds import Claim, Kind
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
+from tbcore.store.series import ScalarSeries
 from tbcore.store.state import RunDetails, TagsByRun
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView, Schema, TagInfo
@@ -638,3 +641,17 @@ def test_a_bug_in_a_decoder_is_raised(tmp_path: Path) -> None:
     write_run(tmp_path, "run", histograms={"h": [[1.0]]})
     with pytest.raises(ZeroDivisionError):
         load(tmp_path).read_items("run", "h", HISTOGRAMS, lambda value: 1 / 0)
+
+
+@pytest.mark.parametrize("described", [Multiplexer, ScalarSeries])
+def test_the_example_of_a_class_is_right(described: type, tmp_path: Path) -> None:
+    loss = [(0, 0.5, 1.7e9), (1, 0.25, 1.7e9 + 1)]
+    write_run(tmp_path, "train", scalars={"loss": loss, "lr": [0.1]})
+    server = Server(tmp_path, plugins=())
+    server.load_once()
+    names = {"multiplexer": server.multiplexer, "Claim": Claim}
+
+    (example,) = doctest.DocTestFinder(recurse=False).find(described, globs=names)
+
+    assert doctest.DocTestRunner().run(example).failed == 0
+    assert example.examples
