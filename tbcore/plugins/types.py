@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pluggy
     from starlette.routing import Route
 
-CORE_FOLDER = str(Path(__file__).parent) + os.sep
+CORE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 TRACE_VARIABLE = "TBCORE_TRACE_HOOKS"
 """Environment variable that makes each call of a hook print its result to stderr."""
 VERSION_MARK = "~"
