@@ -171,7 +171,7 @@ def test_p20_after_a_kill_a_new_server_serves_the_same(start: Any, tmp_path: Pat
 def test_p21_errors_at_the_start_are_one_line(tmp_path: Path) -> None:
     """The exit status is not 0, and there is no traceback.
 
-    `tests/test_cli.py` tests more errors, without a process of its own.
+    `tests/server/test_cli.py` tests more errors, without a process of its own.
     """
     (tmp_path / "file").write_text("not a directory")
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,6 +1,6 @@
 """Records: P1 complete ones are served, P2 unchanged; P3 damage, P4 claimed sizes do little harm.
 
-`tests/test_torn_files.py` damages files of every kind in further ways, without a server.
+`tests/eventfiles/test_torn_files.py` damages files of every kind in further ways, without a server.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ async function select(text, names) {
 }
 
 test("expressions match, or have an error, as on the server", async () => {
-  // tests/test_patterns.py has the same test for the server.
+  // tests/server/test_patterns.py has the same test for the server.
   const cases = JSON.parse(readFileSync(new URL("../expressions.json", import.meta.url), "utf8"));
   for (const { expression, matches = [], rejects = [], error = null } of cases) {
     const selected = await select(expression, [...matches, ...rejects]);

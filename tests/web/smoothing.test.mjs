@@ -49,7 +49,7 @@ test("a weight of 0, constant series and series without finite values change not
 });
 
 test("the page and the server have one table of cases", () => {
-  // tests/test_smoothing.py has the other half.
+  // tests/store/test_smoothing.py has the other half.
   const cases = JSON.parse(readFileSync(new URL("../smoothing.json", import.meta.url), "utf-8"));
   for (const { kind, weight, starts, values, smoothed: expected } of cases) {
     assertClose(smoothed(values.map(Number), weight, starts, /** @type {any} */ (means)[kind]), expected.map(Number));

@@ -43,7 +43,7 @@ from tbcore_testing import write_run
 
 pytestmark = pytest.mark.slow
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 EXTENSIONS = sorted(path.parent.name for path in REPOSITORY.glob("extensions/*/pyproject.toml"))
 PLUGINS = sorted(path.parent.name for path in REPOSITORY.glob("plugins/*/pyproject.toml"))

@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from tbcore import engine
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 ROOMS = (
     "errors", "kinds", "text", "tuning", "extensions",

@@ -12,7 +12,7 @@ import pytest
 import tbcore
 from tbcore.extensions import INSTALL, STORAGE
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def tables(folder: Path) -> dict[str, Any]:

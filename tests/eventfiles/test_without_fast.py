@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = ["tests/eventfiles/test_tail.py", "tests/store/test_multiplexer.py"]
-ALL = ["tests/eventfiles", "tests/store", "tests/test_torn_files.py"]
+ALL = ["tests/eventfiles", "tests/store", "tests/eventfiles/test_torn_files.py"]
 
 
 @pytest.mark.parametrize(
     "places",
     [
         pytest.param(SAMPLE, id="sample"),
-        pytest.param([*ALL, "tests/test_oracle.py"], id="all", marks=pytest.mark.release),
+        pytest.param([*ALL, "tests/oracles/test_oracle.py"], id="all", marks=pytest.mark.release),
     ],
 )
 def test_other_tests_pass_without_the_fast_ways(
@@ -34,7 +34,7 @@ def test_other_tests_pass_without_the_fast_ways(
     )
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    if "tests/test_oracle.py" in places:
+    if "tests/oracles/test_oracle.py" in places:
         environment["TBCORE_REAL_LOGS"] = str(request.getfixturevalue("real_logs"))
     where = "import tbcore.eventfiles.decoder as d; print(d.__file__, d.FastWays)"
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not services", *places]

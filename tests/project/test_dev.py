@@ -19,7 +19,7 @@ import pytest
 
 from tbcore.cli import serve_command
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import io
 import tokenize
 from pathlib import Path
 
-CORE = Path(__file__).resolve().parent.parent / "tbcore"
+CORE = Path(__file__).resolve().parents[2] / "tbcore"
 
 MAX_CODE_LINES = 10_750
 """A feature that needs more says in its commit why the core must have it."""

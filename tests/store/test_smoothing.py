@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tbcore.store.smoothing import SmoothingKind, point_weight, smoothed
 
-CASES = Path(__file__).with_name("smoothing.json")
+CASES = Path(__file__).parents[1] / "smoothing.json"
 """What values become, for the server and for the page."""
 
 

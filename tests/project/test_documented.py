@@ -27,7 +27,7 @@ import tbcore_testing
 from tbcore.plugins import hookspecs
 from tbcore_testing import make_client
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 HELLO = DOCS / "examples" / "tbcore-hello"
 PAGES = [

@@ -30,7 +30,7 @@ from tbcore.queries.syntax import (
 )
 from tbcore_testing.demo import write_demo
 
-TABLE = json.loads((Path(__file__).parent / "queries.json").read_text(encoding="utf-8"))
+TABLE = json.loads((Path(__file__).parents[1] / "queries.json").read_text(encoding="utf-8"))
 """tests/web/queries.test.mjs tests the page with these cases."""
 
 
@@ -126,7 +126,7 @@ def test_mistakes_have_a_place(case: dict[str, Any]) -> None:
 
 def test_examples_of_the_documentation_find_runs_of_the_demo(tmp_path: Path) -> None:
     """All but those about the time."""
-    text = (Path(__file__).parents[1] / "docs" / "queries.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
     table = text[text.index("| query | runs |") : text.index("The query is part")]
     queries = [query.replace("\\|", "|") for query in re.findall(r"(?m)^\| `(.+?)` \|", table)]
     write_demo(tmp_path)
@@ -249,9 +249,9 @@ RUNS = st.fixed_dictionaries(
 @pytest.fixture(scope="module")
 def page() -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """A function that returns what the modules of the page answer to a question, in node."""
-    if not (Path(__file__).parents[1] / "tbcore" / "web").exists():
+    if not (Path(__file__).parents[2] / "tbcore" / "web").exists():
         pytest.skip("needs the page's modules in a checkout")
-    runner = Path(__file__).parent / "web" / "query-runner.mjs"
+    runner = Path(__file__).parents[1] / "web" / "query-runner.mjs"
     with subprocess.Popen(
         [node_command(Path(sys.executable)), str(runner)],
         stdin=subprocess.PIPE,

@@ -46,7 +46,7 @@ def test_texts_match_anywhere_or_from_their_beginning(
     assert Matcher().search(pattern, []).tolist() == []
 
 
-CASES = json.loads((Path(__file__).parent / "expressions.json").read_text())
+CASES = json.loads((Path(__file__).parents[1] / "expressions.json").read_text())
 """What expressions match, ignoring case, or their errors. tests/web/expressions.test.mjs tests the
 page with these cases. `python` has the results of the module `re` that are different."""
 
