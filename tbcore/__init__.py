@@ -67,9 +67,7 @@ def open(
 @cache
 def _opener() -> Any:
     """The function behind `open`, which is looked for once."""
-    from tbcore.extensions import OPEN, loaded
-
-    return loaded(OPEN, "open")
+    return import_module(f"{__name__}.extensions").loaded("tbcore.open", "open")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tbcore.cli.parsing import Command, CommandGroup, as_typed, logdir_specs, logs_discarded
-    from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
+    from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
     from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
     from tbcore.eventfiles.proto.event_pb2 import Event
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tbcore.eventfiles.table import Columns, Table
     from tbcore.eventfiles.tensors import numpy_to_tensor, tensor_to_numpy
     from tbcore.eventfiles.wire import encode_varint, fields
-    from tbcore.extensions import loaded
+    from tbcore.extensions import guarded, loaded
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
@@ -45,22 +45,21 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "BatchReader", "Columns", "Command", "CommandGroup", "Event", "EventFile", "FileRef",
-    "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing", "Point",
-    "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series", "Server",
-    "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table", "TagInfo",
-    "TensorProto", "TrackedRun", "UnknownStorageError", "as_typed", "checked_address",
-    "close_matches", "describe", "did_you_mean", "encode_varint", "fields", "find_unshown",
-    "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins", "loaded",
-    "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor", "one_line", "parse",
-    "plural", "quoted", "replace_query", "size", "sort_key", "storage_of", "tensor_to_numpy",
-    "to_json", "user_directory", "watch",
+    "BatchReader", "Columns", "Command", "CommandGroup", "Event", "EventFile", "ExtensionError",
+    "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing",
+    "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series",
+    "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table",
+    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "as_typed",
+    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
+    "find_unshown", "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri",
+    "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
+    "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
+    "tensor_to_numpy", "to_json", "user_directory", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": ("Command", "CommandGroup", "as_typed", "logdir_specs", "logs_discarded"),
-    "tbcore.plugins.config": ("user_directory",),
-    "tbcore.errors": ("OptionError", "UnknownStorageError", "did_you_mean"),
+    "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
     "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan"),
     "tbcore.eventfiles.proto.event_pb2": ("Event",),
@@ -70,18 +69,19 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.eventfiles.table": ("Columns", "Table"),
     "tbcore.eventfiles.tensors": ("numpy_to_tensor", "tensor_to_numpy"),
     "tbcore.eventfiles.wire": ("encode_varint", "fields"),
-    "tbcore.extensions": ("loaded",),
+    "tbcore.extensions": ("guarded", "loaded"),
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
-    "tbcore.plugins.types": ("LoadedPlugin",),
+    "tbcore.plugins.config": ("user_directory",),
     "tbcore.plugins.loading": ("load_plugins",),
+    "tbcore.plugins.sources": ("installed_plugins",),
+    "tbcore.plugins.types": ("LoadedPlugin",),
     "tbcore.queries.attributes": ("RunColumns",),
     "tbcore.queries.evaluation": ("is_live",),
     "tbcore.queries.syntax": ("parse",),
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
-    "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.series": ("Point", "Series"),
     "tbcore.store.stored_runs": ("RunIndex",),

@@ -29,7 +29,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-from tbcore.errors import ExtensionError, OptionError
+from tbcore import __version__
+from tbcore.errors import ExtensionError, OptionError, TbcoreError
 from tbcore.text import describe, one_line
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ _SLOW_IMPORT_SECONDS = 5.0
 _COMPARISONS = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?\s*")
+"""A requirement without a marker: name and versions."""
+_BOUND = re.compile(r"\s*(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\s*")
 
 
 def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
@@ -77,7 +81,8 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
 
     A distribution with malformed entry points is skipped; if `strict`, its error is raised. (With
     importlib.metadata.entry_points() one such distribution would hide those of all others.) Of two
-    copies of a distribution, the first on `sys.path` counts, from which Python would import, too.
+    copies of a distribution with such entry points, the first on `sys.path` counts, from which
+    Python would import, too.
     The working directory is not searched: it may be a folder that somebody downloaded.
     """
     try:
@@ -162,10 +167,31 @@ def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warni
         timer.cancel()
 
 
+@contextlib.contextmanager
+def guarded(group: str, *names: str) -> Iterator[None]:
+    """Makes a fault of an extension that the `with` statement calls an ExtensionError of one line.
+
+    The line names its distribution. Errors of tbcore and OSErrors are raised as they are. The
+    arguments are those of `loaded`.
+    """
+    try:
+        yield
+    except (TbcoreError, OSError):
+        raise
+    except Exception as error:
+        found = available(group)
+        point = next((found[name][0] for name in names if name in found), None)
+        whose = f" of {label(point)}" if point else ""
+        line = f"{_described(group, names[0])}{whose} failed"
+        raise ExtensionError(f"{one_line(line)}: {describe(error)}") from error
+
+
 def needs(group: str, name: str, install: str) -> str:
     """A sentence about what is missing, and the arguments of pip that install it, if known."""
     quoted = f"'{install}'" if "[" in install else install
     command = f"pip install {quoted}" if install else "a distribution that has it"
+    if group == STORAGE and (group, name) not in INSTALL:
+        return f"{_described(group, name)} is not known; another package may have it: {command}"
     return f"{_described(group, name)} needs another package: {command}"
 
 
@@ -207,16 +233,22 @@ def _is_own(point: EntryPoint) -> bool:
 
 
 def _check_version(point: EntryPoint) -> None:
-    """Raises ExtensionError if the distribution requires another version of tbcore-server."""
+    """Raises ExtensionError if the distribution requires another version of tbcore-server.
+
+    Only bounds such as `>=0.1,<0.2` are checked, which pip has checked, too: they tell if somebody
+    has upgraded one of both. Whatever else a requirement has is taken to fit.
+    """
     distribution: Any = point.dist
-    version = importlib.metadata.version("tbcore-server")
     for line in distribution.requires or ():
-        requirement = re.match(r"tbcore[-_.]server\b[^<>=;]*([^;]*)", line)
-        wanted = requirement[1].strip() if requirement else ""
-        for sign, bound in re.findall(r"([<>=]=?)\s*([\d.]+)", wanted):
-            if not _COMPARISONS[sign](_numbers(version), _numbers(bound)):
+        requirement = _REQUIREMENT.fullmatch(line)
+        if requirement is None or canonical_name(requirement[1]) != "tbcore-server":
+            continue
+        wanted = requirement[2].strip()
+        for part in wanted.split(","):
+            bound = _BOUND.fullmatch(part)
+            if bound and not _COMPARISONS[bound[1]](_numbers(__version__), _numbers(bound[2])):
                 raise ExtensionError(
-                    f"{label(point)} needs tbcore-server {wanted}, found {version}; "
+                    f"{label(point)} needs tbcore-server {wanted}, found {__version__}; "
                     f"install versions that fit"
                 )
 

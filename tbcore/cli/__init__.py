@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import click
@@ -39,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TbcoreError as error:
         _print_error(str(error))
         status = error.exit_status
+    except ImportError as error:
+        # Packages that only some commands need are imported when they are used.
+        _print_error(f"a package cannot be imported: {error}")
+        status = 1
     except OSError as error:
         # Mostly a full disk. Expected errors have been converted to a TbcoreError where they occur.
         with contextlib.suppress(OSError):
@@ -76,11 +82,20 @@ _KNOWN_COMMANDS = "tbcore.known_commands"
 """Key in `click.Context.meta` of the names of all commands."""
 
 
+_COMMAND = re.compile(r"[a-z][a-z0-9_-]*")
+"""Names of commands. An entry point with another name could take the place of a path or URI."""
+
+
+def _added() -> dict[str, list[EntryPoint]]:
+    """The entry points of extensions' commands, by name."""
+    return {n: points for n, points in available(COMMANDS).items() if _COMMAND.fullmatch(n)}
+
+
 class CommandOrLogdir(CommandGroup):
     """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*self.commands, *available(COMMANDS)})
+        return sorted({*self.commands, *_added()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.commands:
@@ -96,7 +111,7 @@ class CommandOrLogdir(CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands of extensions without importing them."""
-        rows = {name: summary(points[0]) for name, points in available(COMMANDS).items()}
+        rows = {name: summary(points[0]) for name, points in _added().items()}
         for name, command in self.commands.items():
             rows[name] = command.get_short_help_str(formatter.width)
         with formatter.section("Commands"):

@@ -129,7 +129,8 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
     from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
 
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
-    specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
+    with _warnings_printed():
+        specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
     if not specs:
         option = as_typed(context, "--logdir_spec")
         raise click.UsageError(
@@ -153,6 +154,24 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
                 f"for several directories, or to name them, use --logdir_spec"
             )
     return specs
+
+
+@contextlib.contextmanager
+def _warnings_printed() -> Iterator[None]:
+    """Prints what is logged, such as about extensions, before the log is set up."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
+    core = logging.getLogger("tbcore")
+    if core.handlers:
+        yield
+        return
+    core.addHandler(handler)
+    try:
+        yield
+    finally:
+        core.removeHandler(handler)
 
 
 @contextlib.contextmanager

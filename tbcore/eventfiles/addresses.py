@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterable
-from functools import cache
 from typing import NoReturn
 
 from tbcore.errors import ExtensionError, OptionError, TbcoreError, UnknownStorageError
 from tbcore.eventfiles.local_disk import LocalDisk
-from tbcore.eventfiles.storage import EventFile, OpenFile, Pacing, Storage
-from tbcore.extensions import INSTALL, STORAGE, loaded, needs
+from tbcore.eventfiles.storage import EventFile, OpenFile, Pacing, Root, Storage
+from tbcore.extensions import INSTALL, STORAGE, guarded, loaded, needs
 from tbcore.text import one_line
 
 _ANY = "*"
@@ -74,14 +74,16 @@ def checked_address(given: str) -> str:
             f"{scheme}:// names a directory of this machine by its absolute path; did you mean "
             f"'{scheme}:///{authority}{rest}'?"
         )
-    try:
-        return _loaded(scheme).checked_address(f"{scheme}://{authority}{rest}")
-    except ImportError as error:
-        install = INSTALL.get((STORAGE, scheme), "")
-        has_extra = "[" in install  # what has none is installed
-        reason = f"{scheme}:// needs another package: {error}"
-        line = needs(STORAGE, scheme, install) if has_extra else reason
-        raise UnknownStorageError(one_line(line)) from None
+    storage = _storage(scheme)
+    with guarded(STORAGE, scheme, _ANY):
+        try:
+            return storage.checked_address(f"{scheme}://{authority}{rest}")
+        except ImportError as error:
+            install = INSTALL.get((STORAGE, scheme), "")
+            has_extra = "[" in install  # what has none is installed
+            reason = f"{scheme}:// needs another package: {error}"
+            line = needs(STORAGE, scheme, install) if has_extra else reason
+            raise UnknownStorageError(one_line(line)) from None
 
 
 def storage_of(path: str) -> Storage:
@@ -92,10 +94,13 @@ def storage_of(path: str) -> Storage:
     match = _URI.match(path)
     if match is None or (scheme := match[1].lower()) in _LOCAL:
         return _LOCAL_DISK
-    try:
-        return _loaded(scheme)
-    except TbcoreError as error:
-        return _NoStorage(error)
+    return _storage(scheme)
+
+
+def root_of(address: str, pacing: Pacing) -> Root:
+    """The directory at a checked address, for repeated scans. Raises TbcoreError without one."""
+    with guarded(STORAGE, address.partition("://")[0], _ANY):
+        return storage_of(address).root(address, pacing)
 
 
 def open_event_file(file: EventFile) -> OpenFile:
@@ -112,15 +117,30 @@ def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
         storage.fetch_ahead(wanted, max_bytes)
 
 
-@cache
+_storages: dict[str, Storage] = {}
+"""The storage for each scheme that was asked for, also where none could be loaded."""
+_loading = threading.RLock()
+
+
+def _storage(scheme: str) -> Storage:
+    """The storage for a scheme, which is loaded once."""
+    if scheme not in _storages:
+        with _loading:
+            if scheme not in _storages:
+                _storages[scheme] = _loaded(scheme)
+    return _storages[scheme]
+
+
 def _loaded(scheme: str) -> Storage:
-    """The storage for a scheme; loaded once. Raises UnknownStorageError or ExtensionError."""
     try:
         found = loaded(STORAGE, scheme, _ANY)
+        if isinstance(found, type) or not isinstance(found, Storage):
+            line = f"the entry point of {STORAGE} for {scheme}:// is not a storage"
+            raise ExtensionError(line)
     except OptionError as error:
-        raise UnknownStorageError(str(error)) from None
-    if not isinstance(found, Storage):
-        raise ExtensionError(f"the entry point of {STORAGE} for {scheme}:// is not a storage")
+        return _NoStorage(UnknownStorageError(str(error)))
+    except TbcoreError as error:
+        return _NoStorage(error)
     return found
 
 
@@ -129,6 +149,9 @@ class _NoStorage(LocalDisk):
 
     def __init__(self, error: TbcoreError) -> None:
         self._error = error
+
+    def checked_address(self, address: str) -> NoReturn:
+        raise self._error
 
     def root(self, address: str, pacing: Pacing) -> NoReturn:
         raise self._error

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
+from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
 from tbcore.eventfiles.other_files import OtherFiles, summed
 from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root
 from tbcore.text import describe, one_line, readable
@@ -94,9 +94,7 @@ class Logdir:
         """Raises UnknownStorageError or ExtensionError if nothing can read one of them."""
         self.specs = list(specs)
         storages = [storage_of(spec.path) for spec in specs]
-        self._roots = [
-            storage.root(spec.path, pacing) for storage, spec in zip(storages, specs, strict=True)
-        ]
+        self._roots = [root_of(spec.path, pacing) for spec in specs]
         self.paced: Sequence[Root] = [
             root for storage, root in zip(storages, self._roots, strict=True)
             if storage.requests_cost

@@ -21,7 +21,7 @@ from tbcore import __version__
 from tbcore.errors import TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.extensions import INDEX, loaded
+from tbcore.extensions import INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
 from tbcore.server.listen import Listening, listen
 from tbcore.server.report import (
@@ -103,7 +103,8 @@ def serve(config: Config, options: ServeOptions) -> int:
     if options.index is not None:
         logdirs = [spec.path for spec in specs]
         extension: IndexExtension = loaded(INDEX, "index")
-        index = extension.open(options.index, is_server=True, logdirs=logdirs)
+        with guarded(INDEX, "index"):
+            index = extension.open(options.index, is_server=True, logdirs=logdirs)
     loader = Loader(
         multiplexer,
         specs,

@@ -18,6 +18,7 @@ from tbcore import __version__, extensions
 from tbcore.cli import main
 from tbcore.eventfiles import addresses
 from tbcore.eventfiles.storage import EventFile
+from tbcore_testing import write_run
 
 COMMAND = '''"""Count the runs."""
 import click
@@ -372,7 +373,7 @@ def test_of_two_storages_for_a_scheme_that_of_tbcore_is_used(site: Site) -> None
     done = site.run("check", "s3://x")
 
     assert done.stdout == "checks s3://x\n"
-    line = "tbcore_remote 1.0 and aaa 1.0 both have s3://; the first is used\n"
+    line = "tbcore: warning: tbcore_remote 1.0 and aaa 1.0 both have s3://; the first is used\n"
     assert done.stderr.startswith(line)
 
 
@@ -385,14 +386,14 @@ def test_of_two_storages_for_a_scheme_that_of_tbcore_is_used(site: Site) -> None
         ("sftp", "'tbcore-remote[sftp]'"),
         ("hf", "'tbcore-remote[hf]'"),
         ("https", "tbcore-remote"),
-        ("other", "tbcore-remote"),
+        ("other", ""),
     ],
 )
 def test_without_a_storage_one_line_says_what_to_install(
     scheme: str, install: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In commands and in Python. A file that an index names cannot be read, for the same reason."""
-    addresses._loaded.cache_clear()
+    monkeypatch.setattr(addresses, "_storages", {})
     declared = extensions.declared
     monkeypatch.setattr(
         extensions,
@@ -400,6 +401,8 @@ def test_without_a_storage_one_line_says_what_to_install(
         lambda group, **options: [] if group == extensions.STORAGE else declared(group, **options),
     )
     line = f"{scheme}:// needs another package: pip install {install}"
+    if not install:
+        line = f"{scheme}:// is not known; another package may have it: pip install tbcore-remote"
 
     for arguments in (["serve", "--logdir"], ["ls"], ["check"]):
         assert main([*arguments, f"{scheme}://x/y"]) == 2
@@ -420,3 +423,133 @@ def test_former_modules_name_the_new_import() -> None:
             importlib.import_module(f"tbcore.{name}")
 
         assert str(info.value) == (f"tbcore.{name} is tbcore_{name} now: pip install tbcore-{name}")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "fits"),
+    [
+        ("tbcore-server>=0.1,<0.2", True),
+        ("tbcore-server (>=0.1)", True),
+        ("tbcore-server[patterns]>=0.1", True),
+        ("TBCore.Server>=9", False),
+        ("tbcore-server<0.1", False),
+        # What else a requirement may have is left to pip.
+        ("tbcore-server~=9.0", True),
+        ("tbcore-server!=0.1.0", True),
+        ("tbcore-server==9.*", True),
+        ("tbcore-server>=9; extra == 'more'", True),
+        ("tbcore-server-more>=9", True),
+        ("other @ https://host/other.whl", True),
+    ],
+)
+def test_bounds_of_a_required_version_are_compared(
+    site: Site, requirement: str, fits: bool
+) -> None:
+    site.install("counting", {"count": "tbcore_found:command"}, requires=requirement)
+
+    assert site.run("count").returncode == (0 if fits else 1)
+
+
+def test_metadata_in_the_working_directory_says_nothing(site: Site, tmp_path: Path) -> None:
+    """Not even about the version of the core."""
+    requires = f"tbcore-server<={__version__}"
+    site.install("counting", {"count": "tbcore_found:command"}, requires=requires)
+    info = tmp_path / "tbcore_server-9.9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tbcore-server\nVersion: 9.9\n")
+
+    assert site.run("count", cwd=tmp_path).stdout == "counted\n"
+
+
+@pytest.mark.parametrize("name", ["runs/", "./runs", "s3://b/x", "a\x1b[31mred", "Count"])
+def test_a_command_takes_the_place_of_no_path(site: Site, tmp_path: Path, name: str) -> None:
+    """Entry points with other names than those of commands are left out."""
+    site.install("counting", {name: "tbcore_found:command"})
+
+    assert "Count the runs" not in site.run("--help").stdout
+    assert site.run(name, "--no-such-option", cwd=tmp_path).stdout == ""
+
+
+FAULTY_INDEX = """
+def is_index(path):
+    raise RuntimeError("no luck")
+
+def open(path, **options):
+    import tbcore_not_there
+"""
+
+
+def test_a_fault_of_an_index_is_one_line_and_costs_only_indexes(site: Site, tmp_path: Path) -> None:
+    """Also one of a package that is imported when it is used."""
+    site.install("tbcore_index", {"index": "tbcore_found"}, group=extensions.INDEX,
+                 source=FAULTY_INDEX)  # fmt: skip
+    write_run(tmp_path / "logs", "train", scalars={"loss": [0.5]})
+
+    done = site.run("ls", str(tmp_path / "logs"))
+    assert "train" in done.stdout
+    line = "an index of tbcore_index 1.0 failed: RuntimeError: no luck\n"
+    assert done.stderr == f"tbcore: warning: {line}"
+
+    done = site.run("serve", "--index", str(tmp_path), "--port", "0")
+    reason = "ModuleNotFoundError: No module named 'tbcore_not_there'"
+    line = f"tbcore: an index of tbcore_index 1.0 failed: {reason}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+
+
+def test_a_fault_of_a_storage_is_one_line(site: Site) -> None:
+    head = "def checked_address(self, address):"
+    source = STORAGE.replace(head, f"{head}\n        1 / 0")
+    entries = {"mine": "tbcore_found:command"}
+    site.install("faulty", entries, group=extensions.STORAGE, source=source)
+
+    done = site.run("serve", "--logdir", "mine://x")
+
+    line = "tbcore: mine:// of faulty 1.0 failed: ZeroDivisionError: division by zero\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+
+
+def test_a_class_is_not_a_storage(site: Site) -> None:
+    entries = {"mine": "tbcore_found:Mirror"}
+    site.install("wrong", entries, group=extensions.STORAGE, source=STORAGE)
+
+    line = "tbcore: the entry point of tbcore.storage for mine:// is not a storage\n"
+    assert site.run("serve", "--logdir", "mine://x").stderr == line
+
+
+def test_a_storage_that_cannot_be_loaded_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan asks for the storage of each file."""
+    monkeypatch.setattr(addresses, "_storages", {})
+    tried = []
+
+    def loaded(*names: str) -> object:
+        tried.append(names)
+        raise extensions.OptionError("is missing")
+
+    monkeypatch.setattr(addresses, "loaded", loaded)
+
+    for _ in range(3):
+        with pytest.raises(OSError, match="is missing"):
+            addresses.open_event_file(EventFile("mine://x/y"))
+
+    assert tried == [(extensions.STORAGE, "mine", "*")]
+
+
+def test_an_index_without_its_extension_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An index is not taken for a directory without logs."""
+    (tmp_path / "runs" / "_delta_log").mkdir(parents=True)
+    declared = extensions.declared
+    monkeypatch.setattr(
+        extensions, "declared",
+        lambda group, **options: [] if group == extensions.INDEX else declared(group, **options),
+    )  # fmt: skip
+    from tbcore_logs import reading
+
+    reading._index_extension.cache_clear()
+    try:
+        assert main(["ls", str(tmp_path)]) == 2
+    finally:
+        reading._index_extension.cache_clear()
+    line = "tbcore: an index needs another package: pip install tbcore-index\n"
+    assert capsys.readouterr() == ("", line)

@@ -22,6 +22,7 @@ from tbcore import DataLossError, Multiplexer, NotFoundError, TbcoreError
 from tbcore.engine import (
     BatchReader,
     EventFile,
+    ExtensionError,
     Logdir,
     LogdirSpec,
     OptionError,
@@ -29,6 +30,7 @@ from tbcore.engine import (
     Scan,
     TrackedRun,
     checked_address,
+    guarded,
     is_event_file,
     is_uri,
     loaded,
@@ -40,6 +42,8 @@ logger = logging.getLogger("tbcore.logs")
 ROOT = "."
 """The name of the run of the files in the directory itself, which is above all others."""
 _MAX_PROBLEMS = 100
+_INDEX = "tbcore.index", "index"
+"""Group and name of the entry point for indexes."""
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
@@ -249,7 +253,9 @@ class StoredReader(_Problems):
     def __init__(self, path: str) -> None:
         """Opens the index. Raises TbcoreError if that fails."""
         super().__init__()
-        self._index = loaded("tbcore.index", "index").open(path)
+        extension = loaded(*_INDEX)
+        with guarded(*_INDEX):
+            self._index = extension.open(path)
         for line in self._index.warnings:
             logger.warning("%s", line)
         self.directories = [path]
@@ -323,14 +329,23 @@ def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
 def _is_index(path: str) -> bool:
     """Whether there is an index at a path, if an extension for indexes is installed."""
     extension = _index_extension()
-    return extension is not None and bool(extension.is_index(path))
+    if extension is None:
+        if os.path.isdir(os.path.join(path, "runs", "_delta_log")):
+            loaded(*_INDEX)  # raises an error that says what to install
+        return False
+    try:
+        with guarded(*_INDEX):
+            return bool(extension.is_index(path))
+    except ExtensionError as error:  # It costs nothing but the indexes.
+        logger.warning("%s", error)
+        return False
 
 
 @cache
 def _index_extension() -> Any:
     """The extension for indexes, which is looked for once; None if there is none."""
     try:
-        return loaded("tbcore.index", "index")
+        return loaded(*_INDEX)
     except OptionError:
         return None
     except TbcoreError as error:  # It costs nothing but the indexes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tbcore import DataError
-from tbcore.engine import Command, loaded, logdir_specs, logs_discarded
+from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
 
 
 @click.command(cls=Command, short_help=__doc__)
@@ -34,7 +34,9 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     specs = logdir_specs(logdir, context, is_spec=False) if logdir else []
     with logs_discarded():
         if index:
-            report = loaded("tbcore.index", "index").check(index, specs)
+            extension = loaded("tbcore.index", "index")
+            with guarded("tbcore.index", "index"):
+                report = extension.check(index, specs)
         else:
             report = check_logdir(specs)
     if as_json:

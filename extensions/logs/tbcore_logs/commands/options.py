@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tbcore.engine import Command
-
-if TYPE_CHECKING:
-    pass
 
 
 class LogCommand(Command):
