@@ -2,8 +2,8 @@
 
 import { formatName, parseQuery } from "./syntax.js";
 
-/** @import { Need } from "../ui/expression-worker.js" */
-/** @import { Offer } from "../ui/filter.js" */
+/** @import { Need } from "./expression-worker.js" */
+/** @import { Offer } from "./filter.js" */
 /** @import { Subject } from "./syntax.js" */
 
 /** The names that runs have. @typedef {{ hparams: readonly string[], tags: readonly string[] }} Names */

@@ -13,7 +13,7 @@
  * found in the mask. In queries for tags, a chunk is a word or a glob.
  */
 
-import { compileExpression } from "../ui/expression-syntax.js";
+import { compileExpression } from "./expression-syntax.js";
 
 /**
  * A hyperparameter, a value of a tag, or a fact about a run: one of `FACTS`.
@@ -73,7 +73,7 @@ const DURATION = new RegExp(`^(${DECIMAL})([smhdw])$`, "i");
 
 /** What is wrong with a query: a message without the position, and the position of the first offending character, in code points from 0. */
 export class QueryError extends Error {
-  /** The query that is meant, if that is clear. @type {import("../ui/filter.js").Offer | undefined} */
+  /** The query that is meant, if that is clear. @type {import("./filter.js").Offer | undefined} */
   offer;
   /** @param {string} message @param {string} before  the text before that character */
   constructor(message, before) {

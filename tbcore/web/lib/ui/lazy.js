@@ -40,6 +40,19 @@ export async function adoptStyles(root, url) {
   adoptSheet(root, await loadSheet(url));
 }
 
+/**
+ * Waits for a module and for the style sheet of its elements. If the sheet cannot be loaded, the
+ * module is used without it.
+ * @template T
+ * @param {URL} url  of the sheet
+ * @param {Promise<T>} module
+ * @returns {Promise<T>} the module
+ */
+export async function withStyles(url, module) {
+  const [loaded] = await Promise.all([module, adoptStyles(document, url).catch(console.warn)]);
+  return loaded;
+}
+
 /** @param {any} root  a document or a shadow root @param {CSSStyleSheet | void} sheet  does nothing if it could not be loaded */
 export function adoptSheet({ adoptedStyleSheets: adopted }, sheet) {
   if (sheet && !adopted.includes(sheet)) adopted.push(sheet);

@@ -3,8 +3,8 @@
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
-import { Icon } from "./icons.js";
-import { Lazy } from "./lazy.js";
+import { Icon } from "../ui/controls.js";
+import { Lazy } from "../ui/lazy.js";
 
 /** The syntax of queries in one line. */
 const HINTS = {
@@ -56,14 +56,12 @@ function Help({ subject }) {
   const [isOpen, setOpen] = useState(false);
   return html`<button type="button" class="tb-filter-help" aria-label="Syntax of the filter" title="Syntax of the filter" popovertarget=${id}>?</button>
     <div class="tb-menu" id=${id} popover="auto" onToggle=${(/** @type {ToggleEvent} */ event) => setOpen(event.newState === "open")}>
-      ${isOpen && html`<${Lazy} load=${() => import("../queries/help.js")} of="QueryPopover" subject=${subject} />`}
+      ${isOpen && html`<${Lazy} load=${() => import("./help.js")} of="QueryPopover" subject=${subject} />`}
     </div>`;
 }
 
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
-/** The error of an expression that takes longer than its deadline. */
-export const TOO_LONG = "takes too long";
 /** The module that runs expressions and queries; null until it is loaded. */
 const loaded = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
 /** The last text for which that module could not be loaded. */

@@ -7,6 +7,8 @@
 
 /** Maximum number of repetitions; those of nested groups are multiplied. RE2 has the same limit. */
 const MAX_REPETITIONS = 1000;
+/** The error of an expression that takes longer than its deadline. */
+export const TOO_LONG = "takes too long";
 
 /** A character, as itself or with a backslash. */
 const CHAR = String.raw`\\x[\dA-Fa-f]{2}|\\[nrtfv]|\\[^\w\x80-\u{10ffff}]|[^\\[\]]`;

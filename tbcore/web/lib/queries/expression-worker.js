@@ -7,9 +7,9 @@
  * with the answer.
  */
 
-import { attributesOf, isFound, keysOf } from "../queries/evaluation.js";
-import { QueryError, parseQuery, quoted } from "../queries/syntax.js";
+import { attributesOf, isFound, keysOf } from "./evaluation.js";
 import { compileExpression } from "./expression-syntax.js";
+import { QueryError, parseQuery, quoted } from "./syntax.js";
 
 /**
  * @typedef {object} Question
@@ -33,7 +33,7 @@ import { compileExpression } from "./expression-syntax.js";
  * @property {boolean} isHParam
  * @property {boolean} isNumber  whether it is compared with a number
  * @property {string | null} value  what a hyperparameter should be equal to, in lower case
- * @property {import("../queries/syntax.js").Range} range
+ * @property {import("./syntax.js").Range} range
  * @property {string | null} literal  a comparison with a hyperparameter as a word to search for
  *
  * @typedef {{ results: Result[] } | { error: string, at?: number, offer?: import("./filter.js").Offer } | { keys: string[], needs: Need[] }} Answer
@@ -62,7 +62,7 @@ function answer({ text, kind, added, asked, columns }) {
   }
 }
 
-/** @param {import("../queries/syntax.js").Node} query @param {string} text @param {number[]} asked @param {Question["columns"]} columns @returns {Answer} */
+/** @param {import("./syntax.js").Node} query @param {string} text @param {number[]} asked @param {Question["columns"]} columns @returns {Answer} */
 function answerQuery(query, text, asked, columns) {
   const keys = keysOf(query);
   if (columns || keys.length === 0) {

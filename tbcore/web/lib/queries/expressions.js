@@ -6,8 +6,8 @@
 
 import { signal } from "@preact/signals-core";
 import { expressionQuery } from "../address.js";
-import { aboutUnknown, aboutValue, hasPair, withEquals, withSigns } from "../queries/offers.js";
-import { TOO_LONG } from "./filter.js";
+import { TOO_LONG } from "./expression-syntax.js";
+import { aboutUnknown, aboutValue, hasPair, withEquals, withSigns } from "./offers.js";
 
 /**
  * @typedef {import("./expression-worker.js").Result} Result
