@@ -63,11 +63,11 @@ function Help({ subject }) {
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
 /** The module that runs expressions and queries; null until it is loaded. */
-const loaded = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
+const runner = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
 /** The last text for which that module could not be loaded. */
 const failedText = signal(/** @type {string | null} */ (null));
-/** @type {any} */
-const UNLOADED = { numAnswers: { value: 1 }, keys: { value: null }, error: "its worker does not start", update() {}, describe() {} };
+/** How many times it could not be loaded. */
+let numFailures = 0;
 
 /**
  * @typedef {object} Filter
@@ -98,10 +98,9 @@ const UNLOADED = { numAnswers: { value: 1 }, keys: { value: null }, error: "its 
 
 const matchAll = () => true;
 const matchNone = () => false;
-/** @type {readonly string[]} */
-const NO_NEEDS = [];
-const NOTHING = { note: "", offers: [] };
-/** What is in a text that is more than plain words; in queries also `live` and `quiet`, and words that may be meant as signs. */
+/** What a filter has if nothing is known of it but its text. @type {Omit<Filter, "text" | "matches">} */
+const DEFAULTS = { error: null, note: "", offers: [], needs: [], numAnswers: 1 };
+/** Signs that make a text more than plain words; in queries these include `live`, `quiet`, and words that may be meant as operators. */
 const SIGNS = {
   matches: /[\\^$.*+?()[\]{}|]/,
   runs: /["|()*?:=!<>^$\\[]|(?:^|\s)(?:-|(?:live|quiet|and|or|not)(?!\S))/i,
@@ -110,51 +109,87 @@ const SIGNS = {
 
 /**
  * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring
- * case; or, with a subject, a query. An empty text matches everything. If the text is invalid, the
+ * case; with a subject, it is a query. An empty text matches everything. If the text is invalid, the
  * new filter matches the same names as `last`, so that the page does not change while the user is
  * still typing.
  *
- * Texts that are more than plain words are matched by a worker, and `matches` collects the names for
- * it. Until its first answer, the filter matches the same names as `last`, or nothing without `last`;
- * and later no name that is new to it. Call this function inside a component or a computed signal,
- * which is updated when there are answers, and pass the filter that it returned before.
+ * A text that is more than plain words is matched by a worker, to which `matches` passes the names.
+ * Until the worker's first answer, the filter matches the same names as `last`, or nothing without
+ * `last`. After it, a name that the worker has not seen yet does not match. Call this function inside
+ * a component or a computed signal, which is then updated after each answer, and pass the filter
+ * that it returned before.
  * @param {string} text
  * @param {Filter} [last]  the filter that this one replaces; without it, an invalid text matches
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
  * @param {Attributes} [attributes]  of the runs
- * @returns {Filter} `last` if nothing has changed
+ * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
 export function makeFilter(text, last, subject, attributes) {
   const kind = subject ?? "matches";
-  const isTooLong = text.length > MAX_PATTERN_LENGTH;
-  // A query is too long by its characters, not by its UTF-16 code units: the worker counts them.
-  const isPlain = isTooLong ? !subject : !SIGNS[kind].test(text);
-  const expression = isPlain ? null : findExpression(text, kind);
-  if (!isPlain) attributes?.prepare();
-  if (attributes) expression?.update(attributes);
-  const numAnswers = isPlain ? 1 : (expression?.numAnswers.value ?? -1);
-  const needs = expression?.keys.value ?? NO_NEEDS;
-  const { note, offers } = (subject && expression?.describe(attributes)) || NOTHING;
-  const isSame = last?.text === text;
-  const isUnchanged = isSame && last.numAnswers === numAnswers && last.needs === needs && last.note === note;
-  if (isUnchanged && JSON.stringify(last.offers) === JSON.stringify(offers)) return last;
-  const isLastUsable = last?.error === null && (last.numAnswers ?? 1) > 0;
-  const before = (isLastUsable && !isSame ? last.matches : last?.before) ?? matchNone;
-  const error = isTooLong && !subject ? `longer than ${MAX_PATTERN_LENGTH} characters` : (expression?.error ?? null);
-  /** @type {Filter["matches"]} */
-  let matches;
-  if (error !== null) matches = before === matchNone ? matchAll : before;
-  else if (expression !== null || !isPlain) {
-    // The names of an unchanged query need not be filtered again.
-    if (isSame && last.numAnswers === numAnswers && last.error === null) ({ matches } = last);
-    else {
-      // For names whose result is not known.
-      const otherwise = numAnswers > 0 ? matchNone : before;
-      matches = (name) => Boolean(expression?.of(name) ?? otherwise(name));
-    }
-  } else matches = plainMatcher(text, kind);
-  return { text, error, matches, at: expression?.at, note, offers, subject, needs, numAnswers, before };
+  const before = last && last.text !== text && isUsable(last) ? last.matches : last?.before;
+  /** @type {Omit<Filter, "text">} */
+  let result;
+  const isLong = text.length > MAX_PATTERN_LENGTH;
+  if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
+  // The worker counts the characters of a long query; its length counts UTF-16 code units.
+  else if (isLong || SIGNS[kind].test(text)) result = matchInWorker(text, kind, before ?? matchNone, attributes);
+  else result = { ...DEFAULTS, matches: plainMatcher(text, kind) };
+  if (result.error !== null) result.matches = before ?? matchAll;
+  const filter = { ...result, text, subject, before };
+  return last && isEqual(last, filter) ? last : filter;
+}
+
+/** Whether the text of a filter has been used to match names. @param {Filter} filter */
+function isUsable({ error, numAnswers = 1 }) {
+  return error === null && numAnswers > 0;
+}
+
+/** Whether two filters match the same names and have the same notes. @param {Filter} a @param {Filter} b */
+function isEqual(a, b) {
+  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.needs === b.needs && a.note === b.note;
+  return isSame && JSON.stringify(a.offers) === JSON.stringify(b.offers);
+}
+
+/**
+ * Matches names in the worker.
+ * @param {string} text
+ * @param {"runs" | "tags" | "matches"} kind
+ * @param {Filter["matches"]} before  what to match until the first answer
+ * @param {Attributes} [attributes]
+ * @returns {Omit<Filter, "text">}
+ */
+function matchInWorker(text, kind, before, attributes) {
+  attributes?.prepare();
+  if (!runner.value) {
+    if (failedText.value === text) return { ...DEFAULTS, matches: before, error: "its worker does not start" };
+    load().catch(() => (failedText.value = text));
+    return { ...DEFAULTS, matches: before, numAnswers: -1 };
+  }
+  const expression = runner.value.find(text, kind);
+  if (attributes) expression.update(attributes);
+  const numAnswers = expression.numAnswers.value;
+  const otherwise = numAnswers > 0 ? matchNone : before;
+  return {
+    ...DEFAULTS,
+    ...(kind !== "matches" && expression.describe(attributes)),
+    matches: (name) => Boolean(expression.of(name) ?? otherwise(name)),
+    error: expression.error,
+    at: expression.at,
+    needs: expression.keys.value ?? DEFAULTS.needs,
+    numAnswers,
+  };
+}
+
+/** Loads the module that runs expressions and queries. */
+async function load() {
+  try {
+    // After a failure, browsers load a module again only from another URL.
+    return (runner.value = await (numFailures === 0 ? import("./expressions.js") : import(`./expressions.js?attempt=${numFailures}`)));
+  } catch (error) {
+    numFailures++;
+    throw error;
+  }
 }
 
 /** A function that matches names with plain words. @param {string} text @param {"runs" | "tags" | "matches"} kind @returns {Filter["matches"]} */
@@ -169,22 +204,4 @@ function plainMatcher(text, kind) {
     const lower = name.toLowerCase();
     return words.every((word) => lower.includes(word));
   };
-}
-
-/** The expression or query with this text; null until its module is loaded, which starts now. @param {string} text @param {"runs" | "tags" | "matches"} kind */
-function findExpression(text, kind) {
-  if (loaded.value) return loaded.value.find(text, kind);
-  const failed = failedText.value === text;
-  if (!failed) load(text).then((module) => (loaded.value = module), () => (failedText.value = text));
-  return failed ? UNLOADED : null;
-}
-
-/**
- * Loads the module that runs expressions and queries.
- * @param {string} [text]  what it is needed for
- * @returns {Promise<typeof import("./expressions.js")>}
- */
-function load(text = "") {
-  // After a failure, browsers load a module again only from another URL.
-  return import(failedText.peek() === null ? "./expressions.js" : `./expressions.js?after=${encodeURIComponent(text)}`);
 }
