@@ -6,7 +6,7 @@ import { useId, useState } from "preact/hooks";
 import { Icon } from "../ui/controls.js";
 import { Lazy } from "../ui/lazy.js";
 
-/** The syntax of queries in one line. */
+/** The placeholder and the tooltip of a filter box: the syntax of queries in a few words. */
 const HINTS = {
   runs: ["words, lr>1e-3", "Words, all to be found; a glob: */seed?; lr>1e-3; val/loss:last<0.5; has:nan; live; -not; a | b; re:expression"],
   tags: ["words, -not, a | b", "Words, all to be found; a glob: val/*; -not; a | b; re:expression"],
@@ -21,7 +21,8 @@ export function FilterBox({ filter, onInput, label, ...attributes }) {
   const { text, error, subject, note, offers } = filter;
   const messageId = useId();
   const [hint, title] = subject ? HINTS[subject] : [];
-  // Once it had the focus, a mistake is hidden without it: nothing may move below the pointer.
+  // After the box was first used, a mistake is shown only while the box has the focus: nothing may move
+  // under the pointer.
   const [isUsed, setUsed] = useState(false);
   return html`<div class="tb-filter ${isUsed ? "tb-used" : ""}">
     <${Icon} name="search" />
@@ -80,15 +81,15 @@ let numFailures = 0;
  * @property {readonly Offer[]} [offers]  other texts that may be meant
  * @property {"runs" | "tags"} [subject]  what the query is for; not set for an expression
  * @property {readonly string[]} [needs]  the attributes that the query needs
- * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on; 0 while
- *   nothing is known, -1 until the module that runs expressions is loaded
- * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last filter
- *   with another text that could be used
+ * @property {number} [numAnswers]  for `makeFilter`: the number of the worker's answers so far; -1
+ *   until the module that starts it is loaded, 1 if no worker is needed
+ * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last usable
+ *   filter that had another text
  *
  * @typedef {{ label: string, text: string }} Offer
  *
- * @typedef {object} Attributes  what is known of runs; see shell/state/attributes.js
- * @property {() => void} prepare  loads what reads them
+ * @typedef {object} Attributes  the attributes of runs; see shell/state/attributes.js
+ * @property {() => void} prepare  loads the module that reads them
  * @property {(key: string) => { readonly value: ReadonlyMap<string, unknown> | null }} columnOf
  * @property {{ readonly value: ReadonlyMap<string, readonly string[]> }} unknown
  * @property {{ readonly value: string | null }} error
@@ -98,7 +99,7 @@ let numFailures = 0;
 
 const matchAll = () => true;
 const matchNone = () => false;
-/** What a filter has if nothing is known of it but its text. @type {Omit<Filter, "text" | "matches">} */
+/** What filters have that need no worker. @type {Omit<Filter, "text" | "matches">} */
 const DEFAULTS = { error: null, note: "", offers: [], needs: [], numAnswers: 1 };
 /** Signs that make a text more than plain words; in queries these include `live`, `quiet`, and words that may be meant as operators. */
 const SIGNS = {
@@ -132,7 +133,7 @@ export function makeFilter(text, last, subject, attributes) {
   let result;
   const isLong = text.length > MAX_PATTERN_LENGTH;
   if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
-  // The worker counts the characters of a long query; its length counts UTF-16 code units.
+  // The worker counts the characters of a query; `length` counts UTF-16 code units, which may be more.
   else if (isLong || SIGNS[kind].test(text)) result = matchInWorker(text, kind, before ?? matchNone, attributes);
   else result = { ...DEFAULTS, matches: plainMatcher(text, kind) };
   if (result.error !== null) result.matches = before ?? matchAll;
@@ -140,7 +141,7 @@ export function makeFilter(text, last, subject, attributes) {
   return last && isEqual(last, filter) ? last : filter;
 }
 
-/** Whether the text of a filter has been used to match names. @param {Filter} filter */
+/** Whether a filter matches names by its own text, not by that of an earlier filter. @param {Filter} filter */
 function isUsable({ error, numAnswers = 1 }) {
   return error === null && numAnswers > 0;
 }

@@ -31,9 +31,9 @@ const BASE = [
 ];
 
 /**
- * Offset of lightness and factor of chroma of the base colours, of darker and of paler ones. The
- * numbers maximize the smallest distance between any two colours. Lighter colours are excluded
- * because they would look like text in the dark theme.
+ * Three tiers of each base colour: the colour itself, a darker and a paler one. Each is an offset of
+ * lightness and a factor of chroma. The numbers maximize the smallest distance between any two
+ * colours. Lighter colours are excluded because they would look like text in the dark theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
@@ -50,7 +50,7 @@ const MIN_DARK_LIGHTNESS = 0.48;
 const STAGES = [7, 8, 16, 24];
 const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** Number of preceding names from whose colours a new colour should differ. */
+/** A new colour should differ from the colours of this many names before it. */
 const NUM_NEIGHBOURS = 8;
 
 /**

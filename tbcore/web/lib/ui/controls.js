@@ -1,4 +1,4 @@
-/** Icons, buttons, menus and choices; and what buttons do: save a file, copy a text. */
+/** Icons, buttons, menus and choices, and functions that save a file or copy a text. */
 
 import { html } from "htm/preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -93,8 +93,8 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
 }
 
 /**
- * A choice of one from a few options, which are side by side. The label is not visible, and the
- * name of the radio buttons must be unique in the tab.
+ * A choice of one from a few options, which are side by side. The label is for screen readers only.
+ * `name` is the name of the radio buttons, which must be unique in the tab.
  * @param {{ label: string, name: string, choices: Choices, value: unknown, onChange: (value: any) => void }} props
  */
 export function Choice({ label, name, choices, value, onChange }) {
