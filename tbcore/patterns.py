@@ -5,8 +5,8 @@
 
 The syntax is what RE2, Python and browsers understand alike, without lookaround, backreferences and
 named groups. Digits, letters and spaces are those of ASCII, and `(?i)` at the start ignores case.
-tbcore/web/lib/ui/expression-syntax.js is the same for the page, and tests/expressions.json has what
-both must do.
+tbcore/web/lib/queries/expression-syntax.js is the same for the page, and tests/expressions.json has
+what both must do.
 
 A match takes time linear in the length of the text, and does not block other threads. An expression
 that would still take too long raises an error.

@@ -31,7 +31,7 @@ from tbcore.queries.syntax import (
 )
 
 LIVE_SECONDS = 300
-"""A run is live if it was written to within this time; tbcore/web/shell/runs/tree.js has the same
+"""A run is live if it was written to within this time; tbcore/web/shell/state/tree.js has the same
 rule."""
 
 HParam = float | str | bool

@@ -13,7 +13,7 @@
  */
 
 /**
- * @typedef {import("./lib/ui/filter.js").Filter} Filter
+ * @typedef {import("./lib/queries/filter.js").Filter} Filter
  * @typedef {Record<string, string | number | boolean | null | undefined>} Params
  *
  * @typedef {Readable<Readonly<Record<string, string>>> & { set(name: string, value: string | null): void }} Settings

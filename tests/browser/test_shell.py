@@ -220,7 +220,7 @@ def test_modules_that_cannot_be_loaded_cost_only_what_they_are_for(
     page = open_page()
     wait_for_curve(page, "loss", "train")
     profile.expects_errors = True
-    missing = ("**/lib/ui/expressions.js*", "**/lib/chart/pointing.js")
+    missing = ("**/lib/queries/expressions.js*", "**/lib/chart/pointing.js")
     for pattern in missing:
         page.route(pattern, lambda route: route.abort())
     box = page.get_by_label("Filter runs")

@@ -508,18 +508,21 @@ def test_public_modules_of_the_page_are_documented() -> None:
     assert {path.name for path in web.glob("*.js")} == {*PAGE_MODULES, "host.js"}
     assert set(re.findall(r"`tbcore/([\w/-]+\.js)`", FRONT_END)) <= {*PAGE_MODULES, "host.js"}
     for module in sorted(PAGE_MODULES):
-        names = names_exported_by_page_module((web / module).read_text(encoding="utf-8"))
+        names = names_exported_by_page_module(web / module)
         assert names
         assert f"`tbcore/{module}`" in FRONT_END
         section = FRONT_END.partition(f"\n## tbcore/{module}\n")[2].partition("\n## ")[0]
         assert [name for name in names if f"`{name}`" not in section] == [], module
 
 
-def names_exported_by_page_module(text: str) -> list[str]:
-    """The names that a module of the page exports."""
+def names_exported_by_page_module(path: Path) -> list[str]:
+    """The names that a module of the page exports, with those that it re-exports."""
+    text = path.read_text(encoding="utf-8")
     names = re.findall(r"^export (?:async )?(?:function|class|const) (\w+)", text, re.MULTILINE)
     for listed in re.findall(r"^export \{([^}]*)\}", text, re.MULTILINE):
         names += [name.split()[-1] for name in listed.split(",") if name.strip()]
+    for target in re.findall(r'^export \* from "([^"]+)"', text, re.MULTILINE):
+        names += names_exported_by_page_module(path.parent / target)
     return names
 
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { compileExpression } from "../../tbcore/web/lib/ui/expression-syntax.js";
-import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
-import { MAX_PATTERN_LENGTH, TOO_LONG, makeFilter } from "../../tbcore/web/lib/ui/filter.js";
+import { TOO_LONG, compileExpression } from "../../tbcore/web/lib/queries/expression-syntax.js";
+import { expressionOf } from "../../tbcore/web/lib/queries/expressions.js";
+import { MAX_PATTERN_LENGTH, makeFilter } from "../../tbcore/web/lib/queries/filter.js";
 import { cpuTime, generator, provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();

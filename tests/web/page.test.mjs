@@ -75,12 +75,12 @@ test("no page or module uses inline code that the Content-Security-Policy blocks
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
   const chart = ["axes", "draw", "gestures", "hover", "keyboard", "legend-rows", "model", "raster", "series", "ticks"];
-  const runs = ["groups", "selection", "tree"];
+  const state = ["groups", "selection", "tree"];
   const pure = [
-    ...["format.js", "lib/address.js", "lib/ui/colors.js", "lib/ui/expression-syntax.js"],
-    ...["lib/queries/evaluation.js", "lib/queries/syntax.js"],
+    ...["lib/address.js", "lib/format.js", "lib/ui/colors.js"],
+    ...["lib/queries/evaluation.js", "lib/queries/expression-syntax.js", "lib/queries/syntax.js"],
     ...chart.map((name) => `lib/chart/${name}.js`),
-    ...runs.map((name) => `shell/runs/${name}.js`),
+    ...state.map((name) => `shell/state/${name}.js`),
   ];
   for (const name of pure) {
     for (const specifier of importsOf(join(WEB, name))) {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { signal } from "@preact/signals-core";
 import { QueryError, formatAttribute, parseAttribute, parseQuery } from "../../tbcore/web/lib/queries/syntax.js";
-import { makeFilter } from "../../tbcore/web/lib/ui/filter.js";
+import { makeFilter } from "../../tbcore/web/lib/queries/filter.js";
 import { answer, answerForTags } from "./query-runner.mjs";
 import { provideWorkers, until } from "./tools.mjs";
 
@@ -70,9 +70,9 @@ function makeAttributes(known, unknown = {}, asked = null) {
 /**
  * A filter that is kept up to date until a condition holds.
  * @param {string} text
- * @param {import("../../tbcore/web/lib/ui/filter.js").Filter | undefined} last
+ * @param {import("../../tbcore/web/lib/queries/filter.js").Filter | undefined} last
  * @param {ReturnType<typeof makeAttributes>} attributes
- * @param {(filter: import("../../tbcore/web/lib/ui/filter.js").Filter) => unknown} isDone
+ * @param {(filter: import("../../tbcore/web/lib/queries/filter.js").Filter) => unknown} isDone
  */
 async function filterOf(text, last, attributes, isDone = ({ numAnswers = 0, error }) => numAnswers > 0 || error !== null) {
   let filter = makeFilter(text, last, "runs", attributes);

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { isFound, keysOf } from "../../tbcore/web/lib/queries/evaluation.js";
 import { QueryError, nameOrGlob, parseAttribute, parseQuery } from "../../tbcore/web/lib/queries/syntax.js";
-import { isLive } from "../../tbcore/web/shell/runs/tree.js";
+import { isLive } from "../../tbcore/web/shell/state/tree.js";
 
 /**
  * @typedef {object} Facts  of a run; times in seconds, non-finite numbers as texts

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { repetitionsOf } from "../../tbcore/web/shell/runs/repetitions.js";
+import { repetitionsOf } from "../../tbcore/web/shell/state/repetitions.js";
 
 /** Runs `a/seed0`, `a/seed1` and so on. @param {Record<string, number>} counts  number of seeds by folder @param {string} [word] */
 function runs(counts, word = "/seed") {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NO_VALUE_COLOR, familyColors, valueColors } from "../../tbcore/web/lib/ui/rule-colors.js";
-import { colorsByRule, familiesOf } from "../../tbcore/web/shell/runs/color-rules.js";
-import { groupsOf } from "../../tbcore/web/shell/runs/tree.js";
+import { colorsByRule, familiesOf } from "../../tbcore/web/shell/state/color-rules.js";
+import { groupsOf } from "../../tbcore/web/shell/state/tree.js";
 import { contrast, minDistance, oklab } from "./tools.mjs";
 
 const THEMES = /** @type {const} */ (["light", "dark"]);

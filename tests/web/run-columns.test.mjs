@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../tbcore/web/shell/runs/columns.js";
+import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../tbcore/web/shell/state/columns.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expressionOf } from "../../tbcore/web/lib/ui/expressions.js";
-import { attributesOf, compileRule, groupRuns, suggestRules } from "../../tbcore/web/shell/runs/groups.js";
-import { groupsOf } from "../../tbcore/web/shell/runs/tree.js";
+import { expressionOf } from "../../tbcore/web/lib/queries/expressions.js";
+import { attributesOf, compileRule, groupRuns, suggestRules } from "../../tbcore/web/shell/state/groups.js";
+import { groupsOf } from "../../tbcore/web/shell/state/tree.js";
 import { provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();

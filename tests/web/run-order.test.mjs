@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeRun, isLive, orderRuns, shortAge } from "../../tbcore/web/shell/runs/tree.js";
+import { describeRun, isLive, orderRuns, shortAge } from "../../tbcore/web/shell/state/tree.js";
 
 const NOW = 1_700_000_000;
 
-/** @param {Partial<import("../../tbcore/web/shell/runs/tree.js").RunDetails>} fields */
+/** @param {Partial<import("../../tbcore/web/shell/state/tree.js").RunDetails>} fields */
 const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
 
 test("a run is live if its file changed a few minutes ago and its last event was new then", () => {

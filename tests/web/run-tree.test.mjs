@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonLengths, flatRows, groupRows, treeRows } from "../../tbcore/web/shell/runs/tree.js";
+import { commonLengths, flatRows, groupRows, treeRows } from "../../tbcore/web/shell/state/tree.js";
 import { cutLabel } from "../../tbcore/web/text-names.js";
 
 const all = () => true;
 
-/** The rows as indented labels. @param {import("../../tbcore/web/shell/runs/tree.js").Row[]} rows */
+/** The rows as indented labels. @param {import("../../tbcore/web/shell/state/tree.js").Row[]} rows */
 const drawn = (rows) => rows.map(({ depth, label, kind }) => `${"  ".repeat(depth)}${label}${kind === "group" ? " (group)" : ""}`);
 
 test("runs are in the folders of their paths, and a folder with one child has no row", () => {
@@ -60,7 +60,7 @@ test("a flat list has full names", () => {
 });
 
 test("the part of a label that tells a run from its siblings is known", () => {
-  /** @param {import("../../tbcore/web/shell/runs/tree.js").Row[]} rows */
+  /** @param {import("../../tbcore/web/shell/state/tree.js").Row[]} rows */
   const parts = (rows) => rows.map(({ label, part }) => label.slice(...part));
   const runs = ["net_base_lr1_final", "net_base_lr2_final", "net_base_lr2_cosine_final"];
   assert.deepEqual(parts(flatRows(runs)), ["lr1", "lr2", "lr2_cosine"]);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AUTO, AUTO_LIMIT, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "../../tbcore/web/shell/runs/selection.js";
+import { AUTO, AUTO_LIMIT, checkedRuns, onlyRuns, selectionFromText, selectionToText, setChecked } from "../../tbcore/web/shell/state/selection.js";
 
 const MANY = Array.from({ length: AUTO_LIMIT + 50 }, (_, i) => `r${i}`);
 

@@ -22,9 +22,9 @@ beforeEach(() => {
 let numPages = 0;
 /**
  * A new instance of the module, as in another page of the same browser.
- * @returns {Promise<typeof import("../../tbcore/web/shell/runs/selection.js")>}
+ * @returns {Promise<typeof import("../../tbcore/web/shell/state/selection.js")>}
  */
-const open = () => import(`../../tbcore/web/shell/runs/selection.js?page=${numPages++}`);
+const open = () => import(`../../tbcore/web/shell/state/selection.js?page=${numPages++}`);
 
 const LONG = Array.from({ length: 1000 }, (_, i) => `exp/run${i}`).join(",");
 

@@ -4,10 +4,10 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { plural } from "../format.js";
-import { Icon } from "../lib/ui/icons.js";
-import { Lazy } from "../lib/ui/lazy.js";
-import { suppressRequestErrors, withStyles } from "./plugin-loader.js";
+import { plural } from "../lib/format.js";
+import { Icon } from "../lib/ui/controls.js";
+import { Lazy, withStyles } from "../lib/ui/lazy.js";
+import { suppressRequestErrors } from "./plugin-loader.js";
 import { Opening, PluginView } from "./plugin-view.js";
 import { RunsPanel } from "./runs/panel.js";
 import { PLUGINS_PAGE, State, openPreferences } from "./state/reader-state.js";
@@ -15,7 +15,10 @@ import { keepInSync } from "./state/server-state.js";
 import { TopBar, isFirstPass } from "./top-bar.js";
 
 /** @import { Plugin } from "../host.js" */
-/** @import { Row } from "./runs/tree.js" */
+/** @import { Row } from "./state/tree.js" */
+
+/** The styles of what is loaded when it is first opened. */
+const LAZY_CSS = new URL("lazy.css", import.meta.url);
 
 // --- sidebar -------------------------------------------------------------------------------------
 
@@ -163,12 +166,12 @@ function isTyping(event) {
 
 /** Dialogs by name: how to load each module, and the component in it. */
 const DIALOGS = {
-  info: { load: () => withStyles(import("./dialogs/info.js")), of: "InfoDialog" },
-  help: { load: () => withStyles(import("./dialogs/help.js")), of: "HelpDialog" },
+  info: { load: () => withStyles(LAZY_CSS, import("./info-dialog.js")), of: "InfoDialog" },
+  help: { load: () => withStyles(LAZY_CSS, import("./help-dialog.js")), of: "HelpDialog" },
 };
 
 const skip = () => import("./skip.js").then(({ skipToCharts }) => skipToCharts(), console.warn);
-const emptyStates = () => withStyles(import("./empty-states.js"));
+const emptyStates = () => withStyles(LAZY_CSS, import("./empty-states.js"));
 
 /** The page: top bar, run list and open tab, and a dialog while one is open. @param {{ state: State, sync: ReturnType<typeof keepInSync> }} props */
 function Page({ state, sync }) {
@@ -195,7 +198,7 @@ function Page({ state, sync }) {
 
   const parts = { state, plugin };
   const content = showsPlugins
-    ? html`<${Lazy} key="plugins" load=${() => withStyles(import("./plugins-page.js"))} of="PluginsPage" state=${state} />`
+    ? html`<${Lazy} key="plugins" load=${() => withStyles(LAZY_CSS, import("./plugins-page.js"))} of="PluginsPage" state=${state} />`
     : emptyKind
       ? !isConnecting && html`<${Lazy} key="empty" load=${emptyStates} of="EmptyState" kind=${emptyKind} ...${parts} />`
       : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;

@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatName, formatTime, plural } from "../format.js";
-import { Icon } from "../lib/ui/icons.js";
+import { formatName, formatTime, plural } from "../lib/format.js";
+import { Icon } from "../lib/ui/controls.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
 

@@ -261,18 +261,3 @@ function makeReadable(source, closed, fail) {
     },
   };
 }
-
-// --- style sheets --------------------------------------------------------------------------------
-
-/**
- * Loads the styles of what is loaded when it is first opened, together with a module of it. Without
- * the styles, the module is shown as it is.
- * @template T
- * @param {Promise<T>} module
- * @returns {Promise<T>} the module
- */
-export async function withStyles(module) {
-  const styles = adoptStyles(document, new URL("lazy.css", import.meta.url)).catch(console.warn);
-  const [loaded] = await Promise.all([module, styles]);
-  return loaded;
-}

@@ -2,10 +2,10 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Icon } from "../lib/ui/icons.js";
+import { Icon } from "../lib/ui/controls.js";
 import { openPlugin } from "./plugin-loader.js";
-import { ServerError } from "./state/server.js";
 import { PLUGINS_PAGE } from "./state/reader-state.js";
+import { ServerError } from "./state/server.js";
 
 /** @import { Plugin } from "../host.js" */
 /** @import { State } from "./state/reader-state.js" */

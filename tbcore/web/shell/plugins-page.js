@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatDuration, formatTime, formatValue, plural } from "../format.js";
-import { Icon } from "../lib/ui/icons.js";
+import { formatDuration, formatTime, formatValue, plural } from "../lib/format.js";
+import { Icon } from "../lib/ui/controls.js";
 import { deprecationsOf } from "./deprecated.js";
 import { UnshownList, hasUnshown } from "./empty-states.js";
 import { address, getJSON } from "./state/server.js";

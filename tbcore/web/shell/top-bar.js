@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatBytes, plural } from "../format.js";
-import { Icon, IconButton } from "../lib/ui/icons.js";
+import { formatBytes, plural } from "../lib/format.js";
+import { Icon, IconButton, copy } from "../lib/ui/controls.js";
 import { address } from "./state/server.js";
 
 /** @import { State } from "./state/reader-state.js" */
@@ -105,7 +105,6 @@ function CopyLink({ state }) {
     return () => clearTimeout(timer);
   }, [isCopied]);
   const onClick = async () => {
-    const { copy } = await import("../ui.js");
     await copy(state.link());
     setCopied(true);
   };

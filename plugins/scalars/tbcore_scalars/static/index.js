@@ -106,7 +106,8 @@ function Dashboard({ host, store, tags }) {
     // The tag of an axis is not kept for the next page, whose runs may not have it.
     if (String(value).startsWith("tag:")) host.settings.set(name, String(value));
     else OPTIONS.set(host, name, value);
-    if (name === "x") host.settings.set("at", null); // a pinned x means nothing on another axis
+    // A pinned x means nothing on another axis.
+    if (name === "x") host.settings.set("at", null);
   };
   const { xTitle } = axisOf(options.x);
   const [axisNotes, setAxisNotes] = useState(/** @type {any} */ (null));

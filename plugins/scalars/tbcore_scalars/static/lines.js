@@ -85,7 +85,8 @@ export class LinesStore {
     /** @type {Map<string, Rows>} */
     const rowsByRun = this.#rows.get(key) ?? new Map();
     this.#rows.delete(key);
-    this.#rows.set(key, rowsByRun); // now the most recently used
+    // Now the most recently used.
+    this.#rows.set(key, rowsByRun);
     const { of: generationOf } = this.#host.generations.value;
     const missing = runs.filter((run) => {
       const rows = this.get(query, run);
@@ -320,7 +321,8 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const whole = store.get(queries[queries.length - 1], name);
       if (!whole) continue;
       const found = hasAllPoints(whole) ? whole : (queries.map((query) => store.get(query, name)).find(Boolean) ?? whole);
-      const rows = found.value.length > 0 ? found : whole; // keep a line that has no points in the view
+      // Keep a line that has no points in the view.
+      const rows = found.value.length > 0 ? found : whole;
       if (rows.value.length === 0) continue;
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint && found.numShown < found.numInside) shown.isReduced = true;

@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatName } from "../../format.js";
-import { IconButton } from "../ui/icons.js";
+import { formatName } from "../format.js";
+import { IconButton } from "../ui/controls.js";
 import { isNear, watchNear } from "../ui/lazy.js";
 
 /** MIME type of the drag data when a card's header is dragged. */

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatName, plural } from "../../format.js";
+import { formatName, plural } from "../format.js";
 
 /** Maximum number of different descriptions in a card. */
 const MAX_DESCRIPTIONS = 3;

@@ -4,8 +4,8 @@
 
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { save } from "../../ui.js";
 import { svgToPNG } from "../chart/svg.js";
+import { save } from "../ui/controls.js";
 
 /** Image pixels per CSS pixel. */
 const PNG_SCALE = 2;
@@ -24,7 +24,7 @@ let lastInches = 0;
 /**
  * The buttons, for a download menu; with a choice of the width, if the chart can be a figure.
  * @param {object} props
- * @param {import("../../cards.js").Chart | null} props.chart  null disables the buttons
+ * @param {import("./chart-card.js").Chart | null} props.chart  null disables the buttons
  * @param {string} props.name  name of the files, without extension
  * @param {string} [props.note]  text added to the picture, such as what it leaves out
  */

@@ -5,11 +5,12 @@
 
 import { html } from "htm/preact";
 import { useMemo, useRef } from "preact/hooks";
-import { ChartCard } from "../../cards.js";
-import { formatName, formatStep, plural } from "../../format.js";
-import { useAnswer } from "../../requests.js";
-import { RunLabel } from "../../text-names.js";
-import { save, toCSV, useNear } from "../../ui.js";
+import { formatName, formatStep, plural } from "../format.js";
+import { useAnswer } from "../requests.js";
+import { RunLabel } from "../text-names.js";
+import { save, toCSV } from "../ui/controls.js";
+import { useNear } from "../ui/lazy.js";
+import { ChartCard } from "./chart-card.js";
 import { Descriptions } from "./descriptions.js";
 
 export { Descriptions };
@@ -26,9 +27,9 @@ export { Descriptions };
 
 /**
  * @template T
- * @template {import("../../cards.js").Chart} C
+ * @template {import("./chart-card.js").Chart} C
  * @typedef {object} Drawing  how a plugin draws a series
- * @property {(element: HTMLElement, label: string, on: import("../../cards.js").ChartEvents) => C} make
+ * @property {(element: HTMLElement, label: string, on: import("./chart-card.js").ChartEvents) => C} make
  *   creates the chart in an element
  * @property {(chart: C, value: T) => void} draw  draws a value
  * @property {readonly unknown[]} drawnBy  what else the drawing depends on: when any of these
@@ -63,10 +64,10 @@ export const SAMPLES = [
 /**
  * A card with a chart of one series.
  * @template T
- * @template {import("../../cards.js").Chart} C
+ * @template {import("./chart-card.js").Chart} C
  * @param {object} props
  * @param {import("tbcore/host.js").Host} props.host
- * @param {import("../../requests.js").Answers<Series<T>>} props.answers  responses of the route `series`
+ * @param {import("../requests.js").Answers<Series<T>>} props.answers  responses of the route `series`
  * @param {string} props.tag
  * @param {import("tbcore/host.js").Run} props.run
  * @param {string} props.group  group whose heading already shows the start of the tag
@@ -103,7 +104,7 @@ export function SeriesCard({ host, answers, tag, run, group, samples, drawing })
   };
   return html`<${ChartCard}
     ...${{ host, body, isNear, title: tag, label, group, error }}
-    make=${(/** @type {HTMLElement} */ element, /** @type {import("../../cards.js").ChartEvents} */ on) => drawing.make(element, label, on)}
+    make=${(/** @type {HTMLElement} */ element, /** @type {import("./chart-card.js").ChartEvents} */ on) => drawing.make(element, label, on)}
     draw=${(/** @type {C} */ chart) => series && drawing.draw(chart, series.value)}
     drawnBy=${[series?.value, run.color, ...drawing.drawnBy]}
     hint=${series?.numShown === 0 ? "no steps" : series || error ? "" : "loading"}

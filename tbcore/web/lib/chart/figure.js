@@ -3,8 +3,8 @@
  * at which the figure is printed. Loaded on the first export.
  */
 
-import { lineChartSVG, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { sceneMarks } from "./draw.js";
+import { lineChartSVG, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { namesAtEnds } from "./line-names.js";
 import { escapeXML, tenth } from "./svg.js";
 

@@ -117,7 +117,8 @@ class Gestures {
     const { left, inside } = this.#positionOf(event);
     const pans = event.button === 1 || event.shiftKey;
     if (event.button > 1 || event.pointerType === "touch" || !inside || !range) return this.#onMove(event);
-    if (pans) event.preventDefault(); // the middle button would start to scroll the page
+    // The middle button would start to scroll the page.
+    if (pans) event.preventDefault();
     this.#target.point(null);
     this.#drag = { left, range, pans };
     this.#element.setPointerCapture(event.pointerId);
@@ -160,8 +161,10 @@ class Gestures {
     const range = this.#target.range();
     const { left, width, inside } = this.#positionOf(event);
     if (!(event.ctrlKey || event.metaKey) || !inside || !range) return;
-    event.preventDefault(); // the browser would zoom the page
-    const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1); // mode 1 counts lines of text
+    // The browser would zoom the page.
+    event.preventDefault();
+    // Mode 1 counts lines of text.
+    const pixels = event.deltaY * (event.deltaMode === 1 ? 20 : 1);
     const exponent = Math.max(-1, Math.min(1, pixels / WHEEL_PX_PER_E_FOLD));
     const next = zoomed(range, Math.exp(exponent), left / width);
     this.#show(next, false);
@@ -178,7 +181,8 @@ class Gestures {
       this.#pinch = null;
       return;
     }
-    if (event.cancelable) event.preventDefault(); // the browser would zoom the page
+    // The browser would zoom the page.
+    if (event.cancelable) event.preventDefault();
     const { left, width } = this.#plot.getBoundingClientRect();
     const [leftFinger, rightFinger] = [...event.touches].map(({ clientX }) => (clientX - left) / width).sort((a, b) => a - b);
     if (!pinch) {

@@ -1,8 +1,8 @@
 /** The content of a chart's tooltip: a table of the points nearest to the pointer, with run, value, step and time. */
 
-import { formatDuration, formatStep, formatTime, formatValue } from "../../format.js";
-import { cell, span } from "../ui/tooltip.js";
+import { formatDuration, formatStep, formatTime, formatValue } from "../format.js";
 import { lineSample } from "../ui/colors.js";
+import { cell, span } from "../ui/tooltip.js";
 import { countText } from "./hover.js";
 
 /**

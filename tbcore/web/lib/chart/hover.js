@@ -1,7 +1,7 @@
 /** What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM. */
 
-import { LINE_WIDTH, MAX_DETAILED_LINES, dotPath, drawMarks, traceLine } from "./draw.js";
 import { at, pixelScales, toAxis } from "./axes.js";
+import { LINE_WIDTH, MAX_DETAILED_LINES, dotPath, drawMarks, traceLine } from "./draw.js";
 import { segmentsOf, windowOf } from "./series.js";
 
 /**

@@ -5,11 +5,11 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../../format.js";
-import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
-import { capitalized, shortTitle } from "./hover-tooltip.js";
+import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
 import { lineSample } from "../ui/colors.js";
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
+import { capitalized, shortTitle } from "./hover-tooltip.js";
+import { bandRow, legendRows, partOf, pinnedRow, sortRows } from "./legend-rows.js";
 
 /** The styles, which are there before the first table is drawn. */
 const SHEET = await loadSheet(new URL("./legend.css", import.meta.url)).catch(console.warn);

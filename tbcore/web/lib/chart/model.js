@@ -4,7 +4,7 @@
  * readers. No DOM.
  */
 
-import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../../format.js";
+import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
 import { axisColumn, padded, toAxis, union, valueAt } from "./axes.js";
 import { clipRange, extent, farLines, lastIndex, linearPart, nonFinitePoints, segmentsOf, visibleExtent, windowOf, xColumn } from "./series.js";
 import { axisTicks } from "./ticks.js";
@@ -45,7 +45,8 @@ export class ChartModel {
   /** @type {Item[]} items that reach far out of the range of all others */ farItems = [];
   /** @type {Range} visible range of the x axis, in axis coordinates */ #xRange = [0, 1];
   /** @type {Range} visible range of the y axis, in axis coordinates */ #yRange = [0, 1];
-  /** Ends of the linear parts of the x axis and the y axis, if these are symmetric-logarithmic. @type {(number | false)[]} */ #linear = [false, false];
+  /** Ends of the linear parts of the x axis and the y axis, if these are symmetric-logarithmic. @type {(number | false)[]} */
+  #linear = [false, false];
 
   /** @returns {Axis & { kind: XAxis }} */
   get x() {

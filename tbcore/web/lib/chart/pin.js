@@ -4,9 +4,9 @@
  */
 
 import { adoptSheet, loadSheet } from "../ui/lazy.js";
+import { pixelScales, toAxis, valueAt } from "./axes.js";
 import { snap } from "./hover.js";
 import { nextX } from "./keyboard.js";
-import { pixelScales, toAxis, valueAt } from "./axes.js";
 import { formatX } from "./model.js";
 
 /** The styles, which are there before the first pin is drawn. */

@@ -5,8 +5,8 @@
 
 import { Tooltip, readOutNodes } from "../ui/tooltip.js";
 import { at, valueAt } from "./axes.js";
-import { drawOverlay, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
 import { spokenOf, tooltipNodes } from "./hover-tooltip.js";
+import { drawOverlay, hitAt, hitsAt, hitsUnder, snap } from "./hover.js";
 import { itemOf, selectionAfter } from "./keyboard.js";
 import { ChartPin } from "./pin.js";
 
@@ -31,7 +31,7 @@ export class Pointing {
   #wasHovering = false;
 
   /**
-   * @param {import("../../chart.js").LineChart} chart
+   * @param {import("./line-chart.js").LineChart} chart
    * @param {import("./chart-frame.js").ChartFrame} frame
    * @param {import("./types.js").Callbacks} options
    * @param {() => import("./types.js").Scene | null} scene  returns the chart as it was last drawn

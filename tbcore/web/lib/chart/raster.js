@@ -49,12 +49,14 @@ export class Raster {
     // that there is no last point.
     let last = -2;
     let first = 0;
-    let min = Infinity; // y range of the points in that column
+    // Y range of the points in that column.
+    let min = Infinity;
     let max = -Infinity;
     for (let i = from; i < to; i++) {
       const y = (yMax / 2 - ys[i] / 2) * yScale;
       const x = (xs[i] - xMin) * xScale;
-      if (x + y - (x + y) !== 0) continue; // not finite
+      // Not finite.
+      if (x + y - (x + y) !== 0) continue;
       const column = x < 0 ? -1 : x >= width ? width : x | 0;
       if (column === last) {
         if (y < min) min = y;

@@ -106,10 +106,12 @@ export function visibleExtent(xs, values, from, to) {
   let wasInside = false;
   for (let i = 0; i < xs.length; i++) {
     const value = values[i];
-    if (value - value !== 0) continue; // not finite
+    // Not finite.
+    if (value - value !== 0) continue;
     const x = xs[i];
     const inside = x >= from && x <= to;
-    const crosses = x > to && lastX < from; // a line across the whole range
+    // A line across the whole range.
+    const crosses = x > to && lastX < from;
     if (inside || wasInside || crosses) {
       if (value < min) min = value;
       if (value > max) max = value;
@@ -209,7 +211,8 @@ export function tracePath(path, xs, values, toX, toY, from = 0, to = xs.length) 
   let highest = 0;
   let lowestCameLast = false;
   let last = 0;
-  let isPending = false; // whether the column has points that are not in the path yet
+  // Whether the column has points that are not in the path yet.
+  let isPending = false;
   for (let i = from; i < to; i++) {
     const y = toY(values[i]);
     const x = toX(xs[i]);

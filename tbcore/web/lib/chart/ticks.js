@@ -1,6 +1,6 @@
 /** Ticks of an axis at round numbers or times, with labels. Pure functions, no DOM. */
 
-import { formatStep, formatTime } from "../../format.js";
+import { formatStep, formatTime } from "../format.js";
 import { fromAxis, shareOf, toAxis } from "./axes.js";
 
 /**
@@ -103,7 +103,8 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
       if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9) && tick >= minSpacing) at.push(tick);
     }
   }
-  if (high - low < 1 && at.length < 3) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
+  // Nearly linear.
+  if (high - low < 1 && at.length < 3) return numberTicks(min, max, maxTicks, minSpacing);
   return { at, spacing: 0 };
 }
 
@@ -116,7 +117,8 @@ export function logTicks(min, max, maxTicks, minSpacing = 0) {
  */
 function symlogTicks(linear, range) {
   return (min, max, maxTicks, minSpacing) => {
-    if (Math.max(-min, max) < 10 * linear) return numberTicks(min, max, maxTicks, minSpacing); // nearly linear
+    // Nearly linear.
+    if (Math.max(-min, max) < 10 * linear) return numberTicks(min, max, maxTicks, minSpacing);
     const space = (range[1] - range[0]) / maxTicks;
     const has0 = min <= 0 && max >= 0;
     const start = has0 && space > 0.25 ? 10 * linear : linear;
@@ -188,7 +190,8 @@ function multiples(min, max, spacing) {
   const unit = Math.round(spacing * scale);
   const exact = scale <= 1e15 && Math.abs(spacing * scale - unit) < 1e-9;
   for (let i = first; i <= last && at.length < 200; i++) {
-    at.push((exact && scale > 1 ? (i * unit) / scale : i * spacing) + 0); // + 0 turns -0 into 0
+    // + 0 turns -0 into 0.
+    at.push((exact && scale > 1 ? (i * unit) / scale : i * spacing) + 0);
   }
   return at;
 }

@@ -4,7 +4,7 @@ import { readNumber } from "./syntax.js";
 
 /** @import { Comparison, Glob, Node } from "./syntax.js" */
 
-/** What is known of a run; undefined for what it lacks. @typedef {(key: string) => number | string | boolean | undefined | null} Lookup */
+/** Looks up an attribute of a run by its key; undefined if the run lacks it. @typedef {(key: string) => number | string | boolean | undefined | null} Lookup */
 
 /**
  * Whether a query finds a name.
@@ -89,7 +89,7 @@ function compare(left, operator, right) {
   return isSame === (operator === "=");
 }
 
-/** Whether a glob matches the whole of a text. Each part is looked for once. @param {Glob} glob @param {string} text */
+/** Whether a glob matches the whole of a text. Each part is searched for once, after the part before it. @param {Glob} glob @param {string} text */
 function matchesGlob(glob, text) {
   let end = 0;
   for (const part of glob) {

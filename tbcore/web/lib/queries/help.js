@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** What both queries have: examples with three blanks between, and what they find. @type {[examples: string, meaning: string][]} */
+/** The syntax of all queries: examples, separated by three blanks, and what they find. @type {[examples: string, meaning: string][]} */
 const COMMON = [
   ["vit seed1", "names that contain both words, in any order"],
   ["vit | resnet", "names that contain either"],
@@ -12,7 +12,7 @@ const COMMON = [
   ['"two words"', "a name or value with blanks or signs"],
   ["re:lr=1e-[34]", "a regular expression"],
 ];
-/** What only queries for runs have. @type {typeof COMMON} */
+/** The syntax that only queries for runs have. @type {typeof COMMON} */
 const RUNS = [
   ["learning_rate>1e-3   optimizer=adam*", "a hyperparameter: = != < <= > >="],
   ["val/loss:last<0.5", "a value of a tag: last, min, max, at(1000)"],
@@ -21,7 +21,7 @@ const RUNS = [
   ["step>1000   age<2h   took>30m", "its highest step, time since its last event, duration: s m h d w"],
 ];
 
-/** The summary, in a popover that it moves below the filter box around it. @param {{ subject: "runs" | "tags" }} props */
+/** The summary, in a popover of a filter box. It moves the popover below the box. @param {{ subject: "runs" | "tags" }} props */
 export function QueryPopover({ subject }) {
   const content = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {

@@ -1,18 +1,20 @@
-/** Other queries that may be meant: for names that no run has, and for queries that find nothing. Pure functions, no DOM. */
+/** Offers of other queries: for a query with a name that no run has, and for one that finds nothing. Pure functions, no DOM. */
 
 import { formatName, parseQuery } from "./syntax.js";
 
-/** @import { Need } from "../ui/expression-worker.js" */
-/** @import { Offer } from "../ui/filter.js" */
+/** @import { Need } from "./expression-worker.js" */
+/** @import { Offer } from "./filter.js" */
 /** @import { Subject } from "./syntax.js" */
 
 /** The names that runs have. @typedef {{ hparams: readonly string[], tags: readonly string[] }} Names */
 
 /** Maximum number of names or values that are offered. */
 const MAX_OFFERS = 3;
-/** Maximum number of values, and of their characters, that are compared. */
-const [MAX_VALUES, MAX_VALUE_LENGTH] = [1000, 100];
-/** What is quoted, and the words that other languages have for `-`, a blank and `|`. */
+/** Maximum number of values that are compared. */
+const MAX_VALUES = 1000;
+/** Longer values are not compared. */
+const MAX_VALUE_LENGTH = 100;
+/** Matches a quoted text, or what stands for `-`, a blank or `|` in other languages: a word or `!`. */
 const OPERATOR_WORDS = /"(?:[^"]|"")*"|(?<![^\s(|-])(?:(and|or|not)(?![^\s(|)])\s*|!(?=[^\s|)!]))/giu;
 /** A hyperparameter and a value with `:` between them. */
 const PAIR = /(?<![^\s(|-])(?!has:|re:)([^\s|()":=!<>*?]+):([^\s|()":=!<>]+)(?![^\s|()])/iu;
@@ -29,10 +31,10 @@ function replaced(text, start, end, part) {
 }
 
 /**
- * What to say about a hyperparameter or tag that no run has.
+ * The note and the offers for a hyperparameter or tag that no run has.
  * @param {string} text  the query
  * @param {Need} need
- * @param {readonly string[]} close  texts of attributes that some run has
+ * @param {readonly string[]} close  similar names that some run has, written as in a query
  * @param {Names | null} names  null if they are not known yet
  * @returns {{ note: string, offers: Offer[] }}
  */
@@ -50,11 +52,11 @@ export function aboutUnknown(text, { what, name, isHParam, isNumber, literal, ra
 }
 
 /**
- * What to say about a comparison with a value that no run has.
+ * The note and the offers for a comparison with a value that no run has.
  * @param {string} text  the query
  * @param {Need} need
  * @param {Iterable<unknown>} values  the values that runs have
- * @returns {{ note: string, offers: Offer[] } | null} null if some run has the value, or it is no such comparison
+ * @returns {{ note: string, offers: Offer[] } | null} null if some run has the value, or if the query compares with something else
  */
 export function aboutValue(text, { value, range: [start, nameEnd, end] }, values) {
   if (value === null) return null;
@@ -74,7 +76,8 @@ export function aboutValue(text, { value, range: [start, nameEnd, end] }, values
 }
 
 /**
- * Queries with `-`, a blank and `|` in place of `not` or `!`, `and`, and `or`, if there are any.
+ * Offers the query with the signs of this language: `-` in place of `not` and `!`, a blank in place
+ * of `and`, `|` in place of `or`. No offer if the query has none of these words.
  * @param {string} text
  * @param {Subject} subject
  * @returns {Offer[]}
@@ -105,7 +108,7 @@ export function withEquals(text, names) {
   return [{ label: comparison, text: replaced(text, found.index, found.index + found[0].length, comparison) }];
 }
 
-/** The number of characters to insert, delete or replace to get from a text to another. @param {string} from @param {string} to */
+/** The number of characters to insert, delete or replace, to turn one text into another. @param {string} from @param {string} to */
 function distance(from, to) {
   let row = Array.from({ length: to.length + 1 }, (_, j) => j);
   for (let i = 1; i <= from.length; i++) {

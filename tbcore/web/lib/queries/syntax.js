@@ -9,18 +9,18 @@
  *     chunk   := word | glob | comparison | "has:" name | "live" | "quiet"
  *
  * A chunk has no blank, `|`, `(` or `)` outside of double quotes, except in `:at( )`. Its mask is the
- * chunk with `"` in place of all that is quoted or in `at( )`, so that signs that have a meaning are
- * found in the mask. In queries for tags, a chunk is a word or a glob.
+ * chunk with `"` in place of each character that is quoted or in `at( )`; a sign that is still in the
+ * mask has its special meaning. In queries for tags, a chunk is a word or a glob.
  */
 
-import { compileExpression } from "../ui/expression-syntax.js";
+import { compileExpression } from "./expression-syntax.js";
 
 /**
  * A hyperparameter, a value of a tag, or a fact about a run: one of `FACTS`.
  * @typedef {{ kind: "hparam" | "value" | "fact", name: string, stat: string | null, step: number | null }} Attribute
  *
- * The meaning of a query. Texts are lower-cased. `key` says what is known of each run: an attribute,
- * `has:NAME` or `is:live`.
+ * The meaning of a query. Texts are in lower case. `key` is what to look up for each run: an
+ * attribute, `has:NAME` or `is:live`.
  * @typedef {{ kind: "all" | "any", nodes: readonly Node[] }
  *   | { kind: "not", node: Node }
  *   | { kind: "word", word: string }
@@ -34,7 +34,7 @@ import { compileExpression } from "../ui/expression-syntax.js";
  * @property {string} key
  * @property {Attribute} attribute
  * @property {string} operator  "=" also for "=="
- * @property {number | null} number  the value, for durations in seconds; null if it is no number
+ * @property {number | null} number  the value, for durations in seconds; null if it is not a number
  * @property {string} text  the value as a text
  * @property {Glob | null} glob  the value as a glob, if it is one
  * @property {Range} range
@@ -44,7 +44,7 @@ import { compileExpression } from "../ui/expression-syntax.js";
  * @typedef {"runs" | "tags"} Subject  what a query is for
  */
 
-/** The last step of a run, the time since its last event, and that from its first to its last event. */
+/** The last step of a run, the time since its last event, and the time from its first event to its last. */
 const FACTS = ["step", "age", "took"];
 /** Maximum length of a query, in characters. */
 export const MAX_QUERY_LENGTH = 500;
@@ -56,24 +56,24 @@ const SECONDS = new Map([["s", 1], ["m", 60], ["h", 3600], ["d", 86_400], ["w", 
 const BLANK = String.raw` \t\n\r\f\v\xa0`;
 const QUOTED = String.raw`"((?:[^"]|"")*)"(?!")`;
 const CHUNK = new RegExp(String.raw`(?:${QUOTED}|:at\([^)]*\)|[^${BLANK}|()"])*`, "iuy");
-/** What a mask hides. */
+/** What a mask replaces. */
 const HIDDEN = String.raw`${QUOTED}|(?<=:)at\([^)]*\)`;
 /** The characters of an expression up to a blank or a parenthesis. */
 const EXPRESSION = new RegExp(String.raw`(?:\\[^${BLANK}]|[^${BLANK}()])*`, "uy");
-/** What an attribute's name can have only in quotes. */
+/** Matches a name that must be in quotes. */
 const NEEDS_QUOTES = /[\s|()":=!<>*?]|^-|^$/u;
-/** A name or value beside an operator with blanks. */
+/** A name or value beside an operator that has blanks around it. */
 const OPERAND = String.raw`[^${BLANK}|()"=<>!]+`;
 const OPERATOR = /[<>]=?|!=|==?/;
-/** Operators, and those with which the operands change places. */
+/** Maps an operator to the one with the same meaning when the operands are swapped. */
 const TURNED = new Map([["<", ">"], ["<=", ">="], [">", "<"], [">=", "<="]]);
 const DECIMAL = String.raw`[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?`;
 const NUMBER = new RegExp(`^(?:${DECIMAL}|([+-]?inf)(?:inity)?|nan)$`, "i");
 const DURATION = new RegExp(`^(${DECIMAL})([smhdw])$`, "i");
 
-/** What is wrong with a query: a message without the position, and the position of the first offending character, in code points from 0. */
+/** A mistake in a query: a message without the position, and the position of the first offending character, in code points from 0. */
 export class QueryError extends Error {
-  /** The query that is meant, if that is clear. @type {import("../ui/filter.js").Offer | undefined} */
+  /** The query that was probably meant, if that is clear. @type {import("./filter.js").Offer | undefined} */
   offer;
   /** @param {string} message @param {string} before  the text before that character */
   constructor(message, before) {
@@ -150,12 +150,12 @@ class Parser {
     return new QueryError(message, this.text.slice(0, at));
   }
 
-  /** An error with the text that is meant in place of a part of the query. @param {string} message @param {number} at @param {[start: number, end: number]} part @param {string} meant */
+  /** An error that offers the query with a part replaced by what was probably meant. @param {string} message @param {number} at @param {[start: number, end: number]} part @param {string} meant */
   mistake(message, at, [start, end], meant) {
     return Object.assign(this.error(message, at), { offer: { label: meant, text: this.text.slice(0, start) + meant + this.text.slice(end) } });
   }
 
-  /** The error for an operator that has a blank beside it; null if there are no names or values around it. @param {string} sign @param {number} at */
+  /** The error for an operator with a blank beside it; null without a name before it and a value after it. @param {string} sign @param {number} at */
   blanksAround(sign, at) {
     const end = at + sign.length;
     const name = new RegExp(`(${OPERAND})[${BLANK}]*$`, "u").exec(this.text.slice(0, at));
@@ -169,7 +169,8 @@ class Parser {
   any(open, depth) {
     /** @type {Node[]} */
     const nodes = [];
-    for (let bar = -1; ; bar = this.at++) {
+    let bar = -1; // position of the last `|`
+    for (;;) {
       const terms = this.terms(depth);
       const next = this.text[this.at];
       if (terms.length > 0) nodes.push(terms.length === 1 ? terms[0] : { kind: "all", nodes: terms });
@@ -177,6 +178,7 @@ class Parser {
       else if (next === "|") throw this.error("nothing before |", this.at);
       else if (next === ")" && open >= 0) throw this.error("nothing in ( )", open);
       if (next !== "|") break;
+      bar = this.at++;
     }
     return nodes.length === 1 ? nodes[0] : { kind: nodes.length === 0 ? "all" : "any", nodes };
   }
@@ -188,7 +190,7 @@ class Parser {
     return nodes;
   }
 
-  /** Whether there is more than blanks. */
+  /** Skips blanks; returns whether there is text after them. */
   skipBlanks() {
     while (isBlank(this.text[this.at])) this.at++;
     return this.at < this.text.length;
@@ -197,8 +199,10 @@ class Parser {
   /** @param {number} depth @returns {Node} */
   term(depth) {
     let isNegated = false;
-    for (; this.text[this.at] === "-"; isNegated = !isNegated) {
-      const next = this.text[++this.at] ?? " ";
+    while (this.text[this.at] === "-") {
+      isNegated = !isNegated;
+      this.at++;
+      const next = this.text[this.at] ?? " ";
       if (isBlank(next) || "|)".includes(next)) throw this.error("nothing after -", this.at - 1);
     }
     const node = this.text[this.at] === "(" ? this.group(depth + 1) : this.expression() ?? this.simple();
@@ -243,7 +247,8 @@ class Parser {
       this.at += match(EXPRESSION, this.text, this.at)[0].length;
       const next = this.text[this.at];
       if (next === "(") depth++;
-      else if (next !== ")" || --depth < 0) return this.text.slice(start, this.at);
+      else if (next === ")" && depth > 0) depth--;
+      else return this.text.slice(start, this.at);
     }
   }
 
@@ -297,13 +302,10 @@ class Parser {
     if (number === null && !canBeText) {
       throw this.error(`expected a ${isDuration ? "duration such as 2h" : "number"} after ${sign}`, end - value.length);
     }
-    return {
-      ...{ kind: "compare", key: formatAttribute(attribute), attribute, operator, number },
-      ...{ text: unquoted(value).toLowerCase(), glob: globOf(value), range: [start, at, end] },
-    };
+    return { kind: "compare", key: formatAttribute(attribute), attribute, operator, number, text: unquoted(value).toLowerCase(), glob: globOf(value), range: [start, at, end] };
   }
 
-  /** The attribute that a chunk without operator names. @param {string} chunk @param {number} start  its position @returns {Attribute} */
+  /** Parses a chunk without operator as an attribute. @param {string} chunk @param {number} start  its position @returns {Attribute} */
   attribute(chunk, start) {
     const colon = maskOf(chunk).lastIndexOf(":");
     if (colon < 0) {
@@ -321,7 +323,7 @@ class Parser {
   }
 }
 
-/** `3<lr<4` or `3<lr` with the name first: `lr>3 lr<4`; null if the first operand is no number, or the next one is no name. @param {string} first @param {string} sign @param {string} rest */
+/** `3<lr<4` or `3<lr` with the name first: `lr>3 lr<4`; null if the first operand is not a number, or the next one is not a name. @param {string} first @param {string} sign @param {string} rest */
 function nameFirst(first, sign, rest) {
   if (!TURNED.has(sign) || (readNumber(first) ?? readDuration(first)) === null) return null;
   const second = operatorOf(rest);
@@ -332,7 +334,7 @@ function nameFirst(first, sign, rest) {
 }
 
 /**
- * The number that a text is, as `1`, `.9`, `1e-3`, `inf` or `nan`; null if it is none.
+ * Parses a number, such as `1`, `.9`, `1e-3`, `inf` or `nan`; null if the text is not a number.
  * @param {string} text
  */
 export function readNumber(text) {
@@ -342,7 +344,7 @@ export function readNumber(text) {
   return found[1][0] === "-" ? -Infinity : Infinity;
 }
 
-/** A duration in seconds; null if the text is none. @param {string} text */
+/** Parses a duration, in seconds; null if the text is not a duration. @param {string} text */
 function readDuration(text) {
   const [, number, unit] = DURATION.exec(text) ?? [];
   return number ? Number(number) * Number(SECONDS.get(unit.toLowerCase())) : null;
@@ -366,7 +368,7 @@ function literal(text) {
   return Array.from(text, (char) => `\\u{${/** @type {number} */ (char.codePointAt(0)).toString(16)}}`).join("");
 }
 
-/** Where an operator is in a chunk; null if it has none. @param {string} chunk */
+/** The first operator in a chunk; null if there is none. @param {string} chunk */
 function operatorOf(chunk) {
   return OPERATOR.exec(maskOf(chunk));
 }

@@ -5,16 +5,16 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatName, formatStep, formatTime } from "../../format.js";
-import { useAnswer } from "../../requests.js";
-import { comparePlaces, describePlace } from "../../steps.js";
-import { RunLabel } from "../../text-names.js";
-import { Icon } from "../ui/icons.js";
+import { formatName, formatStep, formatTime } from "../format.js";
+import { useAnswer } from "../requests.js";
+import { RunLabel } from "../text-names.js";
+import { Icon } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
+import { comparePlaces, describePlace } from "./places.js";
 
 /**
  * @typedef {import("../../host.js").Run} Run
- * @typedef {import("../../steps.js").Place} Place
+ * @typedef {import("./places.js").Place} Place
  * @typedef {import("./step-tab.js").Tab} Tab
  *
  * @typedef {object} Entry  one sample of a step, from the response of the route `step`; may have

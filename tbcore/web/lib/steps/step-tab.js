@@ -14,21 +14,21 @@ import "@preact/signals";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, plural, toNumber } from "../../format.js";
-import { Answers } from "../../requests.js";
-import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, stepTo, usePlaces } from "../../steps.js";
-import { TagTab, runsInGroupOrder, watchTags } from "../../tags.js";
-import { RunLabel } from "../../text-names.js";
 import { Card } from "../cards/card.js";
 import { Descriptions } from "../cards/descriptions.js";
-import { IconButton } from "../ui/icons.js";
+import { TagTab, runsInGroupOrder, watchTags } from "../cards/tags.js";
+import { formatName, plural, toNumber } from "../format.js";
+import { Answers } from "../requests.js";
+import { RunLabel } from "../text-names.js";
+import { IconButton } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { Cell, isSamePlace } from "./cell.js";
+import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlaces, stepTo, usePlaces } from "./places.js";
 
 /**
  * @typedef {import("../../host.js").Host} Host
  * @typedef {import("../../host.js").Run} Run
- * @typedef {import("../../steps.js").Place} Place
+ * @typedef {import("./places.js").Place} Place
  * @typedef {import("./cell.js").StepResponse} StepResponse
  *
  * @typedef {object} MediaKind  the kind of media that the tab shows

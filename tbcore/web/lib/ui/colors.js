@@ -9,7 +9,8 @@
  */
 
 /**
- * For each base colour: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
+ * The base colours: blue, orange, green, red, purple, sky, pink and gold. Gold comes last because it
+ * is close to orange for colour-blind users. For each of them: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
  * lightness and chroma in the dark theme.
  *
  * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
@@ -19,20 +20,20 @@
  * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
  */
 const BASE = [
-  [264, 0.581, 0.2, 0.644, 0.18], // blue
-  [50, 0.651, 0.157, 0.703, 0.18], // orange
-  [166, 0.624, 0.137, 0.671, 0.127], // green
-  [21, 0.505, 0.173, 0.567, 0.144], // red
-  [314, 0.463, 0.2, 0.576, 0.158], // purple
-  [231, 0.698, 0.149, 0.78, 0.145], // sky
-  [349, 0.713, 0.177, 0.778, 0.164], // pink
-  [86, 0.72, 0.145, 0.833, 0.131], // gold: close to orange for colour-blind users, so it comes last
+  [264, 0.581, 0.2, 0.644, 0.18],
+  [50, 0.651, 0.157, 0.703, 0.18],
+  [166, 0.624, 0.137, 0.671, 0.127],
+  [21, 0.505, 0.173, 0.567, 0.144],
+  [314, 0.463, 0.2, 0.576, 0.158],
+  [231, 0.698, 0.149, 0.78, 0.145],
+  [349, 0.713, 0.177, 0.778, 0.164],
+  [86, 0.72, 0.145, 0.833, 0.131],
 ];
 
 /**
- * Offset of lightness and factor of chroma of the base colours, of darker and of paler ones. The
- * numbers maximize the smallest distance between any two colours. Lighter colours are excluded
- * because they would look like text in the dark theme.
+ * Three tiers of each base colour: the colour itself, a darker and a paler one. Each is an offset of
+ * lightness and a factor of chroma. The numbers maximize the smallest distance between any two
+ * colours. Lighter colours are excluded because they would look like text in the dark theme.
  */
 const TIERS = {
   light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
@@ -49,7 +50,7 @@ const MIN_DARK_LIGHTNESS = 0.48;
 const STAGES = [7, 8, 16, 24];
 const NUM_SLOTS = STAGES[STAGES.length - 1];
 
-/** Number of preceding names from whose colours a new colour should differ. */
+/** A new colour should differ from the colours of this many names before it. */
 const NUM_NEIGHBOURS = 8;
 
 /**

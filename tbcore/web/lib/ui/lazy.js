@@ -1,7 +1,6 @@
 /**
- * What waits until it is needed: components whose module is loaded when they are first drawn, style
- * sheets, elements that are drawn when they are near the visible part of the page, and the rows of a
- * list.
+ * Loading and drawing on demand: components whose module is loaded when they are first drawn, style
+ * sheets, elements that are drawn only near the visible part of the page, and long lists.
  */
 
 import { html } from "htm/preact";
@@ -40,6 +39,19 @@ export async function adoptStyles(root, url) {
   adoptSheet(root, await loadSheet(url));
 }
 
+/**
+ * Waits for a module and for the style sheet of its elements. If the sheet cannot be loaded, the
+ * module is used without it.
+ * @template T
+ * @param {URL} url  of the sheet
+ * @param {Promise<T>} module
+ * @returns {Promise<T>} the module
+ */
+export async function withStyles(url, module) {
+  const [loaded] = await Promise.all([module, adoptStyles(document, url).catch(console.warn)]);
+  return loaded;
+}
+
 /** @param {any} root  a document or a shadow root @param {CSSStyleSheet | void} sheet  does nothing if it could not be loaded */
 export function adoptSheet({ adoptedStyleSheets: adopted }, sheet) {
   if (sheet && !adopted.includes(sheet)) adopted.push(sheet);
@@ -55,7 +67,7 @@ export function loadSheet({ href }) {
   };
   const loading = sheets.get(href) ?? fetchSheet();
   sheets.set(href, loading);
-  // Fetch it again next time.
+  // After a failure, the next call fetches it again.
   loading.catch(() => sheets.delete(href));
   return loading;
 }
@@ -68,8 +80,8 @@ const callbacks = new WeakMap();
 let observer;
 
 /**
- * Calls back with whether an element is near the visible part of the page: soon after this call,
- * and after each change.
+ * Reports whether an element is near the visible part of the page: soon after this call, and after
+ * each change.
  * @param {Element} element
  * @param {(near: boolean) => void} callback
  * @returns {() => void} stops the calls

@@ -1,6 +1,6 @@
 /**
- * Colours that say something about runs: a hue for each family of runs, with shades of it for the
- * members, and colours for values. Pure functions, no DOM; loaded when the user chooses them.
+ * Colours that show something about runs: their family, which has a hue with a shade for each
+ * member, or a value. Pure functions, no DOM; loaded when the user chooses such colours.
  */
 
 import { colorsOf, oklchToHex, slotColor, slotsOf } from "./colors.js";
@@ -8,11 +8,11 @@ import { colorsOf, oklchToHex, slotColor, slotsOf } from "./colors.js";
 /** @typedef {"light" | "dark"} Theme */
 /** @typedef {string | number | boolean} Value */
 
-/** Colour of what has no value; it has enough contrast in both themes. */
+/** Colour of a name without a value. It has enough contrast in both themes. */
 export const NO_VALUE_COLOR = "#888888";
 /** Number of colours of a scale in its legend. */
 const NUM_LISTED = 7;
-/** Maximum number of different numbers that have a colour each. More of them are on a scale. */
+/** Up to this many different numbers have a colour each. If there are more, they are on a scale. */
 export const MAX_VALUE_COLORS = 12;
 
 // --- families ------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ const NUM_CANDIDATES = 33;
 const SHADES_WIDTH = 0.3;
 /** The limits of lightness: all shades have enough contrast with cards, and none looks like text. */
 const LIMITS = { light: [0.36, 0.71], dark: [0.49, 0.8] };
-/** Degrees by which the hue of the members differs that have the shades of earlier members. */
+/** Once all shades are used, they are used again with the hue turned by these angles, in degrees. */
 const HUE_SHIFTS = [0, 11, -11];
 
 /**
@@ -80,18 +80,18 @@ const SCALE = {
 };
 
 /**
- * What the colours of values mean.
+ * The meaning of the colours of values.
  * @typedef {object} Legend
- * @property {[value: Value, color: string][]} values  each value and its colour, in natural order;
- *   of a scale only a few, which include the lowest and the highest
+ * @property {[value: Value, color: string][]} values  the values and their colours, in natural
+ *   order. A scale has only a few of them, from the lowest to the highest
  * @property {boolean} isScale
  * @property {boolean} hasMissing  whether some names have no value
  */
 
 /**
- * The colours of names by their values. Few different numbers, texts and booleans have a colour
- * each, which is stable when others are added. Many numbers are on a scale by their ranks, so that
- * one diverged run does not make all others look equal.
+ * The colours of names by their values. Each text, each boolean and each of a few different numbers
+ * has a colour of its own, which stays when others are added. Many numbers are on a scale by their
+ * ranks, so that one diverged run does not make all others look equal.
  * @param {readonly string[]} names
  * @param {ReadonlyMap<string, Value>} values  by name; names without a value are gray
  * @param {Theme} theme
@@ -112,7 +112,7 @@ export function valueColors(names, values, theme) {
 
 /** A colour for each of a few values. @param {readonly Value[]} values @param {Theme} theme @returns {Map<Value, string>} */
 function distinctColors(values, theme) {
-  // The type is part of the text, since a text may read as a number.
+  // With the type in the text, the number 1 and the text "1" have different colours.
   const textOf = (/** @type {Value} */ value) => `${typeof value} ${value}`;
   const colors = colorsOf(values.map(textOf), theme);
   return new Map(values.map((value) => [value, colors.get(textOf(value)) ?? NO_VALUE_COLOR]));
@@ -136,7 +136,7 @@ function scaleColor(share, theme) {
   return oklchToHex(l, c, from[2] + (at - k) * turn);
 }
 
-/** Numbers before other values, in ascending order. @param {Value} a @param {Value} b */
+/** Compares values, for sorting: first numbers in ascending order, then all others as texts. @param {Value} a @param {Value} b */
 function compareValues(a, b) {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "number" || typeof b === "number") return typeof a === "number" ? -1 : 1;

@@ -2,7 +2,7 @@
 
 /** Distance between the tooltip and the pointer. */
 const POINTER_DISTANCE_PX = 14;
-/** Distance between the tooltip and the areas to avoid, and the edges of the window. */
+/** Distance of the tooltip from the areas to avoid and from the edges of the window. */
 const MARGIN_PX = 4;
 
 /** A tooltip, whose element is created when it is first shown. */
@@ -11,7 +11,7 @@ export class Tooltip {
   /** @type {HTMLElement | null} */ #box = null;
   /** @type {HTMLElement | null} the live region for screen readers */ #spoken = null;
 
-  /** @param {HTMLElement} owner  the tooltip's elements are added to it, and shown in the top layer */
+  /** @param {HTMLElement} owner  gets the tooltip's elements, which are shown in the top layer */
   constructor(owner) {
     this.#owner = owner;
   }

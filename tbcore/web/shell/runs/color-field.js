@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
-import { formatName } from "../../format.js";
-import { attributesOf } from "./groups.js";
+import { formatName } from "../../lib/format.js";
+import { attributesOf } from "../state/groups.js";
 import { keepColors } from "./seeds-offer.js";
 
 /** @import { State } from "../state/reader-state.js" */

@@ -1,8 +1,8 @@
 /** What the colours of runs mean while they show an attribute. Loaded when it is first needed. */
 
 import { html } from "htm/preact";
-import { formatDuration, formatValue } from "../../format.js";
-import { attributesOf } from "./groups.js";
+import { formatDuration, formatValue } from "../../lib/format.js";
+import { attributesOf } from "../state/groups.js";
 
 /** @import { State } from "../state/reader-state.js" */
 

@@ -3,11 +3,10 @@
 import { html } from "htm/preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatAttribute } from "../../lib/queries/syntax.js";
-import { IconButton } from "../../lib/ui/icons.js";
-import { formatLists, parseLists } from "../../text-names.js";
-import { save, toCSV } from "../../ui.js";
+import { formatLists, parseLists } from "../../lib/text-names.js";
+import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
+import { parseColumns, tableOf } from "../state/columns.js";
 import { openPreferences } from "../state/reader-state.js";
-import { parseColumns, tableOf } from "./columns.js";
 
 /** @import { Attribute } from "../../lib/queries/syntax.js" */
 

@@ -3,13 +3,13 @@
 import { computed, effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { formatName } from "../../format.js";
-import { parseLists } from "../../text-names.js";
-import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "./columns.js";
+import { formatName } from "../../lib/format.js";
+import { parseLists } from "../../lib/text-names.js";
+import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 
 /** @import { State } from "../state/reader-state.js" */
-/** @import { Column } from "./columns.js" */
-/** @import { Row } from "./tree.js" */
+/** @import { Column } from "../state/columns.js" */
+/** @import { Row } from "../state/tree.js" */
 /** @typedef {ReturnType<typeof makeTable>} Table */
 
 /** What stands before a column's text where the order of the list is stored. */

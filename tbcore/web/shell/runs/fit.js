@@ -11,7 +11,7 @@ const MIN_FITTING_WIDTH_PX = 280;
  * The width of the sidebar at which no row truncates its name or hides its age, and what is above
  * the rows is not squeezed, in CSS pixels; null if there are no rows.
  * @param {HTMLElement} sidebar
- * @param {readonly import("./tree.js").Row[]} rows  all rows of the list, of which few are rendered
+ * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list, of which few are rendered
  */
 export function fittingWidth(sidebar, rows) {
   const row = sidebar.querySelector(".tb-run:has(.tb-nan)") ?? sidebar.querySelector(".tb-run") ?? sidebar.querySelector(".tb-folder");

@@ -6,13 +6,13 @@
 import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, plural } from "../../format.js";
+import { formatName, plural } from "../../lib/format.js";
+import { expressionOf } from "../../lib/queries/expressions.js";
 import { formatAttribute } from "../../lib/queries/syntax.js";
-import { expressionOf } from "../../lib/ui/expressions.js";
+import { WORDS, attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
+import { groupsOf } from "../state/tree.js";
 import { ColorField } from "./color-field.js";
-import { WORDS, attributesOf, compileRule, groupRuns, suggestRules } from "./groups.js";
 import { resetColors } from "./seeds-offer.js";
-import { groupsOf } from "./tree.js";
 
 /** Number of groups that the preview lists. */
 const MAX_LISTED_GROUPS = 4;

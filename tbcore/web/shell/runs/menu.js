@@ -7,8 +7,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { formatName, plural } from "../../format.js";
-import { copy } from "../../ui.js";
+import { formatName, plural } from "../../lib/format.js";
+import { copy } from "../../lib/ui/controls.js";
 import { divergedRuns } from "./rows.js";
 
 /** @import { State } from "../state/reader-state.js" */

@@ -2,24 +2,25 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { FilterBox } from "../../lib/ui/filter.js";
-import { IconButton } from "../../lib/ui/icons.js";
-import { Lazy } from "../../lib/ui/lazy.js";
-import { withStyles } from "../plugin-loader.js";
+import { FilterBox } from "../../lib/queries/filter.js";
+import { IconButton } from "../../lib/ui/controls.js";
+import { Lazy, withStyles } from "../../lib/ui/lazy.js";
+import { AUTO_LIMIT } from "../state/selection.js";
+import { flatRows, groupRows, orderRuns, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
-import { AUTO_LIMIT } from "./selection.js";
-import { flatRows, groupRows, orderRuns, treeRows } from "./tree.js";
 
+/** The styles of what is loaded when it is first opened. */
+const LAZY_CSS = new URL("../lazy.css", import.meta.url);
 /** The orders of runs, with their titles. */
 const SORTS = { name: "by name", start: "newest start first", last: "latest event first" };
 /** What names of repetitions with different seeds have. */
 const SEED = /(?:seed|s|fold|trial|rep\w*|try)[=_:-]?\d/i;
 
-/** @import { Filter } from "../../lib/ui/filter.js" */
+/** @import { Filter } from "../../lib/queries/filter.js" */
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Table } from "./column-table.js" */
 /** @import { Menu } from "./rows.js" */
-/** @import { Row } from "./tree.js" */
+/** @import { Row } from "../state/tree.js" */
 
 /**
  * The run list with its toolbar. It sets `listed` to all rows of the list.
@@ -113,9 +114,9 @@ export function RunsPanel({ state, listed }) {
       />
     </div>
     ${form === "groups" &&
-    html`<${Lazy} key="groups" load=${() => withStyles(import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeForm} />`}
+    html`<${Lazy} key="groups" load=${() => withStyles(LAZY_CSS, import("./group-editor.js"))} of="GroupEditor" state=${state} onClose=${closeForm} />`}
     ${form === "columns" &&
-    html`<${Lazy} key="columns" load=${() => withStyles(import("./column-editor.js"))} of="ColumnEditor" state=${state} runs=${shown} onClose=${closeForm} />`}
+    html`<${Lazy} key="columns" load=${() => withStyles(LAZY_CSS, import("./column-editor.js"))} of="ColumnEditor" state=${state} runs=${shown} onClose=${closeForm} />`}
     <div class="tb-runs-all">
       <label>
         <input
@@ -135,9 +136,9 @@ export function RunsPanel({ state, listed }) {
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
-    ${hasFoot && html`<${Lazy} load=${() => withStyles(import("./foot.js"))} of="RunsFoot" state=${state} />`}
+    ${hasFoot && html`<${Lazy} load=${() => withStyles(LAZY_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
-    html`<${Lazy} key=${menu} load=${() => withStyles(import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
+    html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
@@ -146,7 +147,7 @@ function useTable(state) {
   const [table, setTable] = useState(/** @type {Table | null} */ (null));
   const hasColumns = state.columnsText.value !== "";
   useEffect(() => {
-    if (hasColumns && !table) withStyles(import("./column-table.js")).then(({ makeTable }) => setTable(makeTable(state)), console.warn);
+    if (hasColumns && !table) withStyles(LAZY_CSS, import("./column-table.js")).then(({ makeTable }) => setTable(makeTable(state)), console.warn);
   }, [hasColumns]);
   return hasColumns ? table : null;
 }

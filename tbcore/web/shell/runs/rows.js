@@ -8,11 +8,11 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, formatTime, plural } from "../../format.js";
-import { Icon } from "../../lib/ui/icons.js";
+import { formatName, formatTime, plural } from "../../lib/format.js";
+import { Name } from "../../lib/text-names.js";
+import { Icon } from "../../lib/ui/controls.js";
 import { VirtualList } from "../../lib/ui/lazy.js";
-import { Name } from "../../text-names.js";
-import { describeNonfinite, describeRun, isLive, shortAge } from "./tree.js";
+import { describeNonfinite, describeRun, isLive, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
 /** Space beside the text of a cell, as in lazy.css. */
@@ -22,7 +22,7 @@ const ROWS_PER_PAGE = 12;
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Table } from "./column-table.js" */
-/** @import { Row } from "./tree.js" */
+/** @import { Row } from "../state/tree.js" */
 /** The context menu of a row, at a position in the window. @typedef {{ row: Row, x: number, y: number }} Menu */
 
 /**

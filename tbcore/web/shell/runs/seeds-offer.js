@@ -4,7 +4,7 @@ import { batch } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { openPreferences } from "../state/reader-state.js";
-import { repetitionsOf } from "./repetitions.js";
+import { repetitionsOf } from "../state/repetitions.js";
 
 /** @import { State } from "../state/reader-state.js" */
 

@@ -6,8 +6,8 @@
 
 import { batch, effect } from "@preact/signals-core";
 import { MAX_QUERY_LENGTH, formatAttribute, formatName, nameOrGlob, parseAttribute } from "../../lib/queries/syntax.js";
-import { isLive } from "../runs/tree.js";
 import { ServerError, address } from "./server.js";
+import { isLive } from "./tree.js";
 
 /** @import { RunDetails } from "../../host.js" */
 /** @import { Attribute } from "../../lib/queries/syntax.js" */

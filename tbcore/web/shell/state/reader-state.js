@@ -5,19 +5,19 @@
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
+import { makeFilter } from "../../lib/queries/filter.js";
+import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
-import { makeFilter } from "../../lib/ui/filter.js";
-import { compareNames, parseLists } from "../../text-names.js";
-import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "../runs/selection.js";
-import { groupsOf } from "../runs/tree.js";
 import { Attributes } from "./attributes.js";
+import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
+import { groupsOf } from "./tree.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
 /** @import { Grouping, Key, Run, Theme } from "../../host.js" */
-/** @import { Filter } from "../../lib/ui/filter.js" */
-/** @import { Selection } from "../runs/selection.js" */
+/** @import { Filter } from "../../lib/queries/filter.js" */
+/** @import { Selection } from "./selection.js" */
 
 /** Name of the tab that lists the plugins. No plugin can have this name. */
 export const PLUGINS_PAGE = "plugins";

@@ -3,9 +3,9 @@
  */
 
 import { computed, effect } from "@preact/signals-core";
-import { expressionOf } from "../../lib/ui/expressions.js";
-import { colorError, colorsByRule } from "../runs/color-rules.js";
-import { attributesOf, groupRuns } from "../runs/groups.js";
+import { expressionOf } from "../../lib/queries/expressions.js";
+import { colorError, colorsByRule } from "./color-rules.js";
+import { attributesOf, groupRuns } from "./groups.js";
 
 /** @import { State } from "./reader-state.js" */
 

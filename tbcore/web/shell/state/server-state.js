@@ -1,8 +1,8 @@
 /** The server's data, as signals, and what keeps them up to date: it listens for updates and fetches what changed. */
 
 import { batch, computed, signal } from "@preact/signals-core";
-import { isLive } from "../runs/tree.js";
 import { ServerError, address, getJSON, watchUpdates } from "./server.js";
+import { isLive } from "./tree.js";
 
 /** @import { Signal } from "@preact/signals-core" */
 /** @import { Frontends, Generations, RunDetails } from "../../host.js" */

@@ -1,10 +1,10 @@
 /** The dialog that lists all keyboard shortcuts. Loaded when it is first opened. */
 
 import { html } from "htm/preact";
-import { QueryHelp } from "../../lib/queries/help.js";
+import { QueryHelp } from "../lib/queries/help.js";
 import { Dialog } from "./dialog.js";
 
-/** @typedef {import("../../host.js").Key} Key */
+/** @typedef {import("../host.js").Key} Key */
 
 /** Keys of the page itself. @type {Key[]} */
 const PAGE_KEYS = [
@@ -22,7 +22,7 @@ const LIST_KEYS = [
   { key: "Shift F10", label: "Open the run's menu: colour, copy path" },
 ];
 
-/** The dialog. @param {{ state: import("../state/reader-state.js").State, onClose: () => void }} props */
+/** The dialog. @param {{ state: import("./state/reader-state.js").State, onClose: () => void }} props */
 export function HelpDialog({ state, onClose }) {
   const title = state.frontends.value?.plugins.find(({ name }) => name === state.tab.value)?.title ?? "";
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>

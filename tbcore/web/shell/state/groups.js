@@ -19,7 +19,7 @@
 import { formatAttribute, parseAttribute } from "../../lib/queries/syntax.js";
 import { groupsOf } from "./tree.js";
 
-/** @import { AttributeValue } from "../state/attributes.js" */
+/** @import { AttributeValue } from "./attributes.js" */
 /** @typedef {(run: string) => string} Grouper  run to name of its group */
 /** @typedef {(attribute: string) => ReadonlyMap<string, AttributeValue> | null} ColumnOf  the values of an attribute by run; null while they are read */
 
@@ -40,7 +40,7 @@ export const WORDS = {
  * The group of each run.
  * @param {string} rule  not empty
  * @param {readonly string[]} runs
- * @param {typeof import("../../lib/ui/expressions.js").expressionOf} expressionOf
+ * @param {typeof import("../../lib/queries/expressions.js").expressionOf} expressionOf
  * @param {ColumnOf} columnOf
  * @returns {Map<string, string> | null} null while nothing is known of a regular expression, or
  *   while attributes are read

@@ -1,6 +1,6 @@
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
-import { IconButton } from "../../lib/ui/icons.js";
+import { IconButton } from "../lib/ui/controls.js";
 
 /**
  * A modal dialog. Its button, Escape and a click outside close it.

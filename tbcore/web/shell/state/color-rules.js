@@ -15,7 +15,7 @@ import { groupsOf } from "./tree.js";
 
 /** @import { Theme } from "../../host.js" */
 /** @import { Legend } from "../../lib/ui/rule-colors.js" */
-/** @import { AttributeValue } from "../state/attributes.js" */
+/** @import { AttributeValue } from "./attributes.js" */
 /** @import { ColumnOf } from "./groups.js" */
 
 /** A folder with a larger share of all runs is not one family if its own folders can be families. */

@@ -1,13 +1,13 @@
 /**
  * Regular expressions and queries of users. A browser may take years for an expression as short as
- * `(\w+\s?)+$`, and it may come from a link. So a worker matches the names, with a deadline. Loaded
- * when the first expression or query is needed.
+ * `(\w+\s?)+$`, which may come from a link. So a worker matches the names, with a deadline. This
+ * module is loaded when the first expression or query is needed.
  */
 
 import { signal } from "@preact/signals-core";
 import { expressionQuery } from "../address.js";
-import { aboutUnknown, aboutValue, hasPair, withEquals, withSigns } from "../queries/offers.js";
-import { TOO_LONG } from "./filter.js";
+import { TOO_LONG } from "./expression-syntax.js";
+import { aboutUnknown, aboutValue, hasPair, withEquals, withSigns } from "./offers.js";
 
 /**
  * @typedef {import("./expression-worker.js").Result} Result
@@ -20,52 +20,52 @@ import { TOO_LONG } from "./filter.js";
 
 /** Number of names that the worker matches at once. */
 const NAMES_AT_ONCE = 5000;
-/** Time that it has for them. */
+/** Time in which the worker must match so many names. */
 const DEADLINE_MS = 200;
 /** Number of expressions whose results are kept. */
 const MAX_EXPRESSIONS = 100;
-/** What is like an expression, and is no query for one. */
+/** Matches a text that looks like a regular expression, but is a query without `re:`. */
 const LIKE_EXPRESSION = /^(?!\s*re:).*(?:[\^$\\[(]|\.\*)/is;
-/** Stands for a result that the worker was asked for. */
+/** In place of a result: the worker will match the name. */
 const ASKED = 0;
 
 /** The latest expressions. @type {Map<string, Expression>} */
 const expressions = new Map();
-/** All names that the worker was asked about, and their numbers. @type {Map<string, number>} */
+/** The number of each name that was passed to the worker, or will be. @type {Map<string, number>} */
 const numbers = new Map();
 /** The same names, by number. @type {string[]} */
 const names = [];
-/** The number of these names that the worker has. */
+/** How many of these names the worker has. */
 let numSent = 0;
-/** Expressions that have something to ask. @type {Set<Expression>} */
+/** Expressions that have names to match. @type {Set<Expression>} */
 const waiting = new Set();
 /** @type {Worker | null} */
 let worker = null;
 let isBusy = false;
 
-/** An expression or query, and what is known of it. The worker finds out the rest. */
+/** An expression or query, with the results that the worker has returned so far. */
 class Expression {
-  /** The number of answers with new results. Whatever depends on the results reads it, to be updated. */
+  /** The number of answers with new results. What depends on the results reads it, so that it is updated. */
   numAnswers = signal(0);
   /** Why the expression cannot be used; null if it can. @type {string | null} */
   error = null;
   /** The character where a query has a mistake. @type {number | undefined} */
   at = undefined;
-  /** The query that is meant by one with a mistake. @type {Offer | undefined} */
+  /** The query that was probably meant, if this one has a mistake. @type {Offer | undefined} */
   #offer = undefined;
-  /** What a query needs of each run; null until that is known, or if it needs nothing. */
+  /** The keys of the attributes that a query needs; null until they are known, or if it needs none. */
   keys = signal(/** @type {readonly string[] | null} */ (null));
   /** @type {readonly Need[]} */
   #needs = [];
   /** Whether the worker has read the text. */
   #isRead = false;
-  /** Whether there are results that `numAnswers` does not count yet; before the first, even if there are no names. */
+  /** Whether there are results that `numAnswers` does not count yet. True at first, so that the first answer is counted even without names. */
   #hasNews = true;
-  /** What is known of the runs, in the order of `keys`. @type {readonly ReadonlyMap<string, unknown>[] | null} */
+  /** The attributes of the runs, in the order of `keys`; null until all are loaded. @type {readonly ReadonlyMap<string, unknown>[] | null} */
   #columns = null;
-  /** By the numbers of names. @type {(Result | typeof ASKED)[]} */
+  /** The results, by the numbers of names. @type {(Result | typeof ASKED)[]} */
   #results = [];
-  /** The numbers of names that the worker will be asked about. @type {number[]} */
+  /** The numbers of the names that the worker will match. @type {number[]} */
   #toAsk = [];
 
   /** @param {string} text @param {Question["kind"]} kind */
@@ -75,7 +75,7 @@ class Expression {
     wait(this);
   }
 
-  /** The result for a name. It is undefined until the worker, which is asked now, has answered. @param {string} name */
+  /** The result for a name; undefined until the worker has matched it. This call queues the name. @param {string} name */
   of(name) {
     let number = numbers.get(name);
     if (number === undefined) {
@@ -91,12 +91,12 @@ class Expression {
     return result === ASKED ? undefined : result;
   }
 
-  /** Whether the query needs something that is not known yet. */
+  /** Whether the query needs attributes that are not loaded yet. */
   get isMissing() {
     return this.keys.value !== null && this.#columns === null;
   }
 
-  /** Uses what is known of the runs now; after a change, the worker is asked about all names again. @param {Attributes} attributes */
+  /** Uses the attributes that are loaded now. If they have changed, the worker matches all names again. @param {Attributes} attributes */
   update(attributes) {
     const columns = this.keys.value?.map((key) => attributes.columnOf(key).value);
     const isKnown = columns?.every((column) => column !== null);
@@ -106,10 +106,10 @@ class Expression {
     wait(this);
   }
 
-  /** Returns the next question for the worker. @returns {Question} */
+  /** Makes the next question for the worker. @returns {Question} */
   ask() {
     const { text, kind } = this;
-    // The first question finds out what a query needs: it is answered sooner without names.
+    // The answer to the first question is what the query needs. Without names, it comes sooner.
     if (kind === "runs" && !this.#isRead) return { text, kind, added: [], asked: [], columns: null };
     const asked = this.#toAsk.splice(0, NAMES_AT_ONCE);
     const columns = this.#columns?.map((column) => asked.map((number) => column.get(names[number]) ?? null));
@@ -122,8 +122,11 @@ class Expression {
   /** @param {Question} question @param {Answer} answer */
   receive({ asked }, answer) {
     this.#isRead = true;
-    if ("error" in answer) [this.error, this.at, this.#offer] = [answer.error, answer.at, answer.offer];
-    else if ("keys" in answer) {
+    if ("error" in answer) {
+      this.error = answer.error;
+      this.at = answer.at;
+      this.#offer = answer.offer;
+    } else if ("keys" in answer) {
       this.#needs = answer.needs;
       this.keys.value = answer.keys;
       return;
@@ -174,9 +177,9 @@ class Expression {
   }
 }
 
-/** The names that runs have; null until they are read, for which this asks. @param {Attributes} [attributes] */
+/** The names that runs have; null until they are read. This call requests them. @param {Attributes} [attributes] */
 function namesOf(attributes) {
-  // Later, since a computed signal may not change others.
+  // Later, because a computed signal must not change other signals.
   queueMicrotask(() => attributes?.wantNames?.());
   return attributes?.names?.value ?? null;
 }
@@ -184,8 +187,8 @@ function namesOf(attributes) {
 /**
  * The expression with this text.
  * @param {string} text
- * @param {boolean} [captures]  whether its results are the texts that its capture groups match, not
- *   whether it matches
+ * @param {boolean} [captures]  if true, the result for a name is the text that the capture groups
+ *   match; otherwise it is whether the expression matches
  */
 export function expressionOf(text, captures = false) {
   return find(text, captures ? "captures" : "matches");
@@ -201,14 +204,14 @@ export function find(text, kind) {
   return expression;
 }
 
-/** Asks the worker soon, when the names to ask about are known. @param {Expression} expression */
+/** Sends the next question soon, when more names are queued. @param {Expression} expression */
 function wait(expression) {
   if (waiting.has(expression)) return;
   waiting.add(expression);
   setTimeout(askNext);
 }
 
-/** Asks the worker about the newest expression, unless it is busy, and then about the others. */
+/** Sends the question of the newest expression, unless the worker is busy, and then those of the others. */
 async function askNext() {
   const expression = [...waiting].at(-1);
   if (isBusy || !expression) return;
@@ -226,7 +229,7 @@ export function startWorker() {
   return (worker ??= new Worker(new URL("expression-worker.js", import.meta.url), { type: "module", name: "tbcore expressions" }));
 }
 
-/** The worker's answer. A worker that takes too long is ended. @param {Question} question @returns {Promise<Answer>} */
+/** The worker's answer. A worker that takes too long is terminated. @param {Question} question @returns {Promise<Answer>} */
 function answerTo(question) {
   const asked = startWorker();
   return new Promise((resolve) => {
@@ -241,7 +244,7 @@ function answerTo(question) {
     };
     asked.onmessage = ({ data }) => {
       clearTimeout(timer);
-      // The answer may have arrived while the page was busy: a second timer lets it go first.
+      // The answer may have arrived while the page was busy. It is handled before the second timer.
       if (data === "started") timer = setTimeout(() => (timer = setTimeout(stop, 0, TOO_LONG)), DEADLINE_MS);
       else resolve(data);
     };

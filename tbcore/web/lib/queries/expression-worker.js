@@ -1,44 +1,42 @@
 /**
- * A worker that matches names with regular expressions and queries. The page ends it when an
- * expression takes too long. It has a copy of each name that it was asked about, so that each is sent
- * only once.
+ * A worker that matches names with regular expressions and queries. The page terminates it when an
+ * expression takes too long. It keeps a copy of each name, so that the page sends a name only once.
  *
- * It responds to each question with "started", when the question has arrived as a whole, and then
- * with the answer.
+ * For each question it posts "started" when the whole question has arrived, and then the answer.
  */
 
-import { attributesOf, isFound, keysOf } from "../queries/evaluation.js";
-import { QueryError, parseQuery, quoted } from "../queries/syntax.js";
+import { attributesOf, isFound, keysOf } from "./evaluation.js";
 import { compileExpression } from "./expression-syntax.js";
+import { QueryError, parseQuery, quoted } from "./syntax.js";
 
 /**
  * @typedef {object} Question
  * @property {string} text  the expression or query
  * @property {Kind} kind
- * @property {string[]} added  names that were not sent before; their numbers continue those of the
- *   names before
+ * @property {string[]} added  names that have not been sent before; they get the next numbers
  * @property {number[]} asked  numbers of the names to match
- * @property {ReadonlyMap<string, readonly unknown[]> | null} columns  what is known of these
- *   names by the keys that the query needs; null in the first question about a query
+ * @property {ReadonlyMap<string, readonly unknown[]> | null} columns  maps each key that the query
+ *   needs to the values for the names in `asked`; null in the first question about a query
  *
- * @typedef {"matches" | "captures" | "runs" | "tags"} Kind  whether the text is an expression, whose
- *   results are texts for "captures", or a query
+ * @typedef {"matches" | "captures" | "runs" | "tags"} Kind  "matches" and "captures": an expression,
+ *   with booleans or texts as results; "runs" and "tags": a query
  * @typedef {boolean | string} Result  whether a name matches, or the text that the expression
  *   captures; "" if it does not match
  *
- * @typedef {object} Need  a hyperparameter or tag that a query is about
+ * @typedef {object} Need  a hyperparameter or tag in a query
  * @property {string} key
- * @property {string} what  what it is: `hyperparameter lr`
+ * @property {string} what  its name for messages: `hyperparameter lr`
  * @property {string} name
  * @property {boolean} isHParam
  * @property {boolean} isNumber  whether it is compared with a number
- * @property {string | null} value  what a hyperparameter should be equal to, in lower case
- * @property {import("../queries/syntax.js").Range} range
- * @property {string | null} literal  a comparison with a hyperparameter as a word to search for
+ * @property {string | null} value  the text that a hyperparameter must equal, in lower case;
+ *   null if the query has no such comparison with it
+ * @property {import("./syntax.js").Range} range
+ * @property {string | null} literal  the comparison in quotes, to search for it as a word; null for a tag
  *
  * @typedef {{ results: Result[] } | { error: string, at?: number, offer?: import("./filter.js").Offer } | { keys: string[], needs: Need[] }} Answer
- *   the results, or why there are none and at which character; or what the query needs, if it was not
- *   in the question
+ *   the results; or the mistake, and the character where it is; or what the query needs, if the
+ *   question has no columns
  */
 
 /** @type {string[]} */
@@ -62,7 +60,7 @@ function answer({ text, kind, added, asked, columns }) {
   }
 }
 
-/** @param {import("../queries/syntax.js").Node} query @param {string} text @param {number[]} asked @param {Question["columns"]} columns @returns {Answer} */
+/** @param {import("./syntax.js").Node} query @param {string} text @param {number[]} asked @param {Question["columns"]} columns @returns {Answer} */
 function answerQuery(query, text, asked, columns) {
   const keys = keysOf(query);
   if (columns || keys.length === 0) {

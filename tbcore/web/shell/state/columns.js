@@ -3,11 +3,11 @@
  * a table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { formatDuration, formatName, formatStep, formatValue } from "../../format.js";
+import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
 import { formatAttribute, parseAttribute, readNumber } from "../../lib/queries/syntax.js";
 
 /** @import { Attribute } from "../../lib/queries/syntax.js" */
-/** @import { AttributeValue } from "../state/attributes.js" */
+/** @import { AttributeValue } from "./attributes.js" */
 
 /**
  * The values of an attribute by run; runs that lack it are not in the map.

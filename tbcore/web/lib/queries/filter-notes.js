@@ -1,7 +1,7 @@
 /** The notes below a filter box: what is wrong and where, what is being read, and other texts that may be meant. Loaded for the first note. */
 
 import { html } from "htm/preact";
-import { TOO_LONG } from "./filter.js";
+import { TOO_LONG } from "./expression-syntax.js";
 
 /** @typedef {import("./filter.js").Filter} Filter */
 

@@ -4,12 +4,12 @@
  */
 
 import { html } from "htm/preact";
-import { formatBytes, formatTime, plural } from "../../format.js";
-import { UnshownList, hasUnshown } from "../empty-states.js";
-import { PLUGINS_PAGE } from "../state/reader-state.js";
+import { formatBytes, formatTime, plural } from "../lib/format.js";
 import { Dialog } from "./dialog.js";
+import { UnshownList, hasUnshown } from "./empty-states.js";
+import { PLUGINS_PAGE } from "./state/reader-state.js";
 
-/** The dialog. @param {{ state: import("../state/reader-state.js").State, onClose: () => void }} props */
+/** The dialog. @param {{ state: import("./state/reader-state.js").State, onClose: () => void }} props */
 export function InfoDialog({ state, onClose }) {
   const frontends = state.frontends.value;
   const status = state.status.value;
@@ -55,7 +55,7 @@ export function InfoDialog({ state, onClose }) {
   <//>`;
 }
 
-/** Problems with the log directory: those that hold, and those that are over. @param {{ status: import("../state/server.js").Status }} props */
+/** Problems with the log directory: those that hold, and those that are over. @param {{ status: import("./state/server.js").Status }} props */
 function Problems({ status: { missing, problems, problems_since, past_problems } }) {
   const now = [
     ...missing.map((path) => [`log directory does not exist: ${path}`, ""]),

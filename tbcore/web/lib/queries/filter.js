@@ -3,10 +3,10 @@
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
-import { Icon } from "./icons.js";
-import { Lazy } from "./lazy.js";
+import { Icon } from "../ui/controls.js";
+import { Lazy } from "../ui/lazy.js";
 
-/** The syntax of queries in one line. */
+/** The placeholder and the tooltip of a filter box: the syntax of queries in a few words. */
 const HINTS = {
   runs: ["words, lr>1e-3", "Words, all to be found; a glob: */seed?; lr>1e-3; val/loss:last<0.5; has:nan; live; -not; a | b; re:expression"],
   tags: ["words, -not, a | b", "Words, all to be found; a glob: val/*; -not; a | b; re:expression"],
@@ -21,7 +21,8 @@ export function FilterBox({ filter, onInput, label, ...attributes }) {
   const { text, error, subject, note, offers } = filter;
   const messageId = useId();
   const [hint, title] = subject ? HINTS[subject] : [];
-  // Once it had the focus, a mistake is hidden without it: nothing may move below the pointer.
+  // After the box was first used, a mistake is shown only while the box has the focus: nothing may move
+  // under the pointer.
   const [isUsed, setUsed] = useState(false);
   return html`<div class="tb-filter ${isUsed ? "tb-used" : ""}">
     <${Icon} name="search" />
@@ -56,20 +57,18 @@ function Help({ subject }) {
   const [isOpen, setOpen] = useState(false);
   return html`<button type="button" class="tb-filter-help" aria-label="Syntax of the filter" title="Syntax of the filter" popovertarget=${id}>?</button>
     <div class="tb-menu" id=${id} popover="auto" onToggle=${(/** @type {ToggleEvent} */ event) => setOpen(event.newState === "open")}>
-      ${isOpen && html`<${Lazy} load=${() => import("../queries/help.js")} of="QueryPopover" subject=${subject} />`}
+      ${isOpen && html`<${Lazy} load=${() => import("./help.js")} of="QueryPopover" subject=${subject} />`}
     </div>`;
 }
 
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
-/** The error of an expression that takes longer than its deadline. */
-export const TOO_LONG = "takes too long";
 /** The module that runs expressions and queries; null until it is loaded. */
-const loaded = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
+const runner = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
 /** The last text for which that module could not be loaded. */
 const failedText = signal(/** @type {string | null} */ (null));
-/** @type {any} */
-const UNLOADED = { numAnswers: { value: 1 }, keys: { value: null }, error: "its worker does not start", update() {}, describe() {} };
+/** How many times it could not be loaded. */
+let numFailures = 0;
 
 /**
  * @typedef {object} Filter
@@ -82,15 +81,15 @@ const UNLOADED = { numAnswers: { value: 1 }, keys: { value: null }, error: "its 
  * @property {readonly Offer[]} [offers]  other texts that may be meant
  * @property {"runs" | "tags"} [subject]  what the query is for; not set for an expression
  * @property {readonly string[]} [needs]  the attributes that the query needs
- * @property {number} [numAnswers]  for `makeFilter`: the answers that the filter is based on; 0 while
- *   nothing is known, -1 until the module that runs expressions is loaded
- * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last filter
- *   with another text that could be used
+ * @property {number} [numAnswers]  for `makeFilter`: the number of the worker's answers so far; -1
+ *   until the module that starts it is loaded, 1 if no worker is needed
+ * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last usable
+ *   filter that had another text
  *
  * @typedef {{ label: string, text: string }} Offer
  *
- * @typedef {object} Attributes  what is known of runs; see shell/state/attributes.js
- * @property {() => void} prepare  loads what reads them
+ * @typedef {object} Attributes  the attributes of runs; see shell/state/attributes.js
+ * @property {() => void} prepare  loads the module that reads them
  * @property {(key: string) => { readonly value: ReadonlyMap<string, unknown> | null }} columnOf
  * @property {{ readonly value: ReadonlyMap<string, readonly string[]> }} unknown
  * @property {{ readonly value: string | null }} error
@@ -100,10 +99,9 @@ const UNLOADED = { numAnswers: { value: 1 }, keys: { value: null }, error: "its 
 
 const matchAll = () => true;
 const matchNone = () => false;
-/** @type {readonly string[]} */
-const NO_NEEDS = [];
-const NOTHING = { note: "", offers: [] };
-/** What is in a text that is more than plain words; in queries also `live` and `quiet`, and words that may be meant as signs. */
+/** What filters have that need no worker. @type {Omit<Filter, "text" | "matches">} */
+const DEFAULTS = { error: null, note: "", offers: [], needs: [], numAnswers: 1 };
+/** Signs that make a text more than plain words; in queries these include `live`, `quiet`, and words that may be meant as operators. */
 const SIGNS = {
   matches: /[\\^$.*+?()[\]{}|]/,
   runs: /["|()*?:=!<>^$\\[]|(?:^|\s)(?:-|(?:live|quiet|and|or|not)(?!\S))/i,
@@ -112,51 +110,87 @@ const SIGNS = {
 
 /**
  * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring
- * case; or, with a subject, a query. An empty text matches everything. If the text is invalid, the
+ * case; with a subject, it is a query. An empty text matches everything. If the text is invalid, the
  * new filter matches the same names as `last`, so that the page does not change while the user is
  * still typing.
  *
- * Texts that are more than plain words are matched by a worker, and `matches` collects the names for
- * it. Until its first answer, the filter matches the same names as `last`, or nothing without `last`;
- * and later no name that is new to it. Call this function inside a component or a computed signal,
- * which is updated when there are answers, and pass the filter that it returned before.
+ * A text that is more than plain words is matched by a worker, to which `matches` passes the names.
+ * Until the worker's first answer, the filter matches the same names as `last`, or nothing without
+ * `last`. After it, a name that the worker has not seen yet does not match. Call this function inside
+ * a component or a computed signal, which is then updated after each answer, and pass the filter
+ * that it returned before.
  * @param {string} text
  * @param {Filter} [last]  the filter that this one replaces; without it, an invalid text matches
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
  * @param {Attributes} [attributes]  of the runs
- * @returns {Filter} `last` if nothing has changed
+ * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
 export function makeFilter(text, last, subject, attributes) {
   const kind = subject ?? "matches";
-  const isTooLong = text.length > MAX_PATTERN_LENGTH;
-  // A query is too long by its characters, not by its UTF-16 code units: the worker counts them.
-  const isPlain = isTooLong ? !subject : !SIGNS[kind].test(text);
-  const expression = isPlain ? null : findExpression(text, kind);
-  if (!isPlain) attributes?.prepare();
-  if (attributes) expression?.update(attributes);
-  const numAnswers = isPlain ? 1 : (expression?.numAnswers.value ?? -1);
-  const needs = expression?.keys.value ?? NO_NEEDS;
-  const { note, offers } = (subject && expression?.describe(attributes)) || NOTHING;
-  const isSame = last?.text === text;
-  const isUnchanged = isSame && last.numAnswers === numAnswers && last.needs === needs && last.note === note;
-  if (isUnchanged && JSON.stringify(last.offers) === JSON.stringify(offers)) return last;
-  const isLastUsable = last?.error === null && (last.numAnswers ?? 1) > 0;
-  const before = (isLastUsable && !isSame ? last.matches : last?.before) ?? matchNone;
-  const error = isTooLong && !subject ? `longer than ${MAX_PATTERN_LENGTH} characters` : (expression?.error ?? null);
-  /** @type {Filter["matches"]} */
-  let matches;
-  if (error !== null) matches = before === matchNone ? matchAll : before;
-  else if (expression !== null || !isPlain) {
-    // The names of an unchanged query need not be filtered again.
-    if (isSame && last.numAnswers === numAnswers && last.error === null) ({ matches } = last);
-    else {
-      // For names whose result is not known.
-      const otherwise = numAnswers > 0 ? matchNone : before;
-      matches = (name) => Boolean(expression?.of(name) ?? otherwise(name));
-    }
-  } else matches = plainMatcher(text, kind);
-  return { text, error, matches, at: expression?.at, note, offers, subject, needs, numAnswers, before };
+  const before = last && last.text !== text && isUsable(last) ? last.matches : last?.before;
+  /** @type {Omit<Filter, "text">} */
+  let result;
+  const isLong = text.length > MAX_PATTERN_LENGTH;
+  if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
+  // The worker counts the characters of a query; `length` counts UTF-16 code units, which may be more.
+  else if (isLong || SIGNS[kind].test(text)) result = matchInWorker(text, kind, before ?? matchNone, attributes);
+  else result = { ...DEFAULTS, matches: plainMatcher(text, kind) };
+  if (result.error !== null) result.matches = before ?? matchAll;
+  const filter = { ...result, text, subject, before };
+  return last && isEqual(last, filter) ? last : filter;
+}
+
+/** Whether a filter matches names by its own text, not by that of an earlier filter. @param {Filter} filter */
+function isUsable({ error, numAnswers = 1 }) {
+  return error === null && numAnswers > 0;
+}
+
+/** Whether two filters match the same names and have the same notes. @param {Filter} a @param {Filter} b */
+function isEqual(a, b) {
+  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.needs === b.needs && a.note === b.note;
+  return isSame && JSON.stringify(a.offers) === JSON.stringify(b.offers);
+}
+
+/**
+ * Matches names in the worker.
+ * @param {string} text
+ * @param {"runs" | "tags" | "matches"} kind
+ * @param {Filter["matches"]} before  what to match until the first answer
+ * @param {Attributes} [attributes]
+ * @returns {Omit<Filter, "text">}
+ */
+function matchInWorker(text, kind, before, attributes) {
+  attributes?.prepare();
+  if (!runner.value) {
+    if (failedText.value === text) return { ...DEFAULTS, matches: before, error: "its worker does not start" };
+    load().catch(() => (failedText.value = text));
+    return { ...DEFAULTS, matches: before, numAnswers: -1 };
+  }
+  const expression = runner.value.find(text, kind);
+  if (attributes) expression.update(attributes);
+  const numAnswers = expression.numAnswers.value;
+  const otherwise = numAnswers > 0 ? matchNone : before;
+  return {
+    ...DEFAULTS,
+    ...(kind !== "matches" && expression.describe(attributes)),
+    matches: (name) => Boolean(expression.of(name) ?? otherwise(name)),
+    error: expression.error,
+    at: expression.at,
+    needs: expression.keys.value ?? DEFAULTS.needs,
+    numAnswers,
+  };
+}
+
+/** Loads the module that runs expressions and queries. */
+async function load() {
+  try {
+    // After a failure, browsers load a module again only from another URL.
+    return (runner.value = await (numFailures === 0 ? import("./expressions.js") : import(`./expressions.js?attempt=${numFailures}`)));
+  } catch (error) {
+    numFailures++;
+    throw error;
+  }
 }
 
 /** A function that matches names with plain words. @param {string} text @param {"runs" | "tags" | "matches"} kind @returns {Filter["matches"]} */
@@ -171,22 +205,4 @@ function plainMatcher(text, kind) {
     const lower = name.toLowerCase();
     return words.every((word) => lower.includes(word));
   };
-}
-
-/** The expression or query with this text; null until its module is loaded, which starts now. @param {string} text @param {"runs" | "tags" | "matches"} kind */
-function findExpression(text, kind) {
-  if (loaded.value) return loaded.value.find(text, kind);
-  const failed = failedText.value === text;
-  if (!failed) load(text).then((module) => (loaded.value = module), () => (failedText.value = text));
-  return failed ? UNLOADED : null;
-}
-
-/**
- * Loads the module that runs expressions and queries.
- * @param {string} [text]  what it is needed for
- * @returns {Promise<typeof import("./expressions.js")>}
- */
-function load(text = "") {
-  // After a failure, browsers load a module again only from another URL.
-  return import(failedText.peek() === null ? "./expressions.js" : `./expressions.js?after=${encodeURIComponent(text)}`);
 }

@@ -7,21 +7,23 @@
 
 /** Maximum number of repetitions; those of nested groups are multiplied. RE2 has the same limit. */
 const MAX_REPETITIONS = 1000;
+/** The error of an expression that takes longer than its deadline. */
+export const TOO_LONG = "takes too long";
 
 /** A character, as itself or with a backslash. */
 const CHAR = String.raw`\\x[\dA-Fa-f]{2}|\\[nrtfv]|\\[^\w\x80-\u{10ffff}]|[^\\[\]]`;
-/** What an expression consists of. */
+/** A part of an expression. */
 const TOKEN = new RegExp(
   String.raw`(?<repeat>(?:[*+?]|\{(?<min>\d+)(?:,(?<max>\d*))?\})\??)|(?<open>\((?!\?)|\(\?:)|(?<close>\))|(?<or>\|)` +
     String.raw`|(?<edge>[$^]|\\[Bb])|(?<list>\[\^?)|\.|\\[DSWdsw]|(?<char>(?!\(|\{,\d*\})(?:${CHAR}|\]))`,
   "suy",
 );
-/** What the brackets of a list contain. */
+/** A member of a list in brackets. */
 const MEMBER = new RegExp(
   String.raw`(?<set>\\[DSWdsw])|(?<low>(?!-)(?:${CHAR}))(?:-(?<high>(?!-)(?:${CHAR})))?|-(?=\])`,
   "suy",
 );
-/** What is not supported, and the errors. */
+/** Syntax that is not supported, and the error for it. */
 const FAULTS = /** @type {[RegExp, string][]} */ ([
   [/\(\?[=!]/y, "lookahead is not supported"],
   [/\(\?<[=!]/y, "lookbehind is not supported"],
@@ -34,7 +36,7 @@ const FAULTS = /** @type {[RegExp, string][]} */ ([
   [/\[/y, "write \\[ for [ inside of []"],
   [/-/y, "write \\- for - inside of []"],
 ]);
-/** The contents of lists in place of sets that browsers define otherwise than RE2. */
+/** Sets that browsers and RE2 define differently, as contents of lists. */
 const SETS = new Map([
   [".", String.raw`\0-\t\v-\u{10ffff}`],
   ["\\s", String.raw`\t\n\f\r\x20`],
@@ -121,7 +123,7 @@ function read(pattern, text, at) {
 }
 
 /**
- * A character as it is written in a browser's expression, also inside of brackets.
+ * A character as a browser's expression must have it, also inside brackets.
  * @param {string} part  as the user wrote it: `a`, `-`, `\-` or `\x2d`
  */
 function quote(part) {

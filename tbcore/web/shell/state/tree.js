@@ -9,7 +9,7 @@
  *                                                   b/train      a folder with one child has no row
  */
 
-import { formatStep } from "../../format.js";
+import { formatStep } from "../../lib/format.js";
 
 /** @import { RunDetails } from "../../host.js" */
 

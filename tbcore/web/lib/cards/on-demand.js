@@ -1,0 +1,21 @@
+/** What only some cards need, loaded when it is first asked for. */
+
+/** @typedef {Awaited<ReturnType<typeof pictureTools>>} PictureTools */
+
+/**
+ * Loads `SeriesCard`, a card with a chart of one series; `SAMPLES`, the choices of its number of
+ * steps; `readSeries`, which reads its data; and `Descriptions`, which shows the description that
+ * writers of runs gave a tag.
+ */
+export function seriesCards() {
+  return import("./series-card.js");
+}
+
+/**
+ * Loads the tools for saving a drawing as a picture: `frameSVG`, the frame of a chart as SVG;
+ * `PathData`, which records a path as SVG; `tenth` and `escapeXML`, numbers and text in SVG;
+ * `svgToPNG`.
+ */
+export function pictureTools() {
+  return import("../chart/svg.js");
+}

@@ -1,0 +1,238 @@
+/**
+ * Tabs with one card for each tag, or for each tag and run. `watchTags` fetches the tags, and
+ * `TagTab` is a complete tab:
+ *
+ *     const tags = await watchTags(host);
+ *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
+ */
+
+import { signal } from "@preact/signals-core";
+import { html } from "htm/preact";
+import { useMemo, useState } from "preact/hooks";
+import { formatName, plural } from "../format.js";
+import { FilterBox } from "../queries/filter.js";
+import { formatLists, groupTags, parseLists } from "../text-names.js";
+import { Icon } from "../ui/controls.js";
+import { LazyCard } from "./card.js";
+
+/**
+ * @typedef {import("tbcore/host.js").Host} Host
+ * @typedef {import("tbcore/host.js").Run} Run
+ * @typedef {Record<string, string[]>} RunToTags  the tags of each run, as the server lists them
+ */
+
+/**
+ * The tags of each run. They are fetched from the plugin's route `tags` at once, and again whenever
+ * the tags change.
+ * @param {Host} host
+ * @param {(json: any) => RunToTags} [read]  converts the response, if it has another form
+ * @returns {Promise<import("@preact/signals-core").ReadonlySignal<RunToTags>>} an object without a
+ *   prototype; rejects if the first request fails
+ */
+export async function watchTags(host, read) {
+  let { lists } = host.generations.value;
+  let numRequests = 0;
+  // Number of the latest request that has a response.
+  let lastAnswered = 0;
+  const load = async () => {
+    const requestNumber = ++numRequests;
+    const response = await host.fetchJSON("tags");
+    // The response to a later request arrived first.
+    if (requestNumber < lastAnswered) return;
+    lastAnswered = requestNumber;
+    tags.value = read ? Object.assign(Object.create(null), read(response)) : response;
+  };
+  const tags = signal(/** @type {RunToTags} */ ({}));
+  await load();
+  // The callback is also called at once, in case the tags changed during the first request.
+  host.generations.subscribe(async (generations) => {
+    if (generations.lists === lists) return;
+    ({ lists } = generations);
+    try {
+      await load();
+    } catch {
+      // Try again after the next change of the generations. The shell shows that the server is
+      // unreachable.
+      lists = "";
+    }
+  });
+  return tags;
+}
+
+/**
+ * Which groups of tags are closed. The URL has those that the reader toggled; there, "/" stands for
+ * the group with the name "", because lists in the URL have no empty names. The group named "/", of tags that start with "//", cannot be closed.
+ * @param {Host} host
+ * @param {string} [setting]  in the URL: the groups that the user opened or closed
+ * @param {ReadonlySet<string>} [closedByDefault]  those that are closed until the user opens them
+ * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
+ */
+export function closedGroups(host, setting = "closed", closedByDefault = new Set()) {
+  const textOf = () => new Map(Object.entries(host.settings.value)).get(setting);
+  const read = () => new Set(parseLists(textOf()).flat().map((name) => (name === "/" ? "" : name)));
+  /** @param {string} name @param {boolean} open */
+  const onToggle = (name, open) => {
+    // Read it again: it may have changed since the tab was rendered.
+    const toggled = read();
+    if (open === closedByDefault.has(name)) toggled.add(name);
+    else toggled.delete(name);
+    host.settings.set(setting, formatLists([[...toggled].map((group) => group || "/")]));
+  };
+  const toggled = read();
+  const closed = [...closedByDefault, ...toggled].filter((name) => toggled.has(name) !== closedByDefault.has(name));
+  return { closed: new Set(closed), onToggle };
+}
+
+/**
+ * The text to show in place of cards if there are no tags to show. It gives the reason.
+ * @param {RunToTags} tags
+ * @param {number} numRuns  number of runs to show
+ * @param {import("../queries/filter.js").Filter} filter  the filter for tags
+ * @param {string} what  what the tab shows, in the plural: `images`
+ */
+export function emptyReason(tags, numRuns, filter, what) {
+  if (numRuns === 0) return "No runs are selected. Check some in the run list, or change its filter.";
+  const hasTags = Object.values(tags).some((list) => list.length > 0);
+  if (filter.text !== "" && hasTags) return `No tag of the selected runs matches “${filter.text}”.`;
+  return `The selected runs have no ${what}.`;
+}
+
+// --- which runs have which tag -------------------------------------------------------------------
+
+/**
+ * The groups of tags to show, and the runs of each tag.
+ * @template {{ name: string }} R
+ * @param {RunToTags} runToTags
+ * @param {readonly R[]} runs  the runs to show
+ * @param {(tag: string) => boolean} matches  the filter for tags
+ * @returns {{ groups: import("../text-names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }}
+ *   `groups`: the matching tags; `numTags`: their number; `runsOf`: the runs of each tag, matching
+ *   or not, in the order of `runs`
+ */
+export function indexTags(runToTags, runs, matches) {
+  /** @type {Map<string, R[]>} */
+  const runsOf = new Map();
+  for (const run of runs) {
+    for (const tag of Object.hasOwn(runToTags, run.name) ? runToTags[run.name] : []) {
+      const members = runsOf.get(tag);
+      if (members) members.push(run);
+      else runsOf.set(tag, [run]);
+    }
+  }
+  const shown = [...runsOf.keys()].filter(matches);
+  return { groups: groupTags(shown), numTags: shown.length, runsOf };
+}
+
+// --- sections of cards ---------------------------------------------------------------------------
+
+/** Number of tags that a group shows at first, and that each click adds. */
+const TAGS_PER_PAGE = 48;
+
+/**
+ * All sections.
+ * @param {object} props
+ * @param {readonly import("../text-names.js").TagGroup[]} props.groups
+ * @param {ReadonlySet<string>} props.closed  names of the collapsed groups
+ * @param {(name: string, open: boolean) => void} props.onToggle
+ * @param {(tag: string, group: string) => unknown} props.renderCard
+ */
+export function TagGroups({ groups, closed, onToggle, renderCard }) {
+  return groups.map((group) => html`<${Group} key=${group.name} open=${!closed.has(group.name)} ...${{ group, onToggle, renderCard }} />`);
+}
+
+/**
+ * The section of one group; see TagGroups.
+ * @param {{ group: import("../text-names.js").TagGroup, open: boolean } & Pick<Parameters<typeof TagGroups>[0], "onToggle" | "renderCard">} props
+ */
+function Group({ group: { name, tags }, open, onToggle, renderCard }) {
+  const [numShown, setNumShown] = useState(TAGS_PER_PAGE);
+  const rest = tags.length - numShown;
+  // Only sections of few tags can have few cards; counting those of all in CSS would be slow.
+  return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name}>
+    <h2>
+      <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
+        <${Icon} name="chevron" />
+        <span>${name === "" ? "(no prefix)" : formatName(name)}</span>
+        <small>${tags.length}</small>
+      </button>
+    </h2>
+    ${open &&
+    html`<div class="tb-grid">${tags.slice(0, numShown).map((tag) => renderCard(tag, name))}</div>
+      ${rest > 0 &&
+      html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + TAGS_PER_PAGE)}>
+        Show ${Math.min(TAGS_PER_PAGE, rest)} more of ${rest}
+      </button>`}`}
+  </section>`;
+}
+
+// --- a complete tab ------------------------------------------------------------------------------
+
+/** Number of cards that a tag shows at first, and that each click adds. */
+const CARDS_PER_PAGE = 24;
+
+/**
+ * The tab. It needs either `renderCard` or `renderTag`.
+ * @param {object} props
+ * @param {Host} props.host
+ * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
+ * @param {string} props.what  what the cards show, in the plural: `numbers`
+ * @param {unknown} [props.controls]  shown in the toolbar, after the filter
+ * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width
+ *   with `--tb-card-width`
+ * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]
+ *   renders the card of one tag and run
+ * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]
+ *   renders the card of one tag, for all runs; its key must be unique
+ */
+export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
+  const runs = runsInGroupOrder(host);
+  const filter = host.tagFilter.value;
+  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  return html`
+    <div class="tb-toolbar" role="toolbar" aria-label=${what}>
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
+      ${controls}
+      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
+    </div>
+    <div class="tb-content ${size}">
+      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
+      <${TagGroups}
+        groups=${groups}
+        ...${closedGroups(host)}
+        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => {
+          const members = runsOf.get(tag) ?? [];
+          if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
+          return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
+        }}
+      />
+    </div>
+  `;
+}
+
+/**
+ * Preact hook: the runs to show, as a flat list. If runs are grouped, the list has the runs of the
+ * first group, then the runs of the second one, and so on.
+ * @param {Host} host
+ * @returns {readonly Run[]} the same array until something changes
+ */
+export function runsInGroupOrder(host) {
+  const grouping = host.groups.value;
+  const runs = host.runs.value;
+  return useMemo(() => grouping?.groups.flatMap((group) => group.runs) ?? runs, [grouping, runs]);
+}
+
+/**
+ * The cards of a tag, one for each run.
+ * @param {{ tag: string, group: string, runs: readonly Run[] } & Required<Pick<Parameters<typeof TagTab>[0], "renderCard">>} props
+ */
+function TagCards({ tag, group, runs, renderCard }) {
+  const [numShown, setNumShown] = useState(CARDS_PER_PAGE);
+  const rest = runs.length - numShown;
+  return html`${runs.slice(0, numShown).map(
+    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
+  )}
+  ${rest > 0 &&
+  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + CARDS_PER_PAGE)}>
+    ${formatName(tag)}: show ${Math.min(CARDS_PER_PAGE, rest)} more of ${rest} runs
+  </button>`}`;
+}
