@@ -166,6 +166,7 @@ def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: P
         "def test_own_file(): (ROOT / 'tests' / 'data').read_text()\n"
         "def test_tbcore(): tbcore_fake.work()\n"
         "def test_another_package(): import not_there_fake\n"
+        "def test_hint(): assert 'x needs another package: pip install tbcore-fake' == ''\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:hypothesispytest\n")
     others = os.environ.get("PYTHONPATH", "")
@@ -182,4 +183,5 @@ def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: P
         "SKIPPED [1] tests/test_module.py:0: needs tbcore_other_fake",
         "SKIPPED [1] tests/test_it.py:0: needs tbcore_other_fake",
         "SKIPPED [1] tests/test_it.py:0: needs README.md of the repository",
+        "SKIPPED [1] tests/test_it.py:0: needs tbcore-fake",
     ], done.stdout

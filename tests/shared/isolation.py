@@ -1,7 +1,8 @@
 """A plugin of pytest for tests that run apart from the checkout, where little is installed.
 
 A test that needs another distribution or a file of the repository is skipped, with that as reason.
-If not the test but tbcore itself asks for what is missing, the test fails, as it must.
+If not the test but tbcore itself asks for what is missing, the test fails, as it must; but if
+tbcore says what to install for a command or an address of the test, the test needs that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that the tests were copied to."""
+
+
+_HINT = re.compile(r"needs another package: pip install '?(tbcore-\w+)")
 
 
 def missing(error: BaseException | None) -> str | None:
@@ -50,6 +54,8 @@ def pytest_runtest_makereport(
     """Skips a test that asks for what is missing, or whose fixture does."""
     report = yield
     reason = missing(call.excinfo.value if call.excinfo else None)
+    if report.failed and (hint := _HINT.search(report.longreprtext)):
+        reason = f"needs {hint[1]}"
     if reason is not None and call.when != "teardown":
         skip(report, item, reason)
     return report
