@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tbcore.errors import did_you_mean
+from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
 
 if TYPE_CHECKING:
     from tbcore.eventfiles.logdir import LogdirSpec
@@ -115,42 +115,31 @@ plugins_dir_option = click.option(
 )  # fmt: skip
 
 
-def without_passwords(text: str) -> str:
-    """The text with the passwords in its URIs left out."""
-    return re.sub(r"(://[^/@:,]+):[^/@,]*@", r"\1@", text)
-
-
 def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[LogdirSpec]:
     """The directories to scan.
 
     Raises UsageError for a path that can never be a directory, OptionError for such an address.
     """
-    from tbcore.eventfiles.addresses import checked_address, is_uri
-    from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+    from tbcore.eventfiles.addresses import is_uri
+    from tbcore.eventfiles.logdir import checked_specs
 
-    specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
-    with _warnings_printed():
-        specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
+    try:
+        with _warnings_printed():
+            specs = checked_specs(text, is_spec=is_spec)
+    except UnknownStorageError:
+        raise
+    except OptionError as error:
+        raise click.UsageError(str(error), context) from None
     if not specs:
         option = as_typed(context, "--logdir_spec")
         raise click.UsageError(
             f"no directory in {option} {text!r}; expected name:path,name:path", context
         )
-    for spec in specs:
-        if is_uri(spec.path):
-            continue
-        if "\0" in spec.path:
-            raise click.UsageError(f"{spec.path!r} is not a valid path", context)
-        if os.path.exists(spec.path):
-            if not os.path.isdir(spec.path):
-                raise click.UsageError(
-                    f"{spec.path!r} is a file; expected the directory that contains it, "
-                    f"{os.path.dirname(spec.path) or '.'!r}",
-                    context,
-                )
-        elif not is_spec and re.search("[,:]", os.path.splitdrive(spec.path)[1]):
+    path = specs[0].path
+    if not (is_spec or is_uri(path) or os.path.exists(path)):
+        if re.search("[,:]", os.path.splitdrive(path)[1]):
             warn(
-                f"{spec.path!r} does not exist; "
+                f"{path!r} does not exist; "
                 f"for several directories, or to name them, use --logdir_spec"
             )
     return specs

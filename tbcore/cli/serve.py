@@ -21,7 +21,6 @@ from tbcore.cli.parsing import (
     plugins_dir_option,
     underscored,
     warn,
-    without_passwords,
 )
 from tbcore.extensions import INDEX, INSTALL
 from tbcore.plugins.options import truth
@@ -289,19 +288,19 @@ def serve_command(
     text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
     if logdirs:
         specs = logdir_specs(text, context, is_spec=logdir_spec is not None)
-    text = without_passwords(text)
 
     with _collector_disabled():
         _import_numpy()
         from dataclasses import fields
 
+        from tbcore.eventfiles.addresses import without_passwords
         from tbcore.plugins.config import Config
         from tbcore.server.serve import ServeOptions, serve
 
         # Each option has the name of a field of ServeOptions or, if there is none, of Config.
         names = {field.name for field in fields(ServeOptions)} & options.keys()
         serve_options = ServeOptions(specs=specs, **{name: options.pop(name) for name in names})
-        return serve(Config(logdir=text, **options), serve_options)
+        return serve(Config(logdir=without_passwords(text), **options), serve_options)
 
 
 def _import_numpy() -> None:

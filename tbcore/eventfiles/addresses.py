@@ -86,6 +86,11 @@ def checked_address(given: str) -> str:
             raise UnknownStorageError(one_line(line)) from None
 
 
+def without_passwords(text: str) -> str:
+    """The text with the passwords in its URIs left out."""
+    return re.sub(r"(://[^/@:,]+):[^/@,]*@", r"\1@", text)
+
+
 def storage_of(path: str) -> Storage:
     """The storage of a file or directory. Its operations raise OSError if it cannot be loaded."""
     # A scan asks this for every file. `in` takes a tenth of the time of the expression.

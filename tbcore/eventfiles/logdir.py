@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tbcore.errors import OptionError
 from tbcore.eventfiles.addresses import checked_address, is_uri, root_of, storage_of
 from tbcore.eventfiles.other_files import OtherFiles, summed
 from tbcore.eventfiles.storage import EACH_SCAN, EventFile, Found, Pacing, Root
@@ -79,6 +80,27 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
         if not is_uri(path):
             path = os.path.realpath(checked_address(os.path.expanduser(path)))
         specs.append(LogdirSpec(name or None, path))
+    return specs
+
+
+def checked_specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
+    """The spec for one directory as a user gave it, or with `is_spec` those of a `--logdir_spec`.
+
+    A directory need not exist. Raises OptionError for a path that can never be one, and for an
+    address what `checked_address` raises.
+    """
+    specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
+    specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
+    for _, path in specs:
+        if is_uri(path):
+            continue
+        if "\0" in path:
+            raise OptionError(f"{path!r} is not a valid path")
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise OptionError(
+                f"{path!r} is a file; expected the directory that contains it, "
+                f"{os.path.dirname(path) or '.'!r}"
+            )
     return specs
 
 

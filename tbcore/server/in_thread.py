@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
 from starlette.types import ASGIApp
 
-from tbcore.eventfiles.logdir import LogdirSpec, parse_logdir_spec
+from tbcore.errors import OptionError, TbcoreError
+from tbcore.eventfiles.addresses import absolute, without_passwords
+from tbcore.eventfiles.logdir import checked_specs
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.types import LoadedPlugin
@@ -35,6 +38,7 @@ class Server:
 
     In a `with` statement, the logs have been read when the first line runs, and are read again when
     they change. Without one, `app` can be called without a socket, and `load_once` reads the logs.
+    A server starts once; for another start, make another one.
     """
 
     def __init__(
@@ -57,22 +61,28 @@ class Server:
         `multiplexer` is served as it is, and nothing is read. For `reload_interval` and the next
         two see `Loader`. `wrap` is called with the application and returns the one that gets the
         requests of clients. With port 0 the system chooses one. Other options are fields of
-        `Config`, such as `path_prefix`. Raises OptionError for an option that is not valid.
+        `Config` but for `host`, such as `path_prefix`. Raises TypeError for any other option,
+        OptionError for what can be no log directory, and ExtensionError if the storage of its
+        address cannot be loaded.
         """
-        specs = (
-            [LogdirSpec(None, os.fspath(logdir))]
-            if logdir_spec is None
-            else parse_logdir_spec(logdir_spec)
-        )
-        self.config = Config(logdir=logdir_spec or os.fspath(logdir), port=port, **config)
+        if "host" in config:
+            raise TypeError("Server has no option 'host': it serves this machine only")
+        text = os.path.expanduser(os.fspath(logdir) if logdir_spec is None else logdir_spec)
+        given = Config(logdir=without_passwords(text), host=HOST, port=port, **config)
+        # Absolute, like the log directories: the program may change the working directory.
+        folders = tuple(os.path.abspath(folder) for folder in given.plugins_dirs)
+        self.config = replace(given, plugins_dirs=folders)
         self.multiplexer = multiplexer or Multiplexer()
         """The runs and tags, as passed to the hooks of plugins."""
         self.plugins = plugins
         self._loader = None
         if multiplexer is None:
+            specs = checked_specs(text, is_spec=logdir_spec is not None)
+            if not text or not specs:
+                raise OptionError(f"no log directory in {text!r}")
             self._loader = Loader(
                 self.multiplexer,
-                specs,
+                [spec._replace(path=absolute(spec.path)) for spec in specs],
                 reload_interval=reload_interval,
                 purge_orphaned_data=purge_orphaned_data,
                 max_points=max_points,
@@ -99,9 +109,13 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address of the page, with a slash at the end."""
-        config = self.config
-        return f"http://{config.host}:{config.port}{quote(config.path_prefix)}/"
+        """The address of the page: with a slash at the end, or with `?token=` if there is a token.
+
+        Raises TbcoreError before the start, when the port is not known.
+        """
+        if self._listening is None:
+            raise TbcoreError("a Server has an address only when it has started")
+        return self._listening.url(f"{quote(self.config.path_prefix)}/", self.config.token)
 
     def load_once(self) -> None:
         """Reads new data of the logs, in the calling thread."""
@@ -111,25 +125,39 @@ class Server:
     def start(self) -> None:
         """Listens, serves in a thread, and reads changes of the logs in another one.
 
-        Raises TbcoreError if it cannot listen.
+        Raises TbcoreError if it cannot listen, or was started before. After any other error, such
+        as one of `wrap`, it has stopped.
         """
+        if self._listening is not None:
+            raise TbcoreError("a Server starts once; make another one")
         self._listening = listen(HOST, self.config.port, bind_all=False)
-        self.config = replace(self.config, host=HOST, port=self._listening.port)
-        started = threading.Event()
-        self._http_server = server = HttpServer(self.app, started.set, self._wrap)
-        sockets = self._listening.sockets
+        try:
+            self._serve(self._listening)
+            if self._loader is not None:
+                self._loader.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _serve(self, listening: Listening) -> None:
+        """Serves in a thread; returns, or raises the error, when the thread has started to."""
+        self.config = replace(self.config, port=listening.port)
+        started: Future[None] = Future()
+        self._http_server = server = HttpServer(
+            self.app, partial(started.set_result, None), self._wrap
+        )
 
         def run() -> None:
             try:
-                server.run(sockets=sockets)
-            finally:
-                started.set()
+                server.run(sockets=listening.sockets)
+            except BaseException as error:
+                if started.done():
+                    raise
+                started.set_exception(error)
 
         self._thread = threading.Thread(target=run, name="tbcore-server", daemon=True)
         self._thread.start()
-        started.wait()
-        if self._loader is not None:
-            self._loader.start()
+        started.result()
 
     def stop(self) -> None:
         """Ends the threads; waits for them a few seconds at most."""

@@ -7,6 +7,7 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import quote_plus
 
 from tbcore.errors import TbcoreError
 from tbcore.plugins.config import DEFAULT_PORT
@@ -29,9 +30,11 @@ class Listening(NamedTuple):
     is_loopback: bool
     """Whether only this machine can connect."""
 
-    def url(self, path: str) -> str:
+    def url(self, path: str, token: str | None = None) -> str:
+        """The address of a path, with the token, if there is one, as its query."""
+        query = f"?token={quote_plus(token)}" if token else ""
         port = "" if self.port == 80 else f":{self.port}"
-        return f"http://{self.host}{port}{path}"
+        return f"http://{self.host}{port}{path}{query}"
 
     def close(self) -> None:
         """Closes the sockets, so that new connections are refused."""

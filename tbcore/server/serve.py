@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote_plus
 
 from tbcore import __version__
 from tbcore.errors import TbcoreError, did_you_mean
@@ -267,8 +266,7 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
 
 
 def _url(config: Config, listening: Listening, token: str | None) -> str:
-    query = f"?token={quote_plus(token)}" if token else ""
-    return listening.url(f"{config.path_prefix}/{query}")
+    return listening.url(f"{config.path_prefix}/", token)
 
 
 def _print_banner(
