@@ -157,6 +157,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
 
 
 def test_a_local_directory_imports_none_of_the_packages(tmp_path: Path) -> None:
+    pytest.importorskip("tbcore_logs")
     events_of(tmp_path, "a", 0, 1)
     code = (
         "import sys, tbcore; logs = tbcore.open(sys.argv[1]); assert len(logs['a']['loss']) == 2; "
