@@ -13,11 +13,7 @@ what it brings, and raises an error of one line that names its distribution.
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import importlib.machinery
-import importlib.metadata
-import importlib.util
 import logging
 import operator
 import os
@@ -25,13 +21,19 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tbcore import __version__
 from tbcore.errors import ExtensionError, OptionError, TbcoreError
 from tbcore.text import describe, one_line
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from importlib.metadata import EntryPoint
+
+# What takes long to import is imported where extensions are looked for: reading the logs of this
+# machine needs none.
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +87,8 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     Python would import, too.
     The working directory is not searched: it may be a folder that somebody downloaded.
     """
+    import importlib.metadata
+
     try:
         here = os.path.realpath("")
         path = [entry for entry in sys.path if entry and os.path.realpath(entry) != here]
@@ -207,6 +211,9 @@ def summary(point: EntryPoint) -> str:
 
     Returns "" if there is none, or if the file cannot be found or read.
     """
+    import ast
+    import importlib.util
+
     package, *rest = module_of(point.value).split(".")
     with contextlib.suppress(ImportError, OSError, SyntaxError, ValueError):
         spec = importlib.util.find_spec(package)
@@ -217,7 +224,7 @@ def summary(point: EntryPoint) -> str:
     return ""
 
 
-def _files_of(spec: importlib.machinery.ModuleSpec, parts: list[str]) -> Iterator[Path]:
+def _files_of(spec: ModuleSpec, parts: list[str]) -> Iterator[Path]:
     """The possible files of a module of the package that `spec` describes, or of the package."""
     if not parts and spec.origin:
         yield Path(spec.origin)

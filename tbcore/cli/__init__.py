@@ -9,8 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +19,9 @@ from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
 from tbcore.extensions import COMMANDS, INSTALL, available, loaded, summary
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Other modules are imported when a command needs them, to keep `tbcore --help` fast.
 
