@@ -11,7 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tbcore.cli.parsing import Command, CommandGroup, as_typed, logdir_specs, logs_discarded
+    from tbcore.cli.parsing import (
+        Command,
+        CommandGroup,
+        as_typed,
+        logdir_specs,
+        logs_discarded,
+        warn,
+        warnings_printed,
+    )
     from tbcore.errors import ExtensionError, OptionError, UnknownStorageError, did_you_mean
     from tbcore.eventfiles.addresses import checked_address, is_uri, storage_of
     from tbcore.eventfiles.logdir import Logdir, LogdirSpec, Scan
@@ -54,11 +62,19 @@ __all__ = [
     "find_unshown", "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri",
     "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
     "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
-    "tensor_to_numpy", "to_json", "user_directory", "watch",
+    "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
 _MODULES: Mapping[str, tuple[str, ...]] = {
-    "tbcore.cli.parsing": ("Command", "CommandGroup", "as_typed", "logdir_specs", "logs_discarded"),
+    "tbcore.cli.parsing": (
+        "Command",
+        "CommandGroup",
+        "as_typed",
+        "logdir_specs",
+        "logs_discarded",
+        "warn",
+        "warnings_printed",
+    ),
     "tbcore.errors": ("ExtensionError", "OptionError", "UnknownStorageError", "did_you_mean"),
     "tbcore.eventfiles.addresses": ("checked_address", "is_uri", "storage_of"),
     "tbcore.eventfiles.logdir": ("Logdir", "LogdirSpec", "Scan"),

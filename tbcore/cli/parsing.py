@@ -20,9 +20,13 @@ _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
 
+_WARNING = "tbcore: warning: %s"
+"""The form of warnings, as in the server's log."""
+
+
 def warn(message: str) -> None:
     """Prints a message in the format of the server's log."""
-    click.echo(f"tbcore: warning: {message}", err=True)
+    click.echo(_WARNING % message, err=True)
 
 
 def underscored(option: str) -> str:
@@ -124,7 +128,7 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
     from tbcore.eventfiles.logdir import checked_specs
 
     try:
-        with _warnings_printed():
+        with warnings_printed():
             specs = checked_specs(text, is_spec=is_spec)
     except UnknownStorageError:
         raise
@@ -146,16 +150,16 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
 
 
 @contextlib.contextmanager
-def _warnings_printed() -> Iterator[None]:
-    """Prints what is logged, such as about extensions, before the log is set up."""
+def warnings_printed() -> Iterator[None]:
+    """Prints what is logged as `warn` does, each line once; for where no log is set up."""
     import logging
 
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("tbcore: warning: %(message)s"))
+    handler.setFormatter(logging.Formatter(_WARNING % "%(message)s"))
+    printed: dict[str, logging.LogRecord] = {}
+    # Each line once: many runs may lack the same file, and some commands read a run twice.
+    handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)
     core = logging.getLogger("tbcore")
-    if core.handlers:
-        yield
-        return
     core.addHandler(handler)
     try:
         yield

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import one_line, parse
+from tbcore.engine import one_line, parse, warn, warnings_printed
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -26,8 +26,6 @@ _BATCH_BYTES = 1 << 26
 """Maximum size of the files of runs that are read together; a larger run is read by itself."""
 _BATCH_RUNS = 2000
 _PROGRESS_AFTER_SECONDS = 1.0
-_WARNING = "tbcore: warning: %s"
-"""The form of warnings, as in the server's log."""
 
 ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
@@ -90,30 +88,18 @@ def manners() -> Iterator[None]:
     On Windows, where there is no SIGPIPE, `main` prints the error. Elsewhere SIGPIPE ends the
     command, but only then: a lost connection to a remote file raises an error.
     """
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(_WARNING % "%(message)s"))
-    printed: dict[str, logging.LogRecord] = {}
-    # Each line once: many runs may lack the same file, and some commands read a run twice.
-    handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)
-    logger.addHandler(handler)
     try:
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")
-        yield
-        with contextlib.suppress(AttributeError):
-            sys.stdout.flush()
+        with warnings_printed():
+            if hasattr(sys.stdout, "reconfigure"):
+                sys.stdout.reconfigure(errors="backslashreplace")
+            yield
+            with contextlib.suppress(AttributeError):
+                sys.stdout.flush()
     except BrokenPipeError:
         if hasattr(signal, "SIGPIPE"):
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGPIPE)
         raise
-    finally:
-        logger.removeHandler(handler)
-
-
-def warn(message: str) -> None:
-    """Prints a warning of a command."""
-    click.echo(_WARNING % message, err=True)
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
+from tbcore.engine import warn
 from tbcore_logs import Logs, Run
 from tbcore_logs.forms import AUDIO, IMAGE
 from tbcore_logs.logs import matching
@@ -32,7 +33,6 @@ from tbcore_logs.printing.access import (
     LogSelection,
     if_readable,
     read_in_batches,
-    warn,
     written,
 )
 from tbcore_logs.printing.writers import WRITERS, Writer

@@ -10,11 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from tbcore.engine import one_line
+from tbcore.engine import one_line, warn
 from tbcore_logs import Run
 from tbcore_logs.drawings import time_of
 from tbcore_logs.logs import matching
-from tbcore_logs.printing.access import LogSelection, if_readable, read, warn
+from tbcore_logs.printing.access import LogSelection, if_readable, read
 from tbcore_logs.printing.output import (
     cut,
     exact,
