@@ -19,16 +19,10 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import re2
 from numpy.typing import NDArray
 
 from tbcore.errors import BadRequestError
-
-try:
-    import re2
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "tbcore.patterns needs google-re2: pip install 'tbcore-server[patterns]'", name=error.name
-    ) from None
 
 __all__ = ["InvalidPatternError", "Matcher"]
 

@@ -515,6 +515,7 @@ def test_the_metadata_of_wheels(distributions: Distributions) -> None:
     assert sorted(required) == [
         "click",
         "google-crc32c",
+        "google-re2",
         "numpy",
         "orjson",
         "pluggy",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from contextlib import suppress
 from itertools import repeat
@@ -185,11 +184,3 @@ def test_all_expressions_of_a_request_share_its_time() -> None:
     with pytest.raises(BadRequestError, match="takes too long on these texts"):
         list(map(matcher.search, slow, repeat(texts)))
     assert Matcher().search("b19$", texts).tolist() == [False] * 19 + [True]
-
-
-def test_the_error_without_re2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core does not need the package; importing tbcore.patterns without it is an error."""
-    monkeypatch.setitem(sys.modules, "re2", None)
-    monkeypatch.delitem(sys.modules, "tbcore.patterns")
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tbcore-server\[patterns\]'"):
-        import tbcore.patterns  # noqa: F401

@@ -172,15 +172,6 @@ def test_no_query_takes_long() -> None:
         matching_names(query, ["ab" * 20_000] * 20)
 
 
-def test_an_expression_without_re2_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything else works without the package."""
-    monkeypatch.setitem(sys.modules, "re2", None)
-    monkeypatch.delitem(sys.modules, "tbcore.patterns", raising=False)
-    parse("a*b | lr>3")
-    with pytest.raises(QueryError, match=r"pip install 'tbcore-server\[patterns\]'"):
-        parse("re:a")
-
-
 # -- the page finds the same -----------------------------------------------------------------------
 
 PIECES = [

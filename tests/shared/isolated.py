@@ -40,7 +40,7 @@ from distributions import (
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-CORE = "tbcore-server[patterns]"
+CORE = "tbcore-server"
 """What is installed for the tests of the core: the modules that plugins import need RE2."""
 
 PLUGIN_TOOLS = ("hypothesis", "httpx", "pytest")
