@@ -7,6 +7,9 @@ The loader continues with a returned reader in place of its own. The helper retu
 it has read the whole run and nothing was wrong. In all other cases (damage, a file that changed
 while it was read, a helper that died) the loader reads the run itself. So errors are handled in the
 loader only.
+
+The process is a fork, made as soon as tbcore can decode. A program of its own would have to import
+numpy again, which takes as long as the program would save.
 """
 
 from __future__ import annotations

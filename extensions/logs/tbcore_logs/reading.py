@@ -4,7 +4,8 @@
     a run     read what is unread of it      when it is asked for; several runs together
     refresh   scan, and read on              what was added to the runs that have been read
 
-It works in the threads that call it, one at a time, with the parts of the server's loader.
+It works in the threads that call it, one at a time, with the parts of the server's loader. It
+has no helper process: a program may have threads, and then must not be forked.
 """
 
 from __future__ import annotations
