@@ -1,4 +1,4 @@
-"""Attributes of runs: columns of hyperparameters, values of tags, steps and times.
+"""Attributes of runs, as columns: hyperparameters, values of tags, steps and times.
 
     attributes = RunAttributes(multiplexer)
     columns = attributes.columns()
@@ -6,8 +6,8 @@
     columns.points("val/loss", "last", None)   # [(100, 0.25), None, (90, 0.5)]
     columns.runs_found(parse("lr>0.05"))       # ["a"]
 
-The last point of a tag is looked up. `min`, `max` and `at` are computed from all points of a run,
-and cached until the run changes.
+The last point of a tag is found without reading the others. `min`, `max` and `at` are computed from
+all points of a tag, and cached until the run changes.
 """
 
 from __future__ import annotations
@@ -39,25 +39,26 @@ from tbcore.store.view import RunView, Schema
 from tbcore.text import close_names, quoted
 
 MAX_NAMES = 1000
-"""Maximum number of names of hyperparameters, and of tags, that are listed."""
+"""Maximum number of hyperparameters, and of tags, whose names are listed."""
 _MAX_CACHED_COLUMNS = 16
 """Maximum number of columns of `min`, `max` and `at` that are cached."""
 _MAX_CACHED_POINTS = 300_000
-"""Maximum number of points in these columns, of 170 bytes each; one column may have more."""
+"""Maximum number of points in all cached columns, at 170 bytes each; a single column may have
+more."""
 _NO_HPARAMS: Mapping[str, HParam] = {}
 
 T = TypeVar("T")
 _ColumnKey = tuple[str, str, int | None]
 """Tag, statistic and step."""
 _CachedColumn = dict[str, tuple[int, Point | None]]
-"""Maps runs to the generation of the run and the point."""
+"""Maps each run to the run's generation and its point."""
 
 
 class Names:
-    """Names of hyperparameters, or of tags, and how many runs have each."""
+    """Names of hyperparameters, or of tags, and the number of runs that have each name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """`names` has a name once for each run."""
+        """`names` has each name once for each run that has it."""
         self._num_runs = Counter(names)
 
     @cached_property
@@ -68,29 +69,29 @@ class Names:
         return by_lowered
 
     def candidates(self, name: str) -> list[str]:
-        """The names that equal this one but for case."""
+        """The names that equal this one if case is ignored."""
         return self._by_lowered.get(name.lower(), [])
 
     def matching(self, name: str | Glob) -> frozenset[str]:
-        """The names that, lower-cased, are this or match it."""
+        """The names that equal a name, or match a glob, once they are lower-cased."""
         if isinstance(name, str):
             return frozenset(self.candidates(name))
         return frozenset(n for n in self._num_runs if name.pattern.fullmatch(n.lower()))
 
     def close(self, name: str) -> list[str]:
-        """At most three names that are similar to an unknown one."""
+        """Up to three names that are similar to an unknown one."""
         return [
             self._by_lowered[lowered][0] for lowered in close_names(name.lower(), self._by_lowered)
         ]
 
     def most_common(self) -> list[str]:
-        """At most MAX_NAMES names, those of most runs first, without any too long for a query."""
+        """Up to MAX_NAMES names, the most common first. Names too long for a query are left out."""
         names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
         return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
 
 
 class Index:
-    """What depends only on the tags of all runs, and on their hyperparameters."""
+    """The names of tags and hyperparameters of all runs, and the values of hyperparameters."""
 
     def __init__(self, hparams: InheritedHParams, schemas: Sequence[Schema]) -> None:
         self.hparams = hparams
@@ -110,30 +111,31 @@ class Index:
 
 
 class RunAttributes:
-    """Makes columns of attributes; caches what is slow to compute. May be used in any thread."""
+    """Makes columns of attributes, and caches those that are slow to compute. Thread-safe."""
 
     def __init__(self, multiplexer: Multiplexer) -> None:
         self._multiplexer = multiplexer
         self._lock = threading.Lock()
         self._index = Index(InheritedHParams(-1), ())
         self._cache: dict[_ColumnKey, _CachedColumn] = {}
-        """Columns of `min`, `max` and `at`; the last one was used last."""
+        """Columns of `min`, `max` and `at`, the most recently used last."""
 
     def columns(self) -> RunColumns:
-        """Columns for all runs as they are now."""
+        """Columns for all runs, as of the last commit."""
         with self._lock:
-            state = self._multiplexer.state  # In the lock, so that generations ascend.
+            # Read while holding the lock, so that `updated` never gets an older state.
+            state = self._multiplexer.state
             if self._index.hparams.listings_generation != state.listings.generation:
                 hparams = self._index.hparams.updated(state)
                 self._index = Index(hparams, [view.schema for view in state.runs.values()])
             return RunColumns(state, self._index, self._cached_column, list(state.runs))
 
     def _cached_column(self, key: _ColumnKey, state: State) -> _CachedColumn:
-        """The points of this column that are known; more may be added. Removed runs are dropped."""
+        """The cached points of a column, without those of removed runs. Callers add to it."""
         with self._lock:
             column = self._cache.pop(key, {})
             if len(column) > len(state.runs):
-                # Copied first: another thread may add to it.
+                # Another thread may be adding to the column, so iterate over a copy.
                 column = {run: known for run, known in dict(column).items() if run in state.runs}
             self._cache[key] = column
             while len(self._cache) > 1 and (
@@ -145,9 +147,10 @@ class RunAttributes:
 
 
 class RunColumns:
-    """Columns for some runs as they were at one commit; see RunFacts.
+    """Columns for some or all runs, as of one commit. Implements RunFacts.
 
-    Names of hyperparameters and tags are exact, or differ in case alone.
+    Hyperparameters and tags are found by their exact name, or else by a name that differs only in
+    case.
     """
 
     def __init__(
@@ -171,11 +174,11 @@ class RunColumns:
 
     @classmethod
     def of(cls, multiplexer: Multiplexer) -> RunColumns:
-        """Columns for all runs as they are now."""
+        """Columns for all runs, as of the last commit."""
         return RunAttributes(multiplexer).columns()
 
     def changed_since(self, generation: int) -> RunColumns:
-        """Columns for those runs of which anything has changed after a generation."""
+        """Columns for the runs that have changed, or inherit changes, since a generation."""
         generations, hparams = self._state.run_generations, self.index.hparams.generations
         runs = [
             run
@@ -185,13 +188,13 @@ class RunColumns:
         return RunColumns(self._state, self.index, self._cached_column, runs)
 
     def runs_found(self, query: Node) -> list[str]:
-        """The runs that a query finds. Raises QueryError if an expression takes too long."""
+        """The runs that a query finds. Raises QueryError if a regular expression takes too long."""
         return list(compress(self.runs, matching_runs(query, self).tolist()))
 
     def unknown_names(self, query: Node) -> Iterator[str]:
-        """A line for each hyperparameter and tag in a query that none of all runs has, in order.
+        """A line for each hyperparameter and tag in a query that no run has, in the query's order.
 
-        It has the names that are close, or those of most runs if none is close.
+        The line suggests similar names, or the most common names if none is similar.
         """
         index = self.index
         match query:
@@ -216,10 +219,10 @@ class RunColumns:
         return [None if (found := find(known)) is None else known[found] for known in columns]
 
     def points(self, tag: str, stat: str, step: int | None) -> list[Point | None]:
-        """Step and value of a tag's last point, its lowest or highest finite value, or its last
-        point at or before a step, in the order written.
+        """Step and value of one point of a tag for each run.
 
-        `stat` is `last`, `min`, `max`, or `at` with a step.
+        `stat` is `last` for the last point written, `min` or `max` for the one with the lowest or
+        highest finite value, or `at` for the last one written whose step is at most `step`.
         """
         find = _finder(tag, self.index.tags.candidates(tag))
         views = [self._state.runs[run] for run in self.runs]
@@ -240,7 +243,7 @@ class RunColumns:
         return column
 
     def has(self, tag: str | Glob) -> list[bool]:
-        """Whether each run has a tag with a name that, lower-cased, is this or matches this."""
+        """Whether each run has a tag that equals `tag`, or matches a glob; see RunFacts."""
         names = self.index.tags.matching(tag)
         runs = self._state.runs
         return [not runs[run].schema.tags.keys().isdisjoint(names) for run in self.runs]
@@ -261,13 +264,13 @@ def _unknown(what: str, name: str, known: Names, listed: Names) -> Iterator[str]
 
 
 def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]], str | None]:
-    """A function that finds a name among the keys of a mapping, in case alone if it must."""
+    """A function that finds the key for a name in a mapping, or else one of the candidates."""
     others = frozenset(candidates) - {name}
 
     def find(mapping: Mapping[str, T]) -> str | None:
         if name in mapping:
             return name
-        if mapping.keys().isdisjoint(others):  # Looks at few names: a run may have many tags.
+        if mapping.keys().isdisjoint(others):  # Fast, as it iterates over the few candidates.
             return None
         return next(key for key in mapping if key in others)
 

@@ -1,4 +1,4 @@
-"""Query evaluation: which runs, or names of tags, a query finds."""
+"""Query evaluation: finds the runs, or the names of tags, that match a query."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from tbcore.queries.syntax import (
 )
 
 LIVE_SECONDS = 300
-"""A run is live if it was written to within this time; tbcore/web/shell/state/tree.js has the same
-rule."""
+"""A run is live if it was written to within this time. tbcore/web/shell/state/tree.js has the same
+limit."""
 
 HParam = float | str | bool
-"""The value of a hyperparameter; lists and dicts are JSON."""
+"""The value of a hyperparameter; a list or dict is a str of JSON."""
 Point = tuple[int, float]
 """Step and value."""
 Mask = NDArray[np.bool_]
-"""Whether each run is found."""
+"""Whether each run matches, of shape (num_runs,)."""
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -50,10 +50,12 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class RunFacts(Protocol):
-    """What is known of runs. Each sequence has one element for each run; None if it lacks that."""
+    """Attributes of runs. Each sequence has one element per run: None where a run has no value.
+
+    All times are in seconds since the epoch.
+    """
 
     now: float
-    """The clock, and all times: seconds since the epoch."""
     runs: Sequence[str]
     first_event_times: Sequence[float | None]
     last_event_times: Sequence[float | None]
@@ -69,12 +71,12 @@ class RunFacts(Protocol):
     def points(self, tag: str, stat: str, step: int | None) -> Sequence[Point | None]: ...
 
     def has(self, tag: str | Glob) -> Sequence[bool]:
-        """Whether each run has a tag with a name that, lower-cased, is this or matches this."""
+        """Whether each run has a tag whose lower-cased name equals `tag`, or matches the glob."""
         ...
 
 
 def matching_runs(query: Node, facts: RunFacts) -> Mask:
-    """Whether the query finds each run, as an array of shape (num_runs,).
+    """Whether each run matches the query, as an array of shape (num_runs,).
 
     Raises QueryError if a regular expression takes too long.
     """
@@ -82,9 +84,9 @@ def matching_runs(query: Node, facts: RunFacts) -> Mask:
 
 
 def matching_names(query: Node, names: Sequence[str]) -> Mask:
-    """Whether a query for tags finds each name, as an array of shape (num_names,).
+    """Whether each name matches a query for tags, as an array of shape (num_names,).
 
-    Raises QueryError like `matching_runs`.
+    Raises QueryError if a regular expression takes too long.
     """
     return _Evaluation(names, None).of(query)
 
@@ -95,7 +97,7 @@ class _Evaluation:
         self._lowered = [name.lower() for name in names]
         self._facts = facts
         self._matcher: Any = None
-        """Shared by all expressions, and so is its time."""
+        """Shared by all regular expressions of the query: its time limit is for all together."""
 
     def of(self, node: Node) -> Mask:
         match node:
@@ -153,7 +155,7 @@ def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
             for start, end in zip(starts, ends, strict=True)
         ]
     is_known = _array([value is not None for value in column])
-    # Logged values are float32, mostly, so that 0.1 equals what was logged as 0.1.
+    # Most values are logged as float32. Compared as float32, 0.1 equals a logged 0.1.
     dtype = np.float32 if kind == "value" else np.float64
     with np.errstate(over="ignore"):
         values = np.array([0 if value is None else value for value in column], float).astype(dtype)
@@ -168,7 +170,7 @@ def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
 
 
 def _compare_hparams(column: Sequence[HParam | None], node: Comparison) -> Mask:
-    # The runs of a sweep have few different values, each of which is compared once.
+    # The runs of a sweep have few different values, so each is compared once.
     answers: dict[tuple[type, HParam | None], bool] = {(type(None), None): False}
     found = []
     for value in column:
@@ -199,7 +201,7 @@ def _compare_hparam(value: HParam, node: Comparison) -> bool:
 
 
 def text_of(value: HParam) -> str:
-    """The value as a text; numbers are written as JavaScript does."""
+    """The value as a text, with numbers formatted as in JavaScript."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -219,7 +221,7 @@ def _is_live(facts: RunFacts) -> Mask:
 
 
 def is_live(last_event: float | None, modified: float | None, now: float) -> bool:
-    """Whether a run was written to recently, shortly after its last event."""
+    """Whether a run was written to recently, and within LIVE_SECONDS of its last event."""
     if last_event is None:
         return False
     written = last_event if modified is None else modified

@@ -1,8 +1,8 @@
-"""Inheritance of hyperparameters: those of a run are its own, or those of a run near it.
+"""Inherited hyperparameters: a run that logged none has those of a run above or below it.
 
-exp/            logs lr: 0.1       has lr: 0.1
-exp/train       logs nothing       has those of exp
-pytorch         logs nothing       has those of pytorch/1700000000, the only one below it
+exp             logged lr: 0.1     has lr: 0.1
+exp/train       logged none        has those of exp, the nearest run above it
+pytorch         logged none        has those of pytorch/1700000000, the only run below it with any
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from tbcore.values import SESSION_START_TAG, session_start
 
 HParams = Mapping[str, HParam]
 ROOT = "."
-"""The run of the files in the log directory itself, which is above all others."""
+"""The name of the run in the log directory itself, which is above all others."""
 
 
 class InheritedHParams(NamedTuple):
     """The hyperparameters of all runs at one commit."""
 
     listings_generation: int = 0
-    """The generation in which tags last changed; hyperparameters depend on nothing else."""
+    """The generation in which tags last changed; hyperparameters change only with them."""
     own: Mapping[str, tuple[Schema, HParams]] = {}
-    """What each run logged itself, and the schema that has it; only runs that logged some."""
+    """The hyperparameters that a run itself logged, and the schema they were read from. Runs that
+    logged none are left out."""
     by_run: Mapping[str, HParams] = {}
-    """Runs without hyperparameters are left out."""
+    """The hyperparameters of each run, its own or inherited. Runs without any are left out."""
     generations: Mapping[str, int] = {}
-    """The generation in which the hyperparameters of each of these runs last changed, or were found
-    to be gone."""
+    """The generation in which a run's hyperparameters last changed or disappeared. Runs that never
+    had any are left out."""
 
     def updated(self, state: State) -> InheritedHParams:
-        """The hyperparameters at a later commit."""
-        # 1. Read what runs logged themselves, unless it was read before.
-        # 2. Find the only run below each path that logged some; None if there are several.
-        # 3. Select for each run its own, those above it, or those below it.
-        # 4. Note in which runs they are others than before.
+        """The hyperparameters at a later commit; those of unchanged schemas are not read again."""
+        # 1. Read the hyperparameters that each run itself logged.
+        # 2. For each path above these runs, find the only one below it; None if there are several.
+        # 3. For each run, select its own, those of a run above, or those of the only run below.
+        # 4. For each run, note whether they have changed.
         if state.listings.generation == self.listings_generation:
             return self
         own: dict[str, tuple[Schema, HParams]] = {}  # 1
@@ -76,7 +77,7 @@ class InheritedHParams(NamedTuple):
 
 
 def _source(name: str, own: Collection[str], only_below: Mapping[str, str | None]) -> str | None:
-    """The run whose hyperparameters a run has; None if there is none."""
+    """The run that a run's hyperparameters are from, possibly itself; None if it has none."""
     if name in own:
         return name
     above = next((path for path in _paths_above(name) if path in own), None)
@@ -84,7 +85,7 @@ def _source(name: str, own: Collection[str], only_below: Mapping[str, str | None
 
 
 def _paths_above(name: str) -> Iterator[str]:
-    """The paths of the folders that contain a run, the nearest first, and ROOT last."""
+    """The paths of the directories that contain a run, the innermost first, and ROOT last."""
     if name == ROOT:
         return
     path = name
@@ -95,20 +96,20 @@ def _paths_above(name: str) -> Iterator[str]:
 
 
 def _read(metadata: bytes) -> HParams:
-    """The hyperparameters in a run's metadata, by name; none if they cannot be decoded."""
+    """The hyperparameters in a run's metadata, by name; empty if they cannot be decoded."""
     try:
         hparams = session_start(SummaryMetadata.FromString(metadata)).hparams
     except DataError:
         return {}
-    return {  # All runs of a sweep have the same names, which are kept once.
+    return {  # Interned, since all runs of a sweep have the same names.
         sys.intern(name): _as_json(value) if isinstance(value, list | dict) else value
-        for name, value in sorted(hparams.items())  # Messages have them in any order.
+        for name, value in sorted(hparams.items())  # A protobuf map has no order.
         if value is not None
     }
 
 
 def _as_json(value: Any) -> str:
-    """A list or dict as JSON, without blanks, and with integers where numbers are integers."""
+    """A list or dict as JSON without blanks, in which whole numbers have no decimal point."""
     return orjson.dumps(_with_integers(value)).decode()
 
 

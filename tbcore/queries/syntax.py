@@ -1,10 +1,10 @@
-"""Query syntax: the texts of queries and of attributes as trees.
+"""Query syntax: parses queries and attributes into trees.
 
     vit lr>1e-3 | -(has:nan | live)     ->     Or(And(Word, Comparison), Not(Or(Has, Live)))
 
-A term that is a chunk has no blank, `|`, `(` or `)` outside of double quotes, except in `:at( )`. A
-chunk's mask is the chunk with `"` in place of all that is quoted or in `at( )`, so that signs which
-have a meaning are found in the mask.
+A chunk is a stretch of text without a blank, `|`, `(` or `)`, except in double quotes and `:at( )`.
+The parser looks for operators and colons in a chunk's mask: the chunk with each character in quotes
+or of `at( )` replaced by `"`. Positions in both are the same.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tbcore.errors import BadRequestError
 MAX_QUERY_CHARACTERS = 500
 """Maximum number of characters of a query."""
 MAX_DEPTH = 50
-"""Maximum number of parentheses that are open at one place."""
+"""Maximum depth of nested parentheses."""
 MAX_STEP = 2**53 - 1
-"""Highest step in `at( )`. The page's numbers are exact up to there."""
+"""Highest step in `at( )`: up to there, numbers in JavaScript are exact."""
 FACTS = ("step", "age", "took")
-"""Names on the left of a comparison that are no hyperparameters, unless they are quoted."""
+"""On the left of a comparison, these names are hyperparameters only if they are quoted."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 """Seconds of each unit of a duration."""
 
@@ -31,11 +31,11 @@ _CHUNK = re.compile(rf'(?:{_QUOTED.pattern}|:[Aa][Tt]\([^)]*\)|[^{_BLANK}|()"])*
 _MASKED = re.compile(rf"{_QUOTED.pattern}|(?<=:)[Aa][Tt]\([^)]*\)")
 _OPERATOR = re.compile(r"[<>]=?|!=|==?")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Operators, and those with which the operands change places."""
+"""Maps operators to those that mean the same with the operands swapped."""
 _OPERAND = rf'[^{_BLANK}|()"=<>!]+'
-"""A name or value beside an operator with blanks."""
+"""A name or value next to an operator with blanks around it."""
 _EXPRESSION = re.compile(rf"(?:\\[^{_BLANK}]|[^{_BLANK}()])*+")
-"""The characters of an expression up to a blank or a parenthesis."""
+"""The part of a regular expression before the next blank or parenthesis."""
 _DECIMAL = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?"
 _NUMBER = re.compile(rf"{_DECIMAL}|[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(rf"({_DECIMAL})([smhdw])", re.ASCII | re.IGNORECASE)
@@ -44,7 +44,7 @@ _NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 
 
 class QueryError(BadRequestError):
-    """A text is not a query. `message` names the mistake, `at` its place, in characters from 0."""
+    """A text is not a valid query: `message` names the mistake, `at` is its 0-based position."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(f"{message}, at character {at + 1}")
@@ -53,37 +53,37 @@ class QueryError(BadRequestError):
 
 
 class Attribute(NamedTuple):
-    """What the left side of a comparison names."""
+    """The left side of a comparison: a hyperparameter, a value of a tag, or one of FACTS."""
 
     kind: Literal["hparam", "value", "fact"]
     name: str
-    """The name of a hyperparameter, a tag, or one of FACTS."""
+    """The name of the hyperparameter, the tag, or one of FACTS."""
     stat: str | None = None
-    """Of a value: `last`, `min`, `max` or `at`."""
+    """`last`, `min`, `max` or `at` for a value, else None."""
     step: int | None = None
-    """Of `at`."""
+    """The step for `at`, else None."""
 
 
 class Word(NamedTuple):
-    """A part of the name, anywhere."""
+    """Matches names that contain a text."""
 
     text: str
     """Lower-cased."""
 
 
 class Glob(NamedTuple):
-    """The whole of a text."""
+    """Matches whole names, or whole values of a hyperparameter."""
 
     pattern: re.Pattern[str]
-    """For `fullmatch` with the lower-cased text, in linear time."""
+    """For `fullmatch` with the lower-cased text; takes linear time."""
 
 
 class Expression(NamedTuple):
-    """A regular expression for the name."""
+    """Matches names in which a regular expression is found."""
 
     pattern: str
     at: int
-    """Its place in the query."""
+    """Its position in the query."""
 
 
 class Comparison(NamedTuple):
@@ -93,19 +93,21 @@ class Comparison(NamedTuple):
     operator: str
     """One of `=`, `!=`, `<`, `<=`, `>`, `>=`."""
     number: float | None
-    """The value; for durations in seconds. None if it is a text, only with hyperparameters."""
+    """The value, in seconds for durations. None if it is not a number, which only the values of
+    hyperparameters may be."""
     text: str | Glob
     """The value as a text, lower-cased."""
 
 
 class Has(NamedTuple):
-    """The run has a tag with this name, which is lower-cased; None for nonfinite scalars."""
+    """Matches runs that have a tag."""
 
     tag: str | Glob | None
+    """Lower-cased; None matches runs with a scalar that is NaN or infinite."""
 
 
 class Live(NamedTuple):
-    """The run is being written."""
+    """Matches runs that are being written."""
 
 
 class Not(NamedTuple):
@@ -114,7 +116,7 @@ class Not(NamedTuple):
 
 class And(NamedTuple):
     parts: tuple[Node, ...]
-    """If there are none, everything is found."""
+    """If there are none, everything matches."""
 
 
 class Or(NamedTuple):
@@ -127,8 +129,8 @@ Node = Word | Glob | Expression | Comparison | Has | Live | Not | And | Or
 def parse(text: str, *, for_tags: bool = False) -> Node:
     """The tree of a query. Raises QueryError.
 
-    With `for_tags`, it is a query for names of tags, in which comparisons, `has:`, `live` and
-    `quiet` are ordinary words.
+    With `for_tags`, the query finds names of tags: comparisons, `has:`, `live` and `quiet` are
+    ordinary words.
     """
     if len(text) > MAX_QUERY_CHARACTERS:
         raise QueryError(f"longer than {MAX_QUERY_CHARACTERS} characters", MAX_QUERY_CHARACTERS)
@@ -142,7 +144,7 @@ def parse(text: str, *, for_tags: bool = False) -> Node:
 
 
 def parse_attribute(text: str) -> Attribute:
-    """The attribute that a text names as the left side of a comparison. Raises QueryError."""
+    """The attribute for a text such as `lr` or `val/loss:last`. Raises QueryError."""
     chunk = _Parser(text, for_tags=False).chunk()
     end = _OPERATOR.search(_mask(chunk))
     length = end.start() if end else len(chunk)
@@ -153,7 +155,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def format_attribute(attribute: Attribute) -> str:
-    """The text of an attribute, with quotes where it needs them."""
+    """The text of an attribute, with its name in quotes if it needs them."""
     kind, name, stat, step = attribute
     is_like_fact = kind == "hparam" and name.lower() in FACTS
     if is_like_fact or _NEEDS_QUOTES.search(name) or (name.lower() == "re" and stat):
@@ -162,7 +164,7 @@ def format_attribute(attribute: Attribute) -> str:
 
 
 def name_or_glob(text: str) -> str | Glob:
-    """A text in which `*` and `?` outside of double quotes match anything; lower-cased."""
+    """The lower-cased text; a Glob if it has `*` or `?` outside of double quotes."""
     parts, is_glob = [""], False
     for token in _GLOB_TOKEN.finditer(text.lower()):
         is_wild = token[0][0] in "*?"
@@ -173,7 +175,8 @@ def name_or_glob(text: str) -> str | Glob:
             parts[-1] += "." if is_wild else re.escape(_unquoted(token[0]))
     if not is_glob:
         return _unquoted(text).lower()
-    # Each part between two `*` is looked for once, at its first place: the groups are atomic.
+    # The groups are atomic: each part between two `*` matches where it is first found, and there is
+    # no backtracking.
     first, *middle, last = parts if len(parts) > 1 else ["", *parts]
     inner = "".join(f"(?>.*?{part})" for part in middle)
     pattern = f"{first}{inner}.*{last}" if len(parts) > 1 else last
@@ -181,22 +184,22 @@ def name_or_glob(text: str) -> str | Glob:
 
 
 def read_number(text: str) -> float | None:
-    """The number that a text is, as `1`, `.9`, `1e-3`, `inf` or `nan`; None if it is none."""
+    """The number in a text such as `1`, `.9`, `1e-3`, `inf` or `nan`; None for any other text."""
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
 class _Parser:
-    """Reads a query from left to right. The first mistake is raised."""
+    """Parses a query from left to right, and raises QueryError at the first mistake."""
 
     def __init__(self, text: str, for_tags: bool) -> None:
         self._text = text
         self._for_tags = for_tags
         self._open: list[int] = []
-        """The places of the parentheses that are open."""
+        """The positions of the parentheses that are open."""
         self.at = 0
 
     def alternatives(self) -> Node:
-        """Terms with `|` between, up to a `)` or the end."""
+        """Parses terms separated by `|`, up to a `)` or the end."""
         alternatives: list[Node] = []
         bar: int | None = None
         while True:
@@ -212,7 +215,7 @@ class _Parser:
             self.at += 1
 
     def _raise_nothing(self, bar: int | None) -> NoReturn:
-        """Raises the mistake that there is no term here; `bar` is the place of the last `|`."""
+        """Raises QueryError for a missing term; `bar` is the position of the last `|`."""
         char = self._text[self.at : self.at + 1]
         if bar is not None:
             raise QueryError("nothing after |", bar)
@@ -262,7 +265,7 @@ class _Parser:
         return Word(name) if isinstance(name, str) else name
 
     def chunk(self) -> str:
-        """The chunk that starts here, with its quotes."""
+        """Parses the chunk that starts here, and returns it with its quotes."""
         start = self.at
         found = _CHUNK.match(self._text, start)
         assert found is not None  # It may be empty.
@@ -275,8 +278,8 @@ class _Parser:
         return chunk
 
     def _expression(self) -> Expression:
-        # 1. Find the end: of the quotes, else a blank or a `)` that the expression did not open.
-        # 2. Check the expression.
+        # 1. Find the end: the closing quote, or a blank, or a `)` without a `(` in the expression.
+        # 2. Compile the expression, to check it.
         self.at += 3  # 1
         start = self.at
         if self._text.startswith('"', start):
@@ -303,14 +306,14 @@ class _Parser:
         return Expression(pattern, start)
 
     def _next_char(self) -> str:
-        """The first character from here on that is not blank, to which it moves; "" at the end."""
+        """Skips blanks, and returns the character after them; "" at the end."""
         rest = self._text[self.at :]
         self.at += len(rest) - len(rest.lstrip(_BLANK))
         return self._text[self.at : self.at + 1]
 
 
 def ignoring_case(pattern: str) -> str:
-    """The expression for `tbcore.patterns`, as the page matches it."""
+    """The regular expression, made to ignore case as the page does."""
     return pattern if pattern.startswith("(?i)") else f"(?i){pattern}"
 
 
@@ -345,16 +348,16 @@ def _comparison(chunk: str, found: re.Match[str], start: int, query: str) -> Com
 
 
 def _without_blanks(operator: str, before: str, after: str) -> str | None:
-    """The comparison that is meant by an operator with a blank beside it; None if there is none."""
+    """The comparison without blanks around its operator; None if an operand is missing."""
     name = re.search(rf"({_OPERAND})[{_BLANK}]*\Z", before)
     value = re.match(rf"[{_BLANK}]*({_OPERAND})", after)
     return name[1] + operator + value[1] if name and value else None
 
 
 def _name_first(first: str, operator: str, rest: str) -> str | None:
-    """`3<lr<4` or `3<lr` with the name first: `lr>3 lr<4`.
+    """`lr>3 lr<4` for `3<lr<4`, and `lr>3` for `3<lr`.
 
-    None if the first operand is no number, or the next one is no name.
+    None if the first operand is not a number, or the second one is not a name.
     """
     is_number = read_number(first) is not None or _DURATION.fullmatch(first)
     if operator not in _TURNED or not is_number:
@@ -372,14 +375,14 @@ def _name_first(first: str, operator: str, rest: str) -> str | None:
 
 
 def _has(text: str, start: int) -> Has:
-    """The atom with this text after `has:`."""
+    """The node for the text after `has:`."""
     if not text:
         raise QueryError("nothing after has:", start)
     return Has(None if text.lower() == "nan" else name_or_glob(text))
 
 
 def _attribute(text: str, start: int) -> Attribute:
-    """The attribute that a chunk names; `start` is its place."""
+    """The attribute that a chunk names; `start` is the chunk's position in the query."""
     name, colon, stat = text, "", ""
     if ":" in _mask(text):
         cut = _mask(text).rindex(":")
@@ -400,7 +403,7 @@ def _attribute(text: str, start: int) -> Attribute:
 
 
 def _mask(chunk: str) -> str:
-    """See the docstring of the module."""
+    """The chunk's mask; see the docstring of the module."""
     return _MASKED.sub(lambda found: '"' * len(found[0]), chunk)
 
 

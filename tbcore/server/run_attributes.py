@@ -1,7 +1,7 @@
-"""Run attributes: hyperparameters and values of runs, as columns for the run list.
+"""`data/run_attributes`: hyperparameters and values of runs, as columns for the run list.
 
-The page asks for those that a filter, a column, a group or a colour needs, at
-`data/run_attributes`, and after a change only for the runs that changed.
+The page requests the columns that a filter, a column, a group or a colour needs, and after a change
+only those of the runs that changed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class RunAttributesRoute:
         """The body of a request must arrive within `timeout_seconds`."""
         self._attributes = RunAttributes(multiplexer)
         self._pool = ThreadPool("attributes", max_threads=2)
-        """Of its own, since the lowest values of many long series may take seconds."""
+        """A pool of its own, since it may take seconds to find the minima of many long series."""
         self._timeout_seconds = timeout_seconds
         self._instance = secrets.token_hex(4)
-        """Part of the generations in responses: those of another server are worth nothing here."""
+        """Part of the generations in responses: a generation of another server is not valid."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
@@ -61,9 +61,9 @@ class RunAttributesRoute:
             return error_response(error.status, str(error))
 
     def _answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns for a request; raises BadRequestError."""
+        """The response to a request; raises BadRequestError."""
         # 1. Check all fields.
-        # 2. Make the columns of all runs, or of those that changed.
+        # 2. Make the columns for all runs, or for those that changed.
         hparams = _names_in(body, "hparams")  # 1
         has = _tags_in(body, "has")
         values = _values_in(body)
@@ -105,18 +105,18 @@ class RunAttributesRoute:
 
 
 def _unknown(names: Sequence[str], known: Names) -> dict[str, list[str]]:
-    """Maps each name that no run has to names that are close to it."""
+    """Maps each name that no run has to similar names."""
     return {name: known.close(name) for name in names if not known.candidates(name)}
 
 
 def _names_in(body: Mapping[str, Any], field: str) -> list[str]:
-    """A list of names; empty if there is no such field."""
+    """A list of names; empty if the field is missing."""
     names = strings_in(body, field) if body.get(field) is not None else []
     return _checked_length(names, field)
 
 
 def _tags_in(body: Mapping[str, Any], field: str) -> list[str | Glob]:
-    """Tags, lower-cased, and globs for tags."""
+    """Lower-cased tags, and globs that match tags."""
     names = _names_in(body, field)
     if any(len(name) > MAX_QUERY_CHARACTERS for name in names):
         raise BadRequestError(f'"{field}" has a name longer than {MAX_QUERY_CHARACTERS} characters')
@@ -145,7 +145,7 @@ def _value(value: Mapping[str, Any]) -> tuple[str, str, int | None]:
 
 
 def _bool_in(body: Mapping[str, Any], field: str) -> bool:
-    """True or false; false if there is no such field."""
+    """True or false; false if the field is missing."""
     value = body.get(field)
     if isinstance(value, bool | None):
         return bool(value)
