@@ -103,7 +103,7 @@ class LocalRoot:
         root = os.path.abspath(self._path)
         # Listing all directories again costs more than the rest of a scan, so it is left out while
         # nobody asks for data.
-        reuses_expired = self._pacing.is_resting()
+        reuses_expired = self._pacing.is_idle()
         listings: dict[str, _Listing] = {}
         previous, self._listings = self._listings, listings
         # The directories above the root are included because a link to one of them is also a loop.

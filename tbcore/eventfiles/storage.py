@@ -76,8 +76,8 @@ class Pacing(NamedTuple):
     """Pause in seconds; None for 30 s to 10 min, longer while nothing changes or is viewed."""
     is_viewed: Callable[[], bool] = bool
     """Whether a page is visible."""
-    is_resting: Callable[[], bool] = bool
-    """Whether nobody asks for data, so that an old listing is good enough."""
+    is_idle: Callable[[], bool] = bool
+    """Whether there have been no requests for data lately, so that an old listing will do."""
     on_listed: Callable[[], object] | None = None
     """Called after each listing, which a scan then does not wait for."""
 

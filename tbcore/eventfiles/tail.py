@@ -129,7 +129,7 @@ class FileReader:
             self._fingerprints, self._is_blocked_by_bad_length,
         )  # fmt: skip
 
-    def go_on_at(self, bookmark: Bookmark) -> None:
+    def resume_at(self, bookmark: Bookmark) -> None:
         """Goes on where another reader of this file stopped. Call it before the first `read`."""
         self.scanned = self.opened = EventFile(*bookmark.opened)
         self.opened_at_ns, self.offset = bookmark.opened_at_ns, bookmark.offset

@@ -40,8 +40,8 @@ from tbcore.store.multiplexer import Multiplexer
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
-ASKING = frozenset({"/data/runs", "/data/run_details", "/legacy/data/runs"})
-"""The core's addresses with logged data, for which a loader that rests looks for new data. Probes
+DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/runs"})
+"""The core's addresses with logged data. A request for them wakes a loader that is idle. Probes
 and monitors request the others."""
 
 DataHandler = Callable[[Request], Awaitable[Any]]
@@ -173,13 +173,13 @@ class App:
             path = path[:-1]
         served = self._served
         if path in served.data_handlers:
-            if path in ASKING:
-                self._multiplexer.ask()
+            if path in DATA_ADDRESSES:
+                self._multiplexer.note_request()
             if scope["method"] not in SAFE_METHODS:
                 return method_not_allowed(scope, set(SAFE_METHODS))
             return json_response(await served.data_handlers[path](Request(scope)))
         if path == "/data/run_attributes":
-            self._multiplexer.ask()
+            self._multiplexer.note_request()
             return self._run_attributes
         if path == "/data/page_errors" and self._config.dev:
             return partial(log_page_error, self._config.tuning.request_timeout_seconds)
@@ -189,7 +189,7 @@ class App:
             base = f"{self._prefix}/data/plugin/{name}"
             if plugin is None:
                 return _not_found(path)
-            self._multiplexer.ask()
+            self._multiplexer.note_request()
             rest = separator + rest
             response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope)
             return response or _not_found(path)
@@ -199,7 +199,7 @@ class App:
         if not is_core or (path in PAGES and _has_run_and_tag(scope)):
             response = self._legacy_response_to(served, path, scope)
             if response is not None:
-                self._multiplexer.ask()
+                self._multiplexer.note_request()
                 return response
         if not is_core:
             return _not_found(path)

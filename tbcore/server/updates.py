@@ -60,7 +60,7 @@ class Updates:
         if optional(request, "scan") == "true":
             self._multiplexer.scan_soon()
         if optional(request, "visible") == "true":
-            self._multiplexer.ask()
+            self._multiplexer.note_request()
         status = self.status()
         status["scanned_at"] = self._multiplexer.scanned_at
         if optional(request, "runs") == "true":
@@ -93,7 +93,7 @@ class Updates:
                     yield b":\n\n"
         finally:
             self._streams.discard(stream)
-            self._multiplexer.asked_at = time.monotonic()
+            self._multiplexer.last_request_at = time.monotonic()
             self._multiplexer.num_viewers = len(self._streams)
 
     def plugins_changed(self) -> None:

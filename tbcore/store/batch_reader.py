@@ -1,4 +1,4 @@
-"""BatchReader: reads runs to their ends, in the thread that calls it. Servers have a Loader."""
+"""BatchReader: reads runs to their ends in the calling thread. Servers use a Loader instead."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 
 
 class BatchReader:
-    """Reads runs to their ends, and later what is added to them. For one thread at a time."""
+    """Reads runs to their ends, and later the data added to them. For one thread at a time."""
 
     def __init__(self, *, purge_orphaned_data: bool = True) -> None:
-        """Unless `purge_orphaned_data` is false, rows that a restart orphaned are dropped."""
+        """Rows that a restart orphaned are dropped, or kept if `purge_orphaned_data` is false."""
         self._decoder = Decoder()
         self._small_files = SmallFileReader(tuning=self._decoder.tuning)
         self._new_reader = partial(
@@ -26,11 +26,11 @@ class BatchReader:
         )
 
     def run(self, name: str, files: Sequence[EventFile]) -> TrackedRun:
-        """A run with these files, of which nothing has been read yet."""
+        """A new run with these files. None of them is opened yet."""
         return TrackedRun(name, list(files), self._new_reader)
 
     def read(self, runs: Iterable[TrackedRun]) -> Iterator[TrackedRun]:
-        """Reads what is unread of the runs; yields each when it has been read to its end."""
+        """Reads the unread data of the runs. Yields each run when it has been read to its end."""
         waiting = deque(runs)
         while waiting:
             run = waiting[0]
@@ -43,13 +43,13 @@ class BatchReader:
             yield waiting.popleft()
 
     def in_order(self, runs: Sequence[TrackedRun]) -> list[TrackedRun]:
-        """The runs in the order in which new runs are listed: by their first events.
+        """Sorts runs like new runs in a listing: by the times of their first events, then by name.
 
-        Of runs that were not read yet, reads the first event.
+        Reads the first event of each run that has not been read yet.
         """
         find_remote_event_times(runs)
         for run in runs:
-            run.commit()  # finds the time of the first event
+            run.commit()  # Finds the time of the first event.
         return sorted(runs, key=TrackedRun.sort_key)
 
     def release_buffers(self) -> None:

@@ -136,8 +136,8 @@ def open_file(file: FileRef) -> OpenFile:
 def read_payload(file: OpenFile, offset: int, length: int, crc: int) -> bytes:
     """The payload of the record at `offset`, which must have the masked checksum `crc`.
 
-    Only the bytes matter: after the file was decoded, a copy may have replaced it. Raises
-    DataLossError if the file has other bytes there, and NotFoundError if it cannot be read.
+    A file that was replaced by a copy since it was decoded is accepted: only the bytes matter.
+    Raises DataLossError if the file has other bytes there, and NotFoundError if it cannot be read.
     """
     what = f"the record at offset {offset} of {one_line(file.opened.path)}"
     try:

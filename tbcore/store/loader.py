@@ -44,9 +44,9 @@ STOP_TIMEOUT_SECONDS = 0.5
 """How long `stop` waits for the threads, which are daemons and may be left running."""
 
 _WORK_FACTOR = 10
-"""Within a pass, the time from one scan to the next is at least this many times as long as the
-scan took, and so for publications, which are at most this many intervals apart. With many runs each
-of both may take a second."""
+"""Within a pass, the time from one scan to the next is at least this many times as long as the scan
+took. The same holds for publications, but these are at most this many intervals apart. With many
+runs, a scan or a publication may take a second."""
 _PAUSE_FACTOR = 4
 """The pause after a pass is at least this many times as long as the pass. Otherwise frequent
 changes in a large logdir would keep a processor busy."""
@@ -72,13 +72,14 @@ class Loader:
     ) -> None:
         """`reload_interval` is the pause between passes in seconds; with 0 there is one pass only.
 
-        Without one it is 5 s, but remote directories are listed after 30 s to 10 min: less often
+        By default it is 5 s, and remote directories are listed every 30 s to 10 min: less often
         while nothing changes there and no page is visible. The pauses between passes double while
-        nothing is new and nobody has asked for data for 10 minutes; see `Tuning`.
+        nothing is new and no data has been requested for 10 minutes; see `Tuning`.
         `max_points` limits the rows of each scalar series in memory; 0 keeps all rows. Setting
         `wake` ends a pause early. `tuning` applies to decoding, too. The runs of `index` are shown
-        as they are there; of those that have changed since, only what is new is read. Without
-        directories, these are the runs of which a page has requested data in the last minute.
+        as the index has them. If their files have changed since, only the new data is read.
+        Without `specs`, such changes are found only in runs whose data a page has requested in the
+        last minute.
         """
         self._wake = wake or threading.Event()
         # A listing of the only directory delays nothing else.
@@ -86,7 +87,7 @@ class Loader:
         pacing = Pacing(
             reload_interval,
             is_viewed=lambda: multiplexer.num_viewers > 0,
-            is_resting=lambda: multiplexer.is_resting,
+            is_idle=lambda: multiplexer.is_idle,
             on_listed=on_listed,
         )
         self._logdir = Logdir(specs, pacing)
@@ -121,10 +122,10 @@ class Loader:
         """The thread that waits for changes, if the system reports all of them."""
 
     def start_helper(self) -> None:
-        """Starts a helper process for the first pass, which ends it if there is little to read.
+        """Starts a helper process for the first pass. If there is little to read, the pass ends it.
 
-        Must be called before any other thread is started: see `HelperProcess.__init__`. There is no
-        helper if a directory costs requests, since what reads it has threads of its own.
+        Must be called before any other thread is started: see `HelperProcess.__init__`. Starts none
+        if a directory costs requests, since remote storages have threads of their own.
         """
         if self._stored is not None or self._logdir.paced:
             return
@@ -253,10 +254,10 @@ class Loader:
     def _next_pause(self, *, is_quiet: bool) -> float:
         """Seconds until the next pass; `is_quiet` if the last one found nothing new."""
         base = self._reload_interval
-        # Set before it is known that nobody asks: who asks from now on wakes this thread.
-        self._multiplexer.is_resting = True
+        # Set before checking for requests, so that any request from now on wakes this thread.
+        self._multiplexer.is_idle = True
         if not is_quiet or self._multiplexer.idle_seconds < self._tuning.idle_seconds:
-            self._multiplexer.is_resting = False
+            self._multiplexer.is_idle = False
             self._pause = base
             return base
         self._pause = max(base, min(2 * self._pause, self._max_pause()))
@@ -320,7 +321,7 @@ class Loader:
                 elif not (stored and stored.is_up_to_date(name, files)):
                     self._runs[name] = run = TrackedRun(name, files, self._new_reader)
                     if stored:
-                        stored.hand_over(run)
+                        stored.resume_from_index(run)
             except Exception as error:
                 self._publisher.report_bug(f"run {name}", error)
         if stored:
@@ -332,14 +333,14 @@ class Loader:
         return now + max(self._reload_interval, (now - began_at) * _WORK_FACTOR)
 
     def _show_stored(self, stored: StoredRuns) -> None:
-        """Shows what the index has now."""
+        """Shows the runs as the index has them now."""
         try:
             if stored.refresh(self._runs):
                 self._publisher.stored = stored.shown
                 self._publisher.publish(self._runs.values(), loading=True)
             problems = [*stored.index.warnings, *stored.index.problems]
         except (TbcoreError, OSError) as error:
-            # What is known of the index stays.
+            # The runs of the last refresh stay.
             problems = [one_line(f"the index cannot be read: {error}")]
         self._publisher.report_index(problems)
 

@@ -51,8 +51,8 @@ class Multiplexer:
         >>> multiplexer.scalars("train", "loss").value
         array([0.5 , 0.25], dtype=float32)
 
-    Hooks of plugins get the one of their server. A run or tag that does not exist is a
-    NotFoundError, whose message a client may see.
+    Hooks of plugins get the multiplexer of their server. A run or tag that does not exist raises
+    NotFoundError, with a message that may be sent to clients.
     """
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class Multiplexer:
         self._status = LoadStatus()
         self._subscribers: dict[object, Callable[[], None]] = {}
         self.num_viewers = 0
-        """Number of streams of updates for visible pages, which a server sets."""
-        self.asked_at = -math.inf
-        """When somebody last asked for data, in seconds of the monotonic clock."""
+        """Number of streams of updates to visible pages. Set by the server."""
+        self.last_request_at = -math.inf
+        """When data was last requested, in seconds of the monotonic clock."""
         self.scanned_at: float | None = None
-        """When the disks were scanned and all remote directories were listed last, in seconds since
-        the epoch; None before. Set by the loader."""
-        self.is_resting = False
-        """Whether the loader's pauses are longer since nobody asks. Set by the loader."""
+        """When the loader last had scanned the disks and listed all remote directories, in seconds
+        since the epoch; None before the first time. Set by the loader."""
+        self.is_idle = False
+        """Whether the loader's pauses are longer, as no data is requested. Set by the loader."""
         self.scan_soon: Callable[[], None] = lambda: None
         """Makes the loader look for new data at once. Set by the loader; any thread may call it."""
         self.requested_at: dict[str, float] = {}
@@ -244,7 +244,7 @@ class Multiplexer:
         return self._state.run(run).first_event_time
 
     def run_details(self) -> list[RunDetails]:
-        """What a list of runs shows, for each run in the order of `runs`.
+        """The details of each run for a list of runs, in the order of `runs`.
 
         `modified` can change without a new generation, when a file was written to but has no new
         event.
@@ -284,14 +284,14 @@ class Multiplexer:
 
     @property
     def idle_seconds(self) -> float:
-        """Time since somebody asked for data; 0 while a page is visible."""
-        return 0.0 if self.num_viewers else time.monotonic() - self.asked_at
+        """Time since data was last requested; 0 while a page is visible."""
+        return 0.0 if self.num_viewers else time.monotonic() - self.last_request_at
 
-    def ask(self) -> None:
-        """Notes that somebody asks for data: a loader that rests looks for new data at once."""
-        self.asked_at = time.monotonic()
-        if self.is_resting:
-            self.is_resting = False
+    def note_request(self) -> None:
+        """Records that data was requested. Makes an idle loader look for new data at once."""
+        self.last_request_at = time.monotonic()
+        if self.is_idle:
+            self.is_idle = False
             self.scan_soon()
 
     # -- for the loader ------------------------------------------------------------------------

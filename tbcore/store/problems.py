@@ -1,4 +1,4 @@
-"""Problems: what is wrong with the logs now, and what was, with times."""
+"""Problems: the current and past problems of the logs, with the times when they began and ended."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Problems:
 
     def __init__(self) -> None:
         self.since: dict[str, float] = {}
-        """The problems that hold, the oldest first, each with the time at which it began, in
-        seconds since the epoch."""
+        """Maps each current problem to the time when it began, in seconds since the epoch; the
+        oldest first."""
         self.past: deque[PastProblem] = deque(maxlen=MAX_PROBLEMS)
         """The latest problems that are over, in the order in which they ended."""
 
     def update(self, lines: Iterable[str], *, is_complete: bool) -> None:
-        """Takes note of what is wrong now, and logs what is not wrong any more.
+        """Replaces the current problems, and logs those that are over.
 
-        A problem stays one problem for as long as its line is in each update. With `is_complete`
-        false, a line that is missing may be found again by the rest of the pass.
+        A problem lasts as long as each update has its line. With `is_complete` false, the pass has
+        not ended and may still find the missing lines, so no problem is over.
         """
         now = time.time()
         current = {line: self.since.get(line, now) for line in lines}

@@ -1,4 +1,4 @@
-"""Publisher: makes what the loader has read visible, in the multiplexer and in the log."""
+"""Publisher: publishes the data that the loader has read to the multiplexer, and logs problems."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ class Publisher:
         self.passes = 0
         """Number of complete passes."""
         self.removed: list[str] = []
-        """Names of the runs that are gone since the last publication."""
+        """Names of the runs that have disappeared since the last publication."""
         self.stored: Mapping[str, StoredRun] = {}
-        """The runs that are shown as they are in an index."""
+        """The runs that are shown as an index has them."""
         self._shown: Mapping[str, StoredRun] = {}
-        """Those of the last publication."""
+        """`stored` as of the last publication."""
         self._num_stored_files = self._num_stored_bytes = 0
         self.paced: Collection[Root] = ()
-        """The directories of which listings cost requests."""
+        """The directories that cost requests to list."""
         self._multiplexer = multiplexer
         self._logdirs = tuple(absolute(spec.path) for spec in specs)
         self._scan = Scan()
         """The last scan."""
         self._problems = Problems()
         self._index_problems: Collection[str] = ()
-        """What is wrong with the index."""
+        """The problems of the index, one line each."""
         self._stored_problems: Sequence[str] = ()
-        """What was wrong with the files of the runs that are shown as they are in the index."""
+        """The problems that the index has recorded for the runs in `stored`, one line each."""
         self._bugs: dict[str, str] = {}
-        """The line about each exception that only a bug can cause, by what failed."""
+        """Maps each operation that failed because of a bug to a line about the exception."""
         self._bugs_of_pass: set[str] = set()
-        """What failed in the current pass."""
-        self._troubled: dict[TrackedRun, None] = {}
-        """The runs in whose files something was found wrong."""
+        """The operations that failed in the current pass."""
+        self._with_problems: dict[TrackedRun, None] = {}
+        """The runs that may have problems in their files. A dict, to keep their order."""
 
     def publish(
         self, runs: Collection[TrackedRun], *, loading: bool, ends_pass: bool = False
     ) -> None:
         """Commits the changed and removed runs, and the status, to the multiplexer.
 
-        New runs are listed in the order of their first events. Runs that no time slice has reached
-        yet are listed as well, without data.
+        New runs are listed in the order of their first events. Runs that are still waiting for
+        their first time slice are listed as well, without data.
         """
         changed = [run for run in runs if run.has_changed]
         find_remote_event_times(changed)
@@ -85,7 +85,7 @@ class Publisher:
             known = set(self._stored_problems)
             self._stored_problems = [p for run in self._shown.values() for p in run.problems]
             log_lines(logging.WARNING, [p for p in self._stored_problems if p not in known])
-        # This is the order of new runs only: published runs never change places.
+        # Only new runs are sorted: published runs never change places.
         in_order = sorted(views, key=TrackedRun.sort_key)
         self._multiplexer.commit(
             new | {run.name: views[run] for run in in_order},
@@ -95,7 +95,7 @@ class Publisher:
         )
         if ends_pass:
             self.passes += 1
-            # What failed in an earlier pass, and not in this one, is over.
+            # Drop the failures of earlier passes that did not occur again in this one.
             self._bugs = {w: line for w, line in self._bugs.items() if w in self._bugs_of_pass}
         self.publish_status(runs, loading=loading)
         self.has_published.set()
@@ -132,10 +132,10 @@ class Publisher:
         )
 
     def _lines(self, runs: Collection[TrackedRun]) -> list[str]:
-        """What is wrong now, as far as it is known, besides directories that do not exist."""
-        if self._troubled:
-            self._troubled = {run: None for run in runs if run in self._troubled}
-        found = [line for run in self._troubled for line in run.reader.problems_now]
+        """All known problems, one line each, except directories that do not exist."""
+        if self._with_problems:
+            self._with_problems = {run: None for run in runs if run in self._with_problems}
+        found = [line for run in self._with_problems for line in run.reader.problems_now]
         return [
             *self._scan.problems,
             *self._index_problems,
@@ -145,7 +145,7 @@ class Publisher:
         ]
 
     def report_scan(self, scan: Scan) -> None:
-        """Logs what was wrong in a scan, except what was wrong in the previous scan, too."""
+        """Logs the problems of a scan that the previous scan did not have."""
         known = {*self._scan.missing, *self._scan.problems}
         missing = [path for path in scan.missing if path not in known]
         problems = [line for line in scan.problems if line not in known]
@@ -154,23 +154,23 @@ class Publisher:
         self._scan = scan
 
     def report_index(self, problems: Collection[str]) -> None:
-        """Takes note of what is wrong with the index, and logs what is new of it."""
+        """Replaces the problems of the index, and logs the new ones."""
         log_lines(logging.WARNING, [p for p in problems if p not in self._index_problems])
         self._index_problems = tuple(problems)
 
     def report_problems(self, run: TrackedRun) -> None:
-        """Takes note that a run may have problems, and logs which files could not be read.
+        """Collects the problems of a run, and logs the files that could not be read.
 
-        The damage in files is logged when it is found.
+        Damage in files has been logged when it was found.
         """
         reader = run.reader
         if reader.problems or reader.read_errors:
-            self._troubled[run] = None
+            self._with_problems[run] = None
         log_lines(logging.WARNING, reader.read_errors)
         reader.read_errors = []
 
     def report_bug(self, what: str, error: Exception) -> None:
-        """Logs an exception that only a bug in tbcore can cause, if it is new."""
+        """Logs an exception caused by a bug in tbcore, if it is new; `what` is what failed."""
         line = one_line(f"{what}: {type(error).__name__}: {error}")
         logger.debug("%s", line, exc_info=error)
         self._bugs_of_pass.add(what)
@@ -179,5 +179,5 @@ class Publisher:
             log_lines(logging.WARNING, [line])
 
     def begin_pass(self) -> None:
-        """Forgets what failed in the pass before."""
+        """Clears the failures of the previous pass."""
         self._bugs_of_pass = set()

@@ -26,7 +26,7 @@ bytes, and each value takes more than one byte."""
 
 
 class OrphanedRows(NamedTuple):
-    """Which rows in a table, and before it, are orphaned by the table's summaries."""
+    """The rows in a table, and before it, that the table's summaries orphan."""
 
     limits: Mapping[str, int]
     """Maps each tag that restarted to the lowest step at which it restarted. The tag's rows from
@@ -55,18 +55,18 @@ class RestartRule:
 
     @property
     def bookmark(self) -> tuple[Any, ...]:
-        """What `go_on_at` needs, as a list in JSON."""
+        """The state for `resume_at`. JSON-serializable."""
         versions = list(self._versions.items())
         state = self._first_path, self._version, versions, self._most_recent_step
         return *state, self._has_started
 
-    def go_on_at(self, bookmark: Sequence[Any]) -> None:
-        """Goes on where the rule of another reader of this run stopped."""
+    def resume_at(self, bookmark: Sequence[Any]) -> None:
+        """Continues where another reader of this run stopped."""
         self._first_path, self._version, versions, self._most_recent_step, started = bookmark
         self._versions, self._has_started = dict(versions), started
 
     def file_version(self, item: FileVersion, file_index: int, path: str) -> None:
-        """Takes note of the version of a file, which decides how restarts are found."""
+        """Records the version of a file, which decides how restarts are found."""
         self._is_first(path)
         self._version = self._versions[file_index] = item.version
         if self._finds_by_step(file_index):
@@ -75,8 +75,8 @@ class RestartRule:
     def session_start(self, item: SessionStart, file_index: int, path: str) -> bool:
         """Whether the rows at the step of a START and above become orphaned.
 
-        The first START of a run does not if its file is the first, in path order, of the files read
-        so far: writers may log values before their first START.
+        They do not at the first START of a run, if its file comes first in path order among the
+        files read so far: writers may log values before their first START.
         """
         is_first = self._is_first(path) and not self._has_started
         self._has_started = True

@@ -64,18 +64,18 @@ class RunData:
         self._view = RunView()
         """The view of the last commit."""
 
-    # -- going on where another reader stopped ---------------------------------------------------
+    # -- continuing where another reader stopped -------------------------------------------------
 
     @property
     def bookmark(self) -> tuple[Any, ...]:
-        """What `go_on_at` needs besides the view of the last commit, as a list in JSON."""
+        """The state for `resume_at`, besides the view of the last commit. JSON-serializable."""
         ordinals, times = self._next_ordinals.items(), self._last_event_times.items()
         return self._restarts.bookmark, list(ordinals), list(times)
 
-    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
-        """Goes on where the data of another reader of this run had this bookmark and view."""
+    def resume_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+        """Continues where another reader of this run stopped with this bookmark and view."""
         restarts, ordinals, times = bookmark
-        self._restarts.go_on_at(restarts)
+        self._restarts.resume_at(restarts)
         self._next_ordinals, self._last_event_times = dict(ordinals), dict(times)
         self._schema, self._tables, self._files = view.schema, list(view.tables), list(view.files)
         self._num_merged, self._is_live = len(self._tables), True
@@ -84,7 +84,7 @@ class RunData:
     # -- files ---------------------------------------------------------------------------------
 
     def add_file(self, path: str) -> int:
-        """Adds a file from which nothing was read yet, and returns its index."""
+        """Adds a file of which nothing has been read yet, and returns its index."""
         self._files.append(FileRef(path))
         return len(self._files) - 1
 
@@ -189,7 +189,10 @@ class RunData:
         self._num_merged = len(tables)
 
     def _drop(self, limit_of: _LimitOf, lowest: int) -> None:
-        """Drops the rows of each column from a step on, except graphs; `lowest` is the lowest."""
+        """Drops the rows of each column from the step `limit_of(column)` on, except graphs.
+
+        `lowest` is the lowest of these steps.
+        """
         # 1. In each table, find the columns that lose rows, and the rows that they keep.
         # 2. List the ordinals of their tags, and select the rows.
         all_kept = [  # 1
@@ -231,7 +234,7 @@ class RunData:
         self._num_rows_to_thin = 2 * self.num_rows + _MIN_ROWS_TO_THIN
 
     def _replace_tables(self, tables: Iterable[Table | None]) -> None:
-        """Replaces the tables by those that have lost rows; None for one that has lost all."""
+        """Replaces the tables after rows were dropped; None for a table that has no rows left."""
         self._tables = [table for table in tables if table is not None]
         self._num_merged = min(self._num_merged, len(self._tables))
 
@@ -250,7 +253,7 @@ class RunData:
                 self._tables[number] = table.with_ordinals(ordinals)
 
     def _new_ordinals(self, table: Table, tags: Set[str]) -> dict[int, PerRow]:
-        """The ordinals of a table's rows of these tags, which list them."""
+        """Assigns ordinals to a table's rows of these tags. Maps columns to their ordinals."""
         ordinals: dict[int, PerRow] = {}
         for tag in tags & table.columns.indices.keys():
             columns = table.columns.indices[tag]

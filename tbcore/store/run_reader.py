@@ -28,7 +28,7 @@ _MAX_READERS_PER_PRELOAD = 256
 """Maximum number of runs that are searched for the small files of one batch."""
 _MAX_FETCHED_FILES = 1024
 _MAX_FETCHED_BYTES = 1 << 26
-"""Maximum size of files of which the unread bytes are fetched at once."""
+"""Maximum total size of the unread bytes that are fetched at once."""
 
 
 class RunReader:
@@ -71,9 +71,9 @@ class RunReader:
 
     @property
     def bookmark(self) -> tuple[Any, ...] | None:
-        """What `go_on_at` needs besides the view of the last commit, as a list in JSON.
+        """The state for `resume_at`, besides the view of the last commit. JSON-serializable.
 
-        None while there is unread data that could be read, and after a bug in tbcore.
+        None while there is unread data, and after a failure because of a bug in tbcore.
         """
         files = list(self._files.values())
         if self._pending or any(file.has_failed for file in files):
@@ -81,17 +81,17 @@ class RunReader:
         readers = [(file.reader.file_index, file.reader.bookmark) for file in files]
         return self.data.bookmark, readers
 
-    def go_on_at(self, bookmark: Sequence[Any], view: RunView) -> None:
-        """Goes on where another reader of this run had this bookmark and view.
+    def resume_at(self, bookmark: Sequence[Any], view: RunView) -> None:
+        """Continues where another reader of this run stopped with this bookmark and view.
 
-        Call it before anything was read, and then `update`.
+        Must be called before anything is read, and followed by `update`.
         """
         data, readers = bookmark
-        self.data.go_on_at(data, view)
+        self.data.resume_at(data, view)
         self._files = {}
         for index, (opened, *others) in readers:
             reader = FileReader(opened[0], index, self._decoder)
-            reader.go_on_at(Bookmark(opened, *others))
+            reader.resume_at(Bookmark(opened, *others))
             self._files[reader.path] = _RunFile(reader)
 
     @property
@@ -101,7 +101,7 @@ class RunReader:
 
     @property
     def problems_now(self) -> list[str]:
-        """One line for each damaged record, as in `problems`, and each file that is not read."""
+        """The lines of `problems`, and one for each file that could not be read."""
         errors = [(path, file.read_error) for path, file in self._files.items()]
         unread = [one_line(f"{path} {e}") for path, e in errors if e not in ("", _GONE)]
         return [*self.problems, *unread]
@@ -128,10 +128,10 @@ class RunReader:
         return max(self.bytes_total - self.bytes_read, MIN_FILE_BYTES * len(self._pending))
 
     def update(self, scanned: Sequence[EventFile]) -> bool:
-        """Adopts the files that a scan found, sorted by path, and finds those with unread data.
+        """Replaces the run's files by those that a scan found, and finds those with unread data.
 
-        Returns False if a file with rows is gone, or if a file was replaced: then a new reader must
-        read the run.
+        `scanned` is sorted by path. Returns False if a file with rows is gone, or if a file was
+        replaced: then a new reader must read the run.
         """
         for path in self._files.keys() - {event_file.path for event_file in scanned}:
             gone = self._files[path]
@@ -170,7 +170,7 @@ class RunReader:
 
     @property
     def preloaded_event_time(self) -> float | None:
-        """Wall time of the first event of the next file, if that is preloaded."""
+        """Wall time of the first event of the next file; None if the file is not preloaded."""
         next_file = self._pending[-1:]
         return next_file[0].reader.first_event_time if next_file else None
 
@@ -180,7 +180,7 @@ class RunReader:
         return bool(self._pending) and storage_of(self._pending[-1].reader.path).requests_cost
 
     def small_unread_parts(self) -> Iterator[tuple[EventFile, int]]:
-        """The files with few unread bytes, each with the offset of these; in reading order."""
+        """The files with few unread bytes, each with the offset of the first; in reading order."""
         for file in reversed(self._pending):
             scanned, offset = file.reader.scanned, file.reader.offset
             is_short = scanned.size - offset <= self.tuning.small_file_bytes
@@ -281,7 +281,7 @@ def preload_small_files(small_files: SmallFileReader, run_readers: Iterable[RunR
 
 
 def _fetch_ahead(parts: Iterator[tuple[EventFile, int]]) -> None:
-    """Fetches unread bytes at once if they cost requests, unless those of the first are there."""
+    """Fetches the unread bytes of remote files together, unless the first file's are there."""
     wanted: list[tuple[EventFile, int]] = []
     num_bytes = 0
     for file, offset in islice(parts, _MAX_FETCHED_FILES):

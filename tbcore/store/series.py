@@ -4,7 +4,7 @@
     table 2   loss: 200,000 rows
     table 3   loss:      50 rows
 
-Made when somebody asks for it. Arrays of a series in a single table are views of the table.
+A series is made on request. If it is in a single table, its arrays are views of the table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tbcore.store.smoothing import SmoothingKind, smoothed
 Rows = NDArray[np.int64]
 """Indices of rows in a series."""
 Part = tuple[Table, int]
-"""A table, and the index of a column of it."""
+"""A table, and the index of one of its columns."""
 
 MIN_ROWS_TO_CACHE = 1 << 17
 """Minimum length of a series whose columns are cached. For fewer rows, making them again takes less
@@ -34,8 +34,8 @@ than a millisecond."""
 
 
 _MAX_RESTARTS = 64
-"""Maximum number of decreases of the step that are taken for restarts. If the step decreases more
-often, several writers log in turn, and their rows are one line."""
+"""Maximum number of times that a decreasing step is taken for a restart. If it decreases more
+often, several writers logged in turn, and all rows are drawn as one line."""
 
 
 class Point(NamedTuple):
@@ -74,7 +74,7 @@ class ScalarSeries:
         return len(self.value)
 
     def steps(self, rows: slice) -> NDArray[np.int64]:
-        """The steps of some rows, which need not be computed for all rows."""
+        """The steps of some rows, without computing those of all rows."""
         return self.step[rows]
 
     def __repr__(self) -> str:
@@ -106,21 +106,21 @@ class ScalarSeries:
         return len(self) - int(np.isfinite(self.value).sum())
 
     def at(self, step: int) -> Point | None:
-        """The last point at or before a step, in the order written; None before the first."""
+        """The last point written whose step is at most `step`; None if there is no such point."""
         rows = np.flatnonzero(self.step <= step)
         return self._point(int(rows[-1])) if len(rows) else None
 
     def between(self, first: int, last: int) -> ScalarSeries:
-        """The points from a step to another, both included."""
+        """The points whose steps are from `first` to `last`, both included."""
         rows = np.flatnonzero((self.step >= first) & (self.step <= last))
         columns = self.ordinal, self.step, self.wall_time, self.value
         return ScalarSeries(*(_read_only(column[rows]) for column in columns))
 
     @property
     def segment_starts(self) -> Rows:
-        """0 and all rows where the step decreases, since the training started again there.
+        """The rows at which the training started or restarted: 0, and all where the step decreases.
 
-        Only 0 if the step decreases too often for that. Empty without points.
+        Only 0 if the step decreases too often to mean restarts. Empty without points.
         """
         if not len(self):
             return np.empty(0, np.int64)
@@ -130,7 +130,7 @@ class ScalarSeries:
         return np.concatenate([np.zeros(1, np.int64), restarts])
 
     def smooth(self, weight: float, kind: SmoothingKind = "exponential") -> ScalarSeries:
-        """The points with the values, as float64, that the page draws with this smoothing.
+        """The points with smoothed values as float64: the line that the page draws.
 
         `weight` is from 0 to below 1; `kind` is exponential, window or gaussian. If several writers
         logged in turn, points are sorted by step. Raises ValueError for another weight or kind.

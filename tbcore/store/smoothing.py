@@ -42,9 +42,9 @@ def smoothed(
 ) -> NDArray[np.float64]:
     """The smoothed values as float64, of the same shape (n,); `weight` is from 0 to below 1.
 
-    The values are in the order in which they are drawn. At each of the ascending indices `starts`,
-    of which the first is 0, the training starts again, and so does smoothing. Raises ValueError if
-    `kind` is not a SmoothingKind.
+    The values are in the order in which they are drawn. Smoothing starts again at each of the
+    indices `starts`, where the training restarted; they ascend, and the first is 0. Raises
+    ValueError if `kind` is not a SmoothingKind.
     """
     if kind not in get_args(SmoothingKind):
         raise ValueError(f"kind must be one of {', '.join(get_args(SmoothingKind))}, got {kind!r}")

@@ -18,7 +18,7 @@ from tbcore.text import close_matches, quoted
 
 
 class KindSummary(NamedTuple):
-    """In how many runs and tags a kind occurs."""
+    """The number of runs and tags in which a kind occurs, with an example."""
 
     kind: Kind
     num_runs: int
@@ -30,7 +30,7 @@ class KindSummary(NamedTuple):
 
 
 class RunDetails(NamedTuple):
-    """What a list of runs shows about a run. Times are seconds since the epoch; None if unknown."""
+    """A run's entry in a list of runs. Times are in seconds since the epoch; None if unknown."""
 
     name: str
     first_event_time: float | None
@@ -74,9 +74,9 @@ class TagsByRun(Mapping[str, list[str]]):
 
 
 class Listings:
-    """What depends only on the runs, their tags and their kinds. Computed on first use.
+    """Results that depend only on the runs, their tags and their kinds, computed on first use.
 
-    If two threads compute the same at the same time, the results are equal.
+    Without a lock: if two threads compute a result at the same time, both get equal results.
     """
 
     def __init__(self, generation: int, schemas: Mapping[str, Schema]) -> None:
@@ -86,7 +86,7 @@ class Listings:
         self.tags = lru_cache(maxsize=MAX_CACHED_RESULTS)(self._tags)
 
     def _tags(self, claims: ClaimsKey) -> TagsByRun:
-        """The tags of each run that one of the claims matches."""
+        """Maps each run to its tags that one of the claims matches."""
         found = {each: each.tags_matching(claims) for each in set(self._schemas.values())}
         return TagsByRun({name: found[schema] for name, schema in self._schemas.items()})
 
@@ -137,8 +137,8 @@ class State:
     cached_series: Callable[[Kind, tuple[Part, ...]], UnsampledSeries] = field(
         default_factory=lambda: lru_cache(maxsize=1)(UnsampledSeries)
     )
-    """The columns of a long series, which a page requests again and again. Only those of the last
-    one are kept, at most until the next commit."""
+    """Caches the columns of a long series, which a page requests again and again. Only the last one
+    requested is kept, and only until the next commit."""
 
     def run(self, name: str) -> RunView:
         """The view of a run. Raises NotFoundError."""
@@ -148,7 +148,7 @@ class State:
         return view
 
     def find(self, run: str, tag: str, claims: Claims | None) -> tuple[RunView, list[Series]]:
-        """The view of a run, and the series of a tag that one of the claims matches.
+        """The view of a run, and those series of a tag that one of the claims matches.
 
         Raises NotFoundError if there is no such run or tag, or no such series.
         """
@@ -169,7 +169,7 @@ class State:
         removed: Collection[str],
         modified: Mapping[str, float],
     ) -> State:
-        """The state after a commit, for which see `Multiplexer.commit`."""
+        """The state after a commit; see `Multiplexer.commit` for the arguments."""
         removed = [name for name in removed if name in self.runs]
         if not changed and not removed and not modified:
             return self

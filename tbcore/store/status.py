@@ -30,14 +30,13 @@ class LoadStatus:
     missing: tuple[str, ...] = ()
     """Log directories that do not exist."""
     problems: tuple[str, ...] = ()
-    """What is wrong now, besides `missing`: the latest 100 problems, one line each, oldest
-    first."""
+    """The latest 100 current problems besides `missing`, one line each, the oldest first."""
     problems_since: tuple[float, ...] = ()
     """When each of `problems` began, in seconds since the epoch."""
     past_problems: tuple[PastProblem, ...] = ()
     """The latest 100 problems that are over, in the order in which they ended."""
     other_files: tuple[OtherFiles, ...] = ()
-    """Files beside event files whose data tbcore does not show, by kind."""
+    """Files next to event files whose data tbcore does not show, by kind."""
     num_requests: int = 0
     """Number of requests for remote files and listings since the start."""
     num_requests_per_scan: int = 0

@@ -1,4 +1,4 @@
-"""StrictReader: reads each file of a run to its end, and says what is wrong with it, and where."""
+"""StrictReader: reads each file of a run to its end, and reports every damaged record."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from tbcore.store.view import RunView
 
 
 class ReadFile(NamedTuple):
-    """How far a file was read."""
+    """The result of reading a file: how far it was read, and its damage."""
 
     file: EventFile
     """The file as a scan found it."""
     damage: Sequence[Damage] = ()
-    """Its damaged records, by offset."""
+    """Its damaged records, sorted by offset."""
     offset: int = 0
-    """Where reading stopped, in bytes."""
+    """Offset in bytes at which reading stopped."""
     size: int = 0
-    """The size of the file when it was opened last, in bytes."""
+    """The size of the file in bytes when it was last opened."""
     error: OSError | None = None
-    """Why the rest was not read."""
+    """The error that ended reading; None if there was none."""
     is_replaced: bool = False
-    """Whether the file was replaced while it was read, so that the rest was not read."""
+    """Whether reading ended because the file was replaced."""
 
 
 class StrictReader:
-    """Reads runs that are not read on."""
+    """Reads runs once, without following them as they grow."""
 
     def __init__(self) -> None:
         self._decoder = Decoder()
 
     def read(self, files: Sequence[EventFile]) -> tuple[RunView, list[ReadFile]]:
-        """Reads the files of a run in this order. Returns the run, and how far each was read."""
+        """Reads the files of a run in this order. Returns the run and one ReadFile per file."""
         data = RunData()
         found = [self._read(file, data) for file in files]
         return data.commit(), found
 
     def _read(self, file: EventFile, data: RunData) -> ReadFile:
-        """Reads a file into the data of its run. An empty file is not opened."""
+        """Reads a file into the data of its run. Does not open an empty file."""
         if not file.size:
             return ReadFile(file)
         reader = FileReader(file.path, data.add_file(file.path), self._decoder)

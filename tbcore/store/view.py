@@ -1,7 +1,7 @@
 """Views: immutable snapshots of runs. Requests read views only, and so need no lock.
 
 The tags of a run and their kinds are a `Schema`, which runs with equal tags share. The series of a
-tag are made when they are asked for.
+tag are made on request.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class FileRef(NamedTuple):
 
     path: str
     version: str = ""
-    """See EventFile. Empty before the file was opened for the first time, and in a storage where
-    the version changes whenever the file grows."""
+    """See EventFile. Empty until the file is first opened, and in storages whose versions change
+    whenever a file grows."""
 
     @classmethod
     def of(cls, file: EventFile) -> FileRef:
@@ -46,7 +46,7 @@ class FileRef(NamedTuple):
 
 
 class TagInfo(NamedTuple):
-    """What is known of a tag of a run."""
+    """The kinds and the metadata of a tag of a run."""
 
     kinds: tuple[Kind, ...]
     """The kinds of its series, in order of first appearance."""
@@ -74,9 +74,9 @@ class Schema:
         return Schema, (self.tags,)
 
     def _extended(self, columns: Columns) -> Schema:
-        """The schema of a run with the tags of this one, and then those of a table.
+        """The schema with the tags of this one, followed by the new tags and kinds of a table.
 
-        Returns this schema itself if nothing is new.
+        Returns this schema itself if there are none.
         """
         new: dict[str, TagInfo] = {}
         for index in columns.order:
@@ -150,9 +150,9 @@ class RunView:
         return [Series(kind, by_key.get((kind.field, kind.is_scalar), ())) for kind in kinds]
 
     def extent(self, tag: str, kinds: Collection[Kind]) -> tuple[int, int | None, int | None]:
-        """The number of rows of some of a tag's kinds, and the steps of the first and the last.
+        """The number of rows of a tag that have one of these kinds, and their first and last step.
 
-        The steps are None without rows. Raises KeyError for an unknown tag.
+        The steps are None if there are no rows. Raises KeyError for an unknown tag.
         """
         found = [each for each in self.series(tag) if each.kind in kinds]
         if len(found) == 1 and len(found[0]):  # The usual case: no column need be made.
@@ -165,7 +165,7 @@ class RunView:
 
     def last_points(self, claims: ClaimsKey) -> LastPoints:
         """The last point of each tag, among its scalars that one of the claims matches."""
-        # 1. Find the last column of each tag; if the tag has several kinds, that with the last row.
+        # 1. Find the last column of each tag: if it has several kinds, the one with the last row.
         # 2. Read the last rows of these columns, table by table.
         tags, mixed = self.schema.tags_matching(claims), self.schema.mixed
         claimed = {kind for kind in self.schema.kinds if matches(claims, kind)}
@@ -195,7 +195,7 @@ class RunView:
         return LastPoints(found, step, wall_time, value)
 
     def last_point(self, tag: str) -> tuple[int, float] | None:
-        """Step and value of the last point of all scalars of a tag; None if it has none."""
+        """Step and value of the last scalar of a tag, of any kind; None if it has no scalar."""
         for table in reversed(self.tables):
             num_scalar = table.columns.num_scalar
             found = [i for i in table.columns.indices.get(tag, ()) if i < num_scalar]
@@ -213,7 +213,7 @@ class RunView:
 
 
 class StoredRun(RunView):
-    """A run of an index, whose rows are read when they are asked for. See `RunIndex`."""
+    """A run of an index, whose rows are read on request. See `RunIndex`."""
 
     __slots__ = ()
 
@@ -239,17 +239,17 @@ class StoredRun(RunView):
 
     @property
     def known_files(self) -> Sequence[EventFile]:
-        """The files as they were when they were read. One that had changed just before, and so may
-        have changed since without a trace, has a negative `ctime_ns`."""
+        """The files as they were when they were read. `ctime_ns` is negative for a file that had
+        changed just before, since another change within the clock's resolution cannot be seen."""
         raise NotImplementedError
 
     @property
     def may_be_opened(self) -> bool:
-        """Whether its files are where the user lets an index name files: see `RunIndex.found`."""
+        """Whether the user permits the index to open the run's files: see `RunIndex.found`."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raises DataLossError if what the index knows of its series cannot be read."""
+        """Raises DataLossError if the index's data about its series cannot be read."""
 
     def is_as_of(self, files: Sequence[EventFile]) -> bool:
         """Whether the files have not changed since they were read."""
@@ -260,7 +260,7 @@ class StoredRun(RunView):
 
 
 def _status(file: EventFile) -> tuple[str, int, int, str]:
-    """What tells whether a file has changed, also on another machine with the same directory."""
+    """Changes whenever the file does, and is the same on all machines that share the directory."""
     is_of_content = storage_of(file.path).has_versions_of_content
     return file.path, file.size, file.mtime_ns, file.version if is_of_content else ""
 

@@ -69,7 +69,7 @@ def watch(
 def reports_all_changes(directory: str) -> bool:
     """Whether a directory exists, and everything below it is on file systems of this machine.
 
-    False where the system does not say so, which it does in `/proc/mounts` on Linux.
+    Read from `/proc/mounts`; False on systems without it.
     """
     path = os.path.join(os.path.realpath(directory), "")
     try:
@@ -77,7 +77,7 @@ def reports_all_changes(directory: str) -> bool:
             mounts = [line.split(" ")[1:3] for line in file]
     except OSError:
         return False
-    # Blanks are escaped. Of several mounts at one place, the last one counts.
+    # Blanks are escaped. If there are several mounts at one place, the last one counts.
     unescaped = ((re.sub(r"\\(\d{3})", _character, place), kind) for place, kind in mounts)
     types = {os.path.join(place, ""): kind for place, kind in unescaped}
     above = max((place for place in types if path.startswith(place)), key=len, default=None)

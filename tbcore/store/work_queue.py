@@ -32,9 +32,9 @@ _MAX_ASSIGNED_RUN_BYTES = 1 << 26
 """Maximum size of a run that is assigned to the helper. The loader reads larger runs itself, so
 that it can publish their data while it reads."""
 _MAX_RUNS_IN_ORDER = 50_000
-"""Maximum number of new runs of which the first events are read, by requests, to sort them."""
+"""Maximum number of new remote runs whose first events are fetched, to sort the runs."""
 _MAX_HEADS = 1000
-"""Maximum number of files of which the beginnings are fetched at once."""
+"""Maximum number of files whose first bytes are fetched at once."""
 _HEAD_BYTES = 1 << 16
 """Number of bytes that are fetched to find the first event of a file."""
 _MAX_ASSIGNED_BATCHES = 2
@@ -42,9 +42,10 @@ _MAX_ASSIGNED_BATCHES = 2
 
 
 def find_remote_event_times(runs: Iterable[TrackedRun]) -> None:
-    """Finds the times of the first events of new runs whose files cost requests, to sort them.
+    """Fetches the times of the first events of new runs whose files cost requests.
 
-    If there are very many, their times stay unknown, so that they are sorted by name.
+    New runs are sorted by these times. If there are more than 50,000 runs, the times stay unknown,
+    and the runs are sorted by name.
     """
     new = []
     for run in runs:
@@ -218,17 +219,18 @@ class TrackedRun:
         if not self.reader.update(files):
             self.read_from_start()
 
-    def go_on_at(self, bookmark: Sequence[Any], view: StoredRun) -> None:
-        """Goes on where another reader had this bookmark and view, unless files were replaced.
+    def resume_at(self, bookmark: Sequence[Any], view: StoredRun) -> None:
+        """Continues where another reader stopped with this bookmark and view.
 
-        Raises TbcoreError or OSError if the rows of the view cannot be read.
+        If files were replaced since, reads the run from its start. Raises TbcoreError or OSError if
+        the rows of the view cannot be read.
         """
         if not {file.path for file in view.known_files} <= {file.path for file in self.files}:
-            # Nothing but what a scan found is opened, whatever an index names.
+            # Whatever the index names, only files that a scan found are opened.
             self.view = view
             return self.read_from_start()
         reader = self._new_reader(())
-        reader.go_on_at(bookmark, view)
+        reader.resume_at(bookmark, view)
         self.reader, self.view = reader, view
         if not self.reader.update(self.files):
             self.read_from_start()
@@ -251,8 +253,8 @@ class TrackedRun:
     def commit(self) -> RunView:
         """Returns a view of the run as it is now.
 
-        The time of the first event is known then, by which new runs are sorted. If nothing was read
-        yet, it is read from the files; if that costs requests see `find_remote_event_times`.
+        If nothing was read yet, first reads the time of the first event, by which new runs are
+        sorted. `find_remote_event_times` does so for files that cost requests.
         """
         if self.view is None and not self.requests_cost:
             self.find_first_event_time()
@@ -260,11 +262,11 @@ class TrackedRun:
 
     @property
     def keeps_view(self) -> bool:
-        """Whether its view stays as it is: files were replaced, and are not read whole yet."""
+        """Whether the published view stays: files were replaced, and not yet read to their ends."""
         return self.is_read_again and self.reader.is_incomplete
 
     def new_view(self) -> RunView | None:
-        """The view to show from now on; None if that is still the one before."""
+        """The view to publish; None if the published one is still valid."""
         if self.keeps_view:
             return None
         self.is_read_again = False
@@ -276,7 +278,7 @@ class TrackedRun:
         return view
 
     def sort_key(self) -> tuple[float, str]:
-        """Where a new run is listed; see the function of this name."""
+        """The key by which new runs are sorted; see the function `sort_key`."""
         return sort_key(self.reader.data.first_event_time, self.name)
 
     def is_below(self, directories: Iterable[str]) -> bool:

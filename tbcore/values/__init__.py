@@ -1,10 +1,10 @@
-"""Decoders for plugins: they convert a result of `Item.read` into numbers, arrays or text.
+"""Decoders for plugins: they convert the result of `Item.read` into numbers, arrays or text.
 
-Most data has two forms on disk, a protobuf field of its own and a tensor; the functions here accept
-both. For anything else they raise DecodeError with what they found.
+Most data has two forms on disk: a protobuf field of its own, or a tensor. The functions here accept
+both. For any other value they raise DecodeError, with a message that describes the value.
 
-Often only the first value of a tag has its metadata. A function that needs the metadata takes it as
-an argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are nothing but metadata.
+Often only the first value of a tag has metadata. So functions that need the metadata take it as an
+argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as metadata only.
 """
 
 from tbcore.values.formats import (

@@ -15,11 +15,11 @@ from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import tensor_to_numpy
 
 Value = Summary.Value | bytes
-"""What `Item.read` returns: a Summary.Value, or the serialized bytes of a graph or of run metadata.
-No function here decodes such bytes."""
+"""The result of `Item.read`: a Summary.Value, or the serialized bytes of a graph or run metadata.
+The functions here raise DecodeError for such bytes."""
 
 Metadata = SummaryMetadata
-"""What `multiplexer.metadata` returns: the metadata in the first value of a tag."""
+"""The result of `multiplexer.metadata`: the metadata in the first value of a tag."""
 
 
 class HistogramValue(NamedTuple):
@@ -42,7 +42,7 @@ class HistogramValue(NamedTuple):
 
 
 class ImageValue(NamedTuple):
-    """The images of one step, which all have the same size."""
+    """The images of one step, all of the same size."""
 
     width: int
     """Width in pixels, as logged."""
@@ -65,16 +65,16 @@ class AudioValue(NamedTuple):
     """The clips of one step."""
 
     content_type: str
-    """The logged content type; for a tensor, `audio/wav` if the metadata says that the clips are
-    WAV, else `application/octet-stream`. Any text may have been logged: before the content type
-    becomes a header, check it against a list of safe types."""
+    """The logged content type. For a tensor: `audio/wav` if the metadata has WAV as the encoding,
+    else `application/octet-stream`. A logged content type can be any text, so check it against a
+    list of safe types before you use it as a header."""
     clips: list[AudioClip]
 
 
 def scalar(value: Value) -> float:
     """The number in a value: an int if the value is a tensor of integers, else a float.
 
-    Accepts `simple_value`, and a tensor of real numbers with exactly one element and any rank.
+    Accepts `simple_value`, and a tensor of any rank with exactly one element, a real number.
     """
     value = _summary(value, "a scalar")
     if value.WhichOneof("value") == "simple_value":
@@ -170,8 +170,8 @@ def audio(value: Value, metadata: Metadata | None = None) -> AudioValue:
     """The clips in a value: one in an `audio`, any number in a tensor.
 
     A tensor of shape (num_clips, 2) has a clip and its label in each row; a tensor of shape
-    (num_clips,) has clips only. `metadata` is the metadata of the tag, which says whether the clips
-    are WAV; if `metadata` is None, the metadata in the value is used.
+    (num_clips,) has clips only. Whether the clips are WAV is read from `metadata`, the metadata of
+    the tag, or from the metadata in the value if it is None.
     """
     value = _summary(value, "audio")
     if value.WhichOneof("value") == "audio":
@@ -219,8 +219,8 @@ _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
 _MAX_EXPANDED_SIZE = 1 << 16
-"""Maximum number of elements of an array that is stored as one element, repeated throughout.
-Writers store tables of empty buckets in this way."""
+"""Maximum number of elements of an array that is stored as a single repeated element. Writers store
+tables of empty buckets in this way."""
 
 _MAX_AUDIO_METADATA_BYTES = 1000
 """Maximum length of an AudioPluginData that is parsed. A valid one is far shorter, and a varint of
@@ -245,7 +245,7 @@ def _encoding(content: bytes) -> int:
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:
-    """Returns the value; raises DecodeError if it is bytes. The error says what was `expected`."""
+    """Returns the value; raises DecodeError if it is bytes. `expected` is for the message."""
     if isinstance(value, bytes):
         raise DecodeError(f"expected {expected}, got {len(value)} bytes that are not a summary")
     return value
@@ -284,11 +284,11 @@ def _check_lengths(value: Summary.Value) -> None:
 
 
 def _not(value: Summary.Value, expected: str, found: str) -> DecodeError:
-    """The error for a value that is not what was expected; `found` says what it is instead."""
+    """The error for a value that is not `expected`; `found` describes the value."""
     return DecodeError(f"value of tag {value.tag!r} is not {expected}: {found}")
 
 
 def _describe(array: NDArray[Any]) -> str:
-    """How a message describes the array in a tensor."""
+    """A description of the array in a tensor, for messages."""
     elements = "strings" if array.dtype.kind == "O" else str(array.dtype)
     return f"a tensor of {elements} and shape {array.shape}"

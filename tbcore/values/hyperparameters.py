@@ -1,7 +1,7 @@
-"""Hyperparameters: what a run logs about its training, and about the experiment it is part of.
+"""Hyperparameters: messages about a training, and about the experiment that it is part of.
 
-They are metadata under three tags, mostly without a value. TensorBoard's `hparams.api`, Keras,
-PyTorch and tensorboardX log the same messages.
+They are logged as the metadata of three tags, usually without a value. TensorBoard's `hparams.api`,
+Keras, PyTorch and tensorboardX log the same messages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DeclaredHParam(NamedTuple):
 
     name: str
     display_name: str
-    """Shown in place of the name, unless it is empty."""
+    """Shown instead of the name, unless it is empty."""
     description: str
     """Markdown."""
     type: int
@@ -71,7 +71,7 @@ class DeclaredMetric(NamedTuple):
     """Path of the metric's run, relative to the session's run; "" for the session's own run."""
     tag: str
     display_name: str
-    """Shown in place of the tag, unless it is empty."""
+    """Shown instead of the tag, unless it is empty."""
     description: str
     """Markdown."""
     dataset_type: int
@@ -79,7 +79,7 @@ class DeclaredMetric(NamedTuple):
 
 
 class ExperimentValue(NamedTuple):
-    """What all sessions have in common. Some programs log it in each session."""
+    """The description of an experiment. Some programs log it in each session."""
 
     name: str
     description: str
@@ -107,8 +107,8 @@ def session_start(metadata: SummaryMetadata) -> SessionStartValue:
 def session_end(metadata: SummaryMetadata) -> SessionEndValue:
     """The end of a training in the metadata of SESSION_END_TAG.
 
-    A job that resumes after an interruption logs another end, so the last value of the tag counts.
-    Its metadata is in the value itself.
+    A job that was interrupted and resumed logs several ends. Only the last one counts, so pass the
+    metadata in the last value of the tag.
     """
     info = _message(metadata, "session_end_info")
     return SessionEndValue(info.status, info.end_time_secs)
@@ -144,8 +144,8 @@ def _declared_hparam(info: HParamInfo) -> DeclaredHParam:
 
 
 def _message(metadata: SummaryMetadata, field: str) -> Any:
-    """The message in this field of the HParamsPluginData; raises DecodeError for any other data."""
-    # Imported here, because most programs never decode hyperparameters.
+    """The message in a field of the HParamsPluginData; raises DecodeError if it is not set."""
+    # Imported here, since most programs never decode hyperparameters.
     from tbcore.eventfiles.proto.hparams_pb2 import HParamsPluginData
 
     try:

@@ -287,9 +287,9 @@ def test_requests_for_logged_data_end_a_rest(
     scans: list[None] = []
     multiplexer.scan_soon = lambda: scans.append(None)
     client = make_client({"mine": plugin}, multiplexer=multiplexer)
-    for resting, num in ((True, 1), (False, 0)):
-        multiplexer.is_resting = resting
-        multiplexer.asked_at = -math.inf
+    for is_idle, num in ((True, 1), (False, 0)):
+        multiplexer.is_idle = is_idle
+        multiplexer.last_request_at = -math.inf
         scans.clear()
         client.get(path)
         assert (multiplexer.idle_seconds < WAIT_SECONDS) == asks

@@ -1321,7 +1321,7 @@ def test_a_restarted_server_shows_the_same(logs: Logs) -> None:
         assert found.scalars("a", "x").ordinal.tolist() == [*range(100), *range(300, 500)]
 
 
-# -- rest ------------------------------------------------------------------------------------------
+# -- idle ------------------------------------------------------------------------------------------
 
 
 def pauses(loader: Loader, num: int = 9) -> list[float]:
@@ -1329,28 +1329,28 @@ def pauses(loader: Loader, num: int = 9) -> list[float]:
     return [loader._next_pause(is_quiet=True) for _ in range(num)]
 
 
-def test_pauses_double_while_nothing_is_new_and_nobody_asks(logs: Logs) -> None:
-    """Up to five minutes, unless the system reports all changes. Whatever is new ends the rest."""
+def test_pauses_double_while_nothing_is_new_and_nothing_is_requested(logs: Logs) -> None:
+    """Up to five minutes, unless the system reports all changes. New data resets them."""
     loader, multiplexer = logs.loader, logs.multiplexer
     assert pauses(loader) == [10, 20, 40, 80, 160, 300, 300, 300, 300]
-    assert multiplexer.is_resting
+    assert multiplexer.is_idle
     assert loader._next_pause(is_quiet=False) == 5
-    assert not multiplexer.is_resting
+    assert not multiplexer.is_idle
     assert pauses(loader, 2) == [10, 20]
     multiplexer.num_viewers = 1
     assert pauses(loader, 2) == [5, 5]
     multiplexer.num_viewers = 0
     assert pauses(loader, 2) == [10, 20]
-    multiplexer.ask()
+    multiplexer.note_request()
     assert pauses(loader, 2) == [5, 5]
 
 
 @pytest.mark.parametrize("interval", [2.0, 1000.0])
 def test_a_given_interval_is_the_shortest_pause(logs: Logs, interval: float) -> None:
-    """It holds while somebody asks, and grows to the same limit at rest."""
+    """It is used while data is requested, and grows to the same limit when idle."""
     loader = logs.new_loader(reload_interval=interval)
     assert pauses(loader, 10)[-1] == max(interval, 300)
-    logs.multiplexer.ask()
+    logs.multiplexer.note_request()
     assert loader._next_pause(is_quiet=True) == interval
 
 
@@ -1384,8 +1384,8 @@ def test_pauses_are_longer_where_all_changes_are_reported(
 
 
 @pytest.mark.parametrize(("path", "longest"), [("/indexes/a", 300), ("s3://bucket/a", 600)])
-def test_an_index_is_looked_at_after_the_same_pauses(path: str, longest: float) -> None:
-    """Up to ten minutes, as remote logs, if it is in an object store."""
+def test_an_index_is_refreshed_after_the_same_pauses(path: str, longest: float) -> None:
+    """Up to ten minutes, as for remote logs, if it is in an object store."""
     if "://" in path:
         pytest.importorskip("tbcore_remote")
     index = SimpleNamespace(path=path, runs={}, problems=(), refresh=lambda: None)
@@ -1393,31 +1393,31 @@ def test_an_index_is_looked_at_after_the_same_pauses(path: str, longest: float) 
     assert pauses(loader)[-1] == longest
 
 
-def test_a_request_ends_a_rest_at_once(logs: Logs) -> None:
-    """Who asks first waits for no pause; a request while the loader does not rest wakes nothing."""
+def test_a_request_wakes_an_idle_loader_at_once(logs: Logs) -> None:
+    """The first request does not wait for the pause. A loader that is not idle is not woken."""
     logs.tune(max_pause_seconds=1e6)
     logs.loader = logs.new_loader(reload_interval=1000)
     logs.write("run/a.tfevents", 1)
     logs.loader.start()
     logs.wait_until(lambda: logs.steps() == [1])
-    logs.multiplexer.ask()
+    logs.multiplexer.note_request()
     logs.loader.scan_soon()
     logs.wait_until(lambda: logs.multiplexer.status.passes == 2)
-    logs.multiplexer.asked_at = -math.inf
+    logs.multiplexer.last_request_at = -math.inf
     logs.loader.scan_soon()
     logs.wait_until(lambda: logs.multiplexer.status.passes == 3)
-    until(lambda: logs.multiplexer.is_resting)
+    until(lambda: logs.multiplexer.is_idle)
     logs.write("run/a.tfevents", 2)
-    logs.multiplexer.ask()
+    logs.multiplexer.note_request()
     logs.wait_until(lambda: logs.steps() == [1, 2])
-    assert not logs.multiplexer.is_resting
+    assert not logs.multiplexer.is_idle
     logs.end()
 
 
-def test_a_scan_at_rest_lists_no_directory_again(
+def test_a_scan_of_an_idle_loader_lists_no_directory_again(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unless its time has changed. The first scan after a rest lists those that it would have."""
+    """Unless its time has changed. The first scan after that lists the directories again."""
     monkeypatch.setattr(local_disk, "_STABLE_SECONDS", 0)
     monkeypatch.setattr(local_disk, "_RELIST_SECONDS", 0)
     logs.write("run/a.tfevents", 1)
@@ -1431,12 +1431,12 @@ def test_a_scan_at_rest_lists_no_directory_again(
     monkeypatch.setattr(os, "scandir", scandir)
     for _ in range(3):
         logs.load()
-    for resting, num in ((False, 2), (True, 0), (False, 2)):
+    for is_idle, num in ((False, 2), (True, 0), (False, 2)):
         listed.clear()
-        logs.multiplexer.is_resting = resting
+        logs.multiplexer.is_idle = is_idle
         logs.load()
         assert len(listed) == num
-    logs.multiplexer.is_resting = True
+    logs.multiplexer.is_idle = True
     logs.write("new/a.tfevents", 2)
     logs.load()
     assert logs.steps("new") == [2]

@@ -105,7 +105,7 @@ def work(batch: Batch, path: str) -> Done:
         if name in stored:
             known = stored[name]
             try:
-                run.go_on_at(index.bookmark(name, known.revision), known)
+                run.resume_at(index.bookmark(name, known.revision), known)
                 if not run.is_read_again:
                     run.reader.problems = _damaged_records(known)
             except (TbcoreError, OSError) as error:
