@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "browser"), str(ROOT / "tests" / "shared")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "page"), str(ROOT / "tests" / "shared")]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import common_fixtures

@@ -30,7 +30,7 @@ def test_other_tests_pass_without_the_fast_ways(
         REPOSITORY / "tbcore", tmp_path / "tbcore", ignore=shutil.ignore_patterns("fast", "web")
     )
     shutil.copytree(
-        REPOSITORY / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("fast", "browser")
+        REPOSITORY / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("fast", "page")
     )
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

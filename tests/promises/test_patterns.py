@@ -1,6 +1,6 @@
 """P13: a regular expression takes at most a second, and does not delay other requests.
 
-tests/browser/test_hostile_pages.py tests expressions in the page.
+tests/page/test_hostile_pages.py tests expressions in the page.
 """
 
 from __future__ import annotations

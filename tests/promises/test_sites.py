@@ -1,4 +1,4 @@
-"""P15: pages of other sites can neither change nor read anything; tests/browser uses a browser."""
+"""P15: pages of other sites can neither change nor read anything; tests/page uses a browser."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def test_texts_match_anywhere_or_from_their_beginning(
 
 
 CASES = json.loads((Path(__file__).parents[1] / "expressions.json").read_text())
-"""What expressions match, ignoring case, or their errors. tests/web/expressions.test.mjs tests the
-page with these cases. `python` has the results of the module `re` that are different."""
+"""What expressions match, ignoring case, or their errors. The page is tested with these cases by
+tests/page/unit/expressions.test.mjs. `python` has the results of the module `re` that differ."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["expression"])

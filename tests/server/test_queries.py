@@ -31,7 +31,7 @@ from tbcore.queries.syntax import (
 from tbcore_testing.demo import write_demo
 
 TABLE = json.loads((Path(__file__).parents[1] / "queries.json").read_text(encoding="utf-8"))
-"""tests/web/queries.test.mjs tests the page with these cases."""
+"""tests/page/unit/queries.test.mjs tests the page with these cases."""
 
 
 MAX_SECONDS = 2.0
@@ -242,7 +242,7 @@ def page() -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """A function that returns what the modules of the page answer to a question, in node."""
     if not (Path(__file__).parents[2] / "tbcore" / "web").exists():
         pytest.skip("needs the page's modules in a checkout")
-    runner = Path(__file__).parents[1] / "web" / "query-runner.mjs"
+    runner = Path(__file__).parents[1] / "page" / "unit" / "query-runner.mjs"
     with subprocess.Popen(
         [node_command(Path(sys.executable)), str(runner)],
         stdin=subprocess.PIPE,

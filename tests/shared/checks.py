@@ -41,7 +41,7 @@ class PytestCall(NamedTuple):
 MAIN = PytestCall("pytest", "not browser and not services", (), True)
 QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
-BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/browser",), True)
+BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/page",), True)
 _SERVICES = "tests/promises", "extensions"
 SERVICES = PytestCall("pytest: services", "services", _SERVICES, False)
 
@@ -151,7 +151,8 @@ def run_linters(steps: Steps, python: Path) -> None:
 
 def front_end_tests() -> list[str]:
     """The test modules that run in Node, without a browser."""
-    tests = [*ROOT.glob("tests/web/*.test.mjs"), *ROOT.glob("plugins/*/tests/web/*.test.mjs")]
+    folders = [ROOT / "tests" / "page" / "unit", *ROOT.glob("plugins/*/tests/web")]
+    tests = [path for folder in folders for path in folder.glob("*.test.mjs")]
     return [str(path.relative_to(ROOT)) for path in sorted(tests)]
 
 

@@ -159,7 +159,7 @@ def test_centred_means_do_not_lag(kind: SmoothingKind) -> None:
 
 @pytest.mark.parametrize("case", json.loads(CASES.read_text("utf-8")), ids=str)
 def test_the_server_and_the_page_have_one_table_of_cases(case: dict[str, Any]) -> None:
-    """tests/web/smoothing.test.mjs has the other half."""
+    """tests/page/unit/smoothing.test.mjs has the other half."""
     value = np.array(case["values"], np.float64)
     result = smoothed(value, case["weight"], case["starts"], case["kind"])
     np.testing.assert_allclose(result, np.array(case["smoothed"], np.float64), rtol=1e-12)

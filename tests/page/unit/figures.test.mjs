@@ -1,0 +1,144 @@
+// Line charts as figures for papers, and names beside the ends of lines.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
+import { lineChartFigure } from "../../../tbcore/web/lib/chart/figure.js";
+import { namesAtEnds } from "../../../tbcore/web/lib/chart/line-names.js";
+import { ChartModel } from "../../../tbcore/web/lib/chart/model.js";
+
+const column = (/** @type {Iterable<number>} */ numbers) => Float64Array.from(numbers);
+
+/** A line with steps 0, 10, 20, ... @param {string} name @param {number[]} value @param {object} [more] */
+function line(name, value, more = {}) {
+  return { name, color: "#3366cc", step: column(value.map((_, i) => 10 * i)), wallTime: column(value.map((_, i) => 1.6e9 + i)), value: column(value), ...more };
+}
+
+/** A band over 101 steps. @param {string} name @param {number} mean @param {object} [more] */
+function band(name, mean, more = {}) {
+  const flat = (/** @type {number} */ value) => column(Array(101).fill(value));
+  return { name, color: "#dc3912", x: column(Array.from({ length: 101 }, (_, i) => i)), mean: flat(mean), low: flat(mean - 0.3), high: flat(mean + 0.3), count: flat(5), numRuns: 5, ...more };
+}
+
+/** A chart that has been laid out. @param {object} content @param {object} [axes] */
+function modelOf(content, axes = {}) {
+  const model = Object.assign(new ChartModel(), { bandCode, ...content });
+  model.axes = { ...model.axes, ...axes };
+  model.updateItems();
+  model.updateRanges(false);
+  return model;
+}
+
+/** The texts of a figure, with their attributes. @param {string} svg */
+const textsOf = (svg) => [...svg.matchAll(/<text ([^>]*)>([^<]*)<\/text>/g)].map(([, attributes, text]) => ({ attributes, text }));
+const wordsOf = (/** @type {string} */ svg) => textsOf(svg).map(({ text }) => text);
+
+test("a figure has the width of a column, letters of 8 points, and the tag at its y axis", () => {
+  for (const inches of [3.4, 7]) {
+    const svg = lineChartFigure(inches, "val/loss", modelOf({ lines: [line("run", [1, 2, 3])] }), "smoothed by 0.6");
+    const [, width, height, points, pointsHigh] = /width="([\d.]+)in" height="([\d.]+)in" viewBox="0 0 ([\d.]+) ([\d.]+)".* font-size="8"/.exec(svg)?.map(Number) ?? [];
+    assert.deepEqual([width, points], [inches, Math.round(720 * inches) / 10]);
+    assert.ok(Math.abs(72 * height - pointsHigh) < 0.1);
+    assert.ok(!/font-size="(?!8")/.test(svg));
+    assert.match(textsOf(svg).find(({ text }) => text === "val/loss")?.attributes ?? "", /rotate\(-90\)/);
+    for (const word of ["step", "run", "smoothed by 0.6"]) assert.ok(wordsOf(svg).includes(word), word);
+  }
+});
+
+test("a figure says what lines and bands of groups are", () => {
+  const figure = (/** @type {object[]} */ ...bands) => wordsOf(lineChartFigure(7, "loss", modelOf({ bands }))).at(-1);
+  assert.equal(figure(band("a", 1, { label: "minimum to maximum" }), band("b", 2, { label: "minimum to maximum" })), "mean of 5 runs, band: minimum to maximum");
+  assert.equal(figure(band("a", 1, { average: "median", label: "quartiles" }), band("b", 2, { average: "median", label: "quartiles", numRuns: 3 })), "median of 3 to 5 runs, band: quartiles");
+  const none = "no interval for fewer than 3 runs";
+  assert.equal(figure(band("a", 1, { label: "± standard error" }), band("b", 2, { label: none, numRuns: 2 })), `mean of 5 runs, band: ± standard error; mean of 2 runs, ${none}`);
+  const ending = band("a", 1, { label: "quartiles", count: column(Array.from({ length: 101 }, (_, i) => (i < 50 ? 5 : 4))) });
+  assert.equal(figure(ending), "mean of 5 runs, band: quartiles; dashed: fewer runs than before");
+});
+
+test("a figure has minor ticks, on logarithmic axes and on others", () => {
+  const ticksOf = (/** @type {string} */ svg) => {
+    const [, marks] = /<path d="M0,0v\d+h[\d.]+(M[^"]*)"/.exec(svg) ?? [];
+    return ["v3", "v1.5", "h-3", "h-1.5"].map((mark) => [...marks.matchAll(new RegExp(`${mark}(?![\\d.])`, "g"))].length);
+  };
+  const [xMajor, xMinor, yMajor, yMinor] = ticksOf(lineChartFigure(7, "loss", modelOf({ lines: [line("run", [0.25, ...Array(98).fill(1), 2.9])] }, { yScale: "log" })));
+  assert.ok(xMajor >= 3 && xMinor >= 3 * xMajor - 3 && yMinor >= 8, `${[xMajor, xMinor, yMajor, yMinor]}`);
+  const log = wordsOf(lineChartFigure(3.4, "loss", modelOf({ lines: [line("run", [0.25, 1, 2.9])] }, { yScale: "log" })));
+  for (const label of ["0.3", "0.5", "1", "2"]) assert.ok(log.includes(label), label);
+  // Four powers of ten in a column of a paper.
+  assert.ok(ticksOf(lineChartFigure(3.4, "loss", modelOf({ lines: [line("run", [0.25, 1, 1000])] }, { yScale: "log" })))[3] >= 24);
+  // There are no halves of steps.
+  const few = { ...line("run", [1, 2, 3]), step: column([0, 1, 2]) };
+  assert.equal(ticksOf(lineChartFigure(3.4, "loss", modelOf({ lines: [few] })))[1], 0);
+});
+
+test("a figure has no dots at points, and names all lines beside the plot or all in a legend", () => {
+  const long = line("long", [3, 3, 3, 3, 3]);
+  const svgOf = (/** @type {object[]} */ ...lines) => lineChartFigure(7, "loss", modelOf({ lines }));
+  assert.ok(!/<path d="M[\d.]+,[\d.]+a/.test(svgOf(long)));
+  const colorOf = (/** @type {string} */ svg, /** @type {string} */ name) => /fill="([^"]*)"/.exec(textsOf(svg).find(({ text }) => text === name)?.attributes ?? "")?.[1];
+  const beside = svgOf(long, line("other", [1, 1, 1, 1, 1]));
+  assert.deepEqual(["long", "other"].map((name) => colorOf(beside, name)), ["#3366cc", "#3366cc"]);
+  const legend = svgOf(long, line("short", [1, 1])); // ends far from the edge
+  assert.deepEqual(["long", "short"].map((name) => colorOf(legend, name)), ["#000000", "#000000"]);
+  const wide = modelOf({ lines: [line("a name that would take the space of half the figure", [3, 3, 3])] });
+  assert.ok(!wordsOf(lineChartFigure(3.4, "loss", wide)).includes("a name") && lineChartFigure(3.4, "loss", wide).includes('stroke-width="1.2"'));
+});
+
+test("a legend is not higher than the plot: it ends with the number of lines that it leaves out", () => {
+  const linesOf = (/** @type {number} */ count) => Array.from({ length: count }, (_, i) => line(`model/seed${100 + i}`, [i, i]));
+  const heightOf = (/** @type {string} */ svg) => Number(/viewBox="0 0 [\d.]+ ([\d.]+)"/.exec(svg)?.[1]);
+  const [few, some, many] = [1, 20, 400].map((count) => lineChartFigure(3.4, "loss", modelOf({ lines: linesOf(count) })));
+  assert.equal(wordsOf(some).filter((word) => word.startsWith("model/")).length, 20);
+  const named = wordsOf(many).filter((word) => word.startsWith("model/"));
+  assert.ok(named.length >= 20 && named.length < 40, String(named.length));
+  assert.equal(named[0], "model/seed100");
+  assert.ok(wordsOf(many).includes(`and ${400 - named.length} more`), wordsOf(many).join());
+  assert.ok(heightOf(many) < 2 * heightOf(few), `${heightOf(many)} of ${heightOf(few)}`);
+});
+
+test("any text is escaped in a figure", () => {
+  const svg = lineChartFigure(7, "a<b>", modelOf({ lines: [line('<script>"', [1, 2], { color: '"><script>' })] }), "x & y");
+  assert.ok(!svg.includes("<script"));
+  for (const part of [">a&#60;b&#62;</text>", "&#60;script&#62;&#34;", ">x &#38; y</text>"]) assert.ok(svg.includes(part), part);
+});
+
+// --- names beside the ends of lines --------------------------------------------------------------
+
+/** The named lines, with the distance of each name from its line. @param {any[]} lines @param {object} [more] */
+function namesOf(lines, { view = null, height = 100 } = {}) {
+  const model = modelOf({ lines, view });
+  const scene = model.scene({ width: 200, height }, { text: "", surface: "" });
+  return namesAtEnds(scene, 10).map(({ item, top }) => [item.name, Math.round(top)]);
+}
+
+test("names are at the ends of lines, and touching ones are moved apart", () => {
+  const flat = (/** @type {string} */ name, /** @type {number} */ value) => line(name, [5, value, value]);
+  const [[, high], [, low]] = namesOf([flat("low", 0), flat("high", 10)]);
+  assert.deepEqual([high < 10, low > 90], [true, true]);
+  const [[first, top], [second, bottom]] = namesOf([flat("low", 0), flat("a", 5), flat("b", 5.1), flat("high", 10)]).slice(1, 3);
+  assert.deepEqual([first, second, bottom - top], ["b", "a", 10]);
+  // Three at one place do not fit: two are named.
+  const names = namesOf([flat("low", 0), flat("a", 5), flat("b", 5), flat("c", 5), flat("high", 10)]);
+  assert.equal(names.length, 4);
+  for (let i = 1; i < names.length; i++) assert.ok(Number(names[i][1]) - Number(names[i - 1][1]) >= 10);
+});
+
+test("the name of a noisy line is where its last points are, not only the last", () => {
+  const noisy = line("noisy", Array.from({ length: 200 }, (_, i) => (i === 199 ? 0 : 10 + (i % 2))));
+  const [[, top]] = namesOf([noisy]);
+  assert.ok(Number(top) < 20, String(top));
+});
+
+test("more than eight lines, and lines that end elsewhere, have no name", () => {
+  const lines = Array.from({ length: 9 }, (_, i) => line(String(i), [i, i]));
+  assert.equal(namesOf(lines.slice(0, 8), { height: 300 }).length, 8);
+  assert.deepEqual(namesOf(lines, { height: 300 }), []);
+  assert.deepEqual(namesOf([line("long", [1, 1, 1, 1]), line("short", [2, 2])]).map(([name]) => name), ["long"]);
+  assert.deepEqual(namesOf([line("gone", [NaN, NaN])]), []);
+});
+
+test("in a part of the chart, names are where lines leave it", () => {
+  const [[name, top]] = namesOf([line("run", [0, 0, 0, 10, 10])], { view: [0, 25] });
+  assert.equal(name, "run");
+  assert.ok(Number(top) > 40 && Number(top) < 60, String(top)); // half-way up between 20 and 30
+});

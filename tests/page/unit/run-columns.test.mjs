@@ -1,0 +1,139 @@
+// The columns of the run list: headings, cells, the order of runs, and the table for a CSV file.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../../tbcore/web/shell/state/columns.js";
+import { cpuTime, generator } from "./tools.mjs";
+
+/** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
+
+/** The attribute with this text. @param {string} text */
+const attributeOf = (text) => parseColumns([text])[0].attribute;
+
+/** @param {string[]} texts */
+const headings = (texts) => parseColumns(texts).map(({ heading }) => heading);
+
+test("headings are as short as they can be and still differ", () => {
+  assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "step", "age", "took"]), ["lr", "loss", "max acc", "grad @1,000", "step", "age", "took"]);
+  assert.deepEqual(headings(["val/loss:last", "train/loss:last", "val/loss:min"]), ["val/loss", "train/loss", "min loss"]);
+  assert.deepEqual(headings(["loss", "loss:last"]), ["loss", "loss:last"]);
+  assert.deepEqual(headings(['"my param"', '"step"', "a/"]), ["my param", "step", "a"]);
+});
+
+test("titles say what a column shows, or what is wrong with it", () => {
+  const titles = Object.fromEntries(parseColumns(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
+  assert.deepEqual(titles, {
+    lr: "Hyperparameter lr",
+    "a/b:last": "Last value of a/b",
+    "b:min": "Lowest value of b",
+    "b:max": "Highest value of b",
+    "b:at(1000)": "Value of b at step 1,000, or the last before it",
+    step: "Last step",
+    "b:mean": "b:mean: unknown statistic 'mean'; expected last, min, max or at(STEP)",
+  });
+});
+
+test("each attribute has one column, in the order given", () => {
+  assert.deepEqual(parseColumns(["b", "a", '"b"', "c:LAST", "c:last"]).map(({ text }) => text), ["b", "a", "c:last"]);
+});
+
+test("numbers are short in cells, and complete in titles", () => {
+  const lr = attributeOf("lr");
+  /** @type {[value: AttributeValue, text: string][]} */
+  const cases = [
+    [0.30000001192092896, "0.3"],
+    [0.123456, "0.1235"],
+    [1.23456e-10, "1.23e-10"],
+    [-1.23456e-10, "-1.2e-10"],
+    [123456789, "1.23e8"],
+    [-12345.678, "-12346"],
+    [1e300, "1e300"],
+    [-1.5e-300, "-2e-300"],
+    [NaN, "NaN"],
+    [-Infinity, "−∞"],
+    [true, "true"],
+    ["adam", "adam"],
+  ];
+  for (const [value, text] of cases) assert.equal(formatCell(value, lr), text);
+  assert.equal(formatCell(1234567, attributeOf("step")), "1,234,567");
+  assert.equal(formatCell(3900, attributeOf("took")), "1h 05m");
+  assert.equal(describeCell(3900, attributeOf("age")), "1h 05m (3900 s)");
+  assert.equal(describeCell(0.30000001192092896, attributeOf("loss:min"), 1200), "0.30000001192092896 at step 1,200");
+  assert.equal(describeCell("adam", lr), "adam");
+});
+
+test("runs are sorted in either direction: numbers, texts, NaN, and last those without a value", () => {
+  /** @type {Map<string, AttributeValue>} */
+  const values = new Map(Object.entries({ a: 2, b: NaN, d: "adam", e: -1, f: "10", g: "Resnet50", h: "resnet18", i: 2, j: true, k: Infinity }));
+  const runs = [..."abcdefghijk"];
+  assert.equal(sortRuns(runs, values).join(""), "eaifkdhgjbc");
+  assert.equal(sortRuns(runs, values, { isDescending: true }).join(""), "kfaiejghdbc");
+  assert.equal(runs.join(""), "abcdefghijk");
+  assert.deepEqual(sortRuns(["a", "b", "c"], new Map([["a", "NaN"], ["b", "zz"], ["c", "inf"]])), ["c", "b", "a"], "texts that queries read as numbers");
+});
+
+test("runs of the same age to the minute keep their order", () => {
+  const values = new Map([["a", 119], ["b", 61], ["c", 59]]);
+  assert.deepEqual(sortRuns(["a", "b", "c"], values, { attribute: attributeOf("age") }), ["c", "a", "b"]);
+  assert.deepEqual(sortRuns(["a", "b", "c"], values, { attribute: attributeOf("took") }), ["c", "b", "a"]);
+});
+
+test("ten thousand runs are sorted within 100 ms", () => {
+  const random = generator(1);
+  const runs = Array.from({ length: 10_000 }, (_, i) => `run${i}`);
+  for (const value of [() => random(), () => `model-${Math.floor(random() * 1e6)}`]) {
+    const values = new Map(runs.map((run) => [run, value()]));
+    sortRuns(runs, values); // compiled now
+    const start = cpuTime();
+    const sorted = sortRuns(runs, values);
+    assert.ok(cpuTime() - start < 100);
+    assert.equal(new Set(sorted).size, runs.length);
+  }
+});
+
+test("a folder shows what its runs have in common", () => {
+  const values = new Map(Object.entries({ a: 0.1, b: 0.1, c: 0.2, n: NaN, m: NaN }));
+  const [lr, loss] = [attributeOf("lr"), attributeOf("loss:last")];
+  assert.equal(commonValue(["a", "b"], values, lr), 0.1);
+  assert.equal(commonValue(["a", "b", "c"], values, lr), undefined);
+  assert.equal(commonValue(["a", "other"], values, lr), undefined);
+  assert.equal(commonValue(["other", "a"], values, loss), 0.1); // the only run with this tag
+  assert.equal(commonValue(["n", "m"], values, loss), NaN);
+  assert.equal(commonValue(["other"], values, loss), undefined);
+});
+
+test("columns are as wide as their texts, within limits", () => {
+  const [lr, optimizer, step] = parseColumns(["lr", "a/name_of_optimizer", "step"]);
+  assert.deepEqual(measureColumn(lr, new Map([["a", 0.1]])), { numChars: 5, isText: false });
+  assert.deepEqual(measureColumn(lr, new Map([["a", 0.123456]])), { numChars: 6, isText: false });
+  assert.deepEqual(measureColumn(lr, null), { numChars: 5, isText: false });
+  assert.deepEqual(measureColumn(optimizer, new Map([["a", "adam"]])), { numChars: 10, isText: true });
+  assert.deepEqual(measureColumn(optimizer, new Map([["a", "x".repeat(99)]])), { numChars: 16, isText: true });
+  assert.deepEqual(measureColumn(step, new Map([["a", 1234567890]])), { numChars: 13, isText: false });
+});
+
+test("the table has full names and full precision", () => {
+  /** @param {string} text @param {Map<string, AttributeValue> | null} values @param {Map<string, number> | null} [steps] */
+  const column = (text, values, steps = null) => ({ text, attribute: attributeOf(text), values, steps });
+  const columns = [
+    column("lr", new Map([["b", 1e-4]])),
+    column("loss:last", new Map([["a", 0.30000001192092896], ["b", NaN]]), new Map([["a", 7], ["b", 7]])),
+    column("opt", new Map(Object.entries({ a: "adam", b: true }))),
+    column("unread", null),
+  ];
+  const rows = [["b", 1e-4, NaN, "true", ""], ["a", "", 0.30000001192092896, "adam", ""]];
+  assert.deepEqual(tableOf(["b", "a"], null, columns), { header: ["run", "lr", "loss:last", "opt", "unread"], rows });
+  const grouped = tableOf(["a"], new Map([["a", "all"]]), columns.slice(0, 1));
+  assert.deepEqual(grouped, { header: ["run", "group", "lr"], rows: [["a", "all", ""]] });
+  const lowest = tableOf(["b", "a"], null, [column("loss:min", new Map([["a", 0.5]]), new Map([["a", 700]])), column("step", null)]);
+  assert.deepEqual(lowest, { header: ["run", "loss:min", "loss:min step", "step"], rows: [["b", "", "", ""], ["a", 0.5, 700, ""]] });
+});
+
+test("steps have the width of the longest one, in columns whose headings name none", () => {
+  const steps = new Map([["a", 700], ["b", 12_000], ["c", -3]]);
+  /** @param {string} text */
+  const width = (text) => measureSteps(parseColumns([text])[0], steps);
+  assert.deepEqual(["loss:min", "loss:max", "loss:at(9)", "loss:last", "lr", "step"].map(width), [8, 8, 8, 0, 0, 0]);
+  assert.equal(formatCellStep(attributeOf("loss:min"), 12_000), "@12,000");
+  assert.equal(measureSteps(parseColumns(["loss:min"])[0], null), 0);
+});

@@ -1,0 +1,48 @@
+// When runs were written, as text and as an order.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeRun, isLive, orderRuns, shortAge } from "../../../tbcore/web/shell/state/tree.js";
+
+const NOW = 1_700_000_000;
+
+/** @param {Partial<import("../../../tbcore/web/shell/state/tree.js").RunDetails>} fields */
+const details = (fields) => ({ start: null, last: null, modified: null, nonfinite: undefined, ...fields });
+
+test("a run is live if its file changed a few minutes ago and its last event was new then", () => {
+  assert.ok(isLive(details({ last: NOW - 200, modified: NOW - 100 }), NOW));
+  assert.ok(isLive(details({ last: NOW - 200 }), NOW)); // the file's time is not known
+  assert.ok(isLive(details({ last: NOW - 320, modified: NOW - 200 }), NOW)); // writers buffer events for a while
+  assert.ok(!isLive(details({ last: NOW - 5000, modified: NOW - 10 }), NOW)); // a copy of an old log
+  assert.ok(!isLive(details({ last: NOW - 301, modified: NOW - 301 }), NOW));
+  assert.ok(!isLive(details({ modified: NOW }), NOW));
+  assert.ok(!isLive(details({}), NOW));
+  assert.ok(isLive(details({ last: NOW + 30, modified: NOW + 5 }), NOW)); // clocks differ a little
+  assert.ok(!isLive(details({ last: NOW + 5000, modified: NOW - 301 }), NOW)); // the writer's clock is wrong
+  assert.ok(!isLive(details({ last: NOW + 5000 }), NOW));
+});
+
+test("sorted by time, the newest run is first, to the minute, and runs without a time are last", () => {
+  const all = new Map([
+    ["a", details({ start: 5, last: 601 })],
+    ["b", details({ start: 9, last: 300 })],
+    ["c", details({ start: 7, last: 659 })],
+  ]);
+  const runs = ["a", "b", "c", "d"];
+  assert.deepEqual(orderRuns(runs, "name", all), runs);
+  assert.deepEqual(orderRuns(runs, "start", all), ["b", "c", "a", "d"]);
+  assert.deepEqual(orderRuns(runs, "last", all), ["a", "c", "b", "d"]);
+});
+
+test("ages are short", () => {
+  const expected = { "-5": "now", 59: "now", 60: "1m", 3599: "59m", 3600: "1h", 172799: "47h", 172800: "2d", 31536000: "365d", 31622400: "1y", 81500000: "2y", 1e8: "3y" };
+  for (const [seconds, text] of Object.entries(expected)) assert.equal(shortAge(Number(seconds)), text);
+});
+
+test("the description of a run has a sentence per line", () => {
+  const run = details({ start: 1, last: 2, nonfinite: { num_tags: 3, tags: ["loss", "acc"], first_steps: [1200, null] } });
+  assert.equal(
+    describeRun(run, NOW, String),
+    "First event 1.\nLast event 2.\nNot live: no new events in the last 5 minutes.\nNaN or infinite values in loss from step 1,200, acc and 1 more.",
+  );
+});
