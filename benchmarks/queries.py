@@ -1,11 +1,10 @@
-"""Measures queries for runs: in Python, in node, and the columns that the page requests for them.
+"""Measures queries for runs: in Python, and as the page requests them, with columns beside.
 
     python benchmarks/queries.py [LOGS] [--runs 2000 50000]
 
 Each run has 5 hyperparameters and 10 points of each of 5 tags. In Python, a query is read and
-evaluated, with columns made from what is loaded. In node, the page's modules do this with columns
-that they have. Both are measured in CPU time. Requests are sent to a server over one connection;
-the first one of a kind reads what is cached afterwards.
+evaluated in CPU time, with columns made from what is loaded. Requests are sent to a server over one
+connection; the first one of a kind reads what is cached afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,11 +25,10 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT), str(ROOT / "tests" / "shared")]
 
 from hparams import send
-from machine import node_command
 from responses import free_port, serving
 
 from tbcore.eventfiles.logdir import LogdirSpec
-from tbcore.queries.attributes import RunAttributes, RunColumns
+from tbcore.queries.attributes import RunAttributes
 from tbcore.queries.syntax import parse
 from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
@@ -50,34 +47,11 @@ QUERIES = {
 }
 """Queries without `min`, `max` and `at`, which read whole series."""
 REQUESTS: dict[str, dict[str, Any]] = {
-    "hparams, 2 x last": {
-        "hparams": ["lr", "model"],
-        "values": [{"tag": tag, "stat": "last"} for tag in ("loss", "val/loss")],
-    },
-    "min": {"values": [{"tag": "loss", "stat": "min"}]},
+    **{title: {"query": query} for title, query in QUERIES.items()},
+    "lr, model, 2 x last": {"columns": ["lr", "model", "loss:last", "val/loss:last"]},
+    "min": {"columns": ["loss:min"]},
     "names": {"names": True},
 }
-
-EVALUATE = """
-import { isFound } from "ROOT/tbcore/web/lib/queries/evaluation.js";
-import { parseQuery } from "ROOT/tbcore/web/lib/queries/syntax.js";
-let input = "";
-for await (const chunk of process.stdin) input += chunk;
-const { runs, columns, queries, rounds } = JSON.parse(input);
-const results = queries.map((query) => {
-  const times = [];
-  let found = [];
-  for (let i = 0; i < rounds; i++) {
-    const start = process.cpuUsage();
-    const node = parseQuery(query, "runs");
-    found = runs.filter((run, i) => isFound(node, run, (key) => columns[key][i]));
-    const { user, system } = process.cpuUsage(start);
-    times.push((user + system) / 1000);
-  }
-  return { found: found.length, milliseconds: times.sort((a, b) => a - b)[rounds >> 1] };
-});
-console.log(JSON.stringify(results));
-"""
 
 
 def write_runs(logdir: Path, num_runs: int) -> None:
@@ -112,39 +86,6 @@ def median_milliseconds(
     return statistics.median(times)
 
 
-def in_node(columns: RunColumns) -> list[dict[str, float]]:
-    """The number of runs that each query finds in node, and the milliseconds it takes."""
-    question = {
-        "runs": columns.runs,
-        "queries": list(QUERIES.values()),
-        "rounds": NUM_ROUNDS,
-        "columns": {
-            "lr": columns.hparams("lr"),
-            "model": columns.hparams("model"),
-            **{
-                f"{tag}:last": [
-                    None if point is None or point[1] != point[1] else point[1]
-                    for point in columns.points(tag, "last", None)
-                ]
-                for tag in ("loss", "val/loss")
-            },
-            "step": columns.last_steps(),
-            "has:nan": columns.is_nonfinite,
-            "is:live": [False] * len(columns.runs),
-        },
-    }
-    command = [node_command(Path(sys.executable)), "--input-type=module", "-e"]
-    answer = subprocess.run(
-        [*command, EVALUATE.replace("ROOT", str(ROOT))],
-        input=json.dumps(question),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: list[dict[str, float]] = json.loads(answer.stdout)
-    return found
-
-
 def measure_queries(logdir: Path, num_runs: int) -> None:
     multiplexer = Multiplexer()
     Loader(multiplexer, [LogdirSpec(None, str(logdir))]).load_once()
@@ -153,14 +94,13 @@ def measure_queries(logdir: Path, num_runs: int) -> None:
     columns = attributes.columns()
     first = (time.thread_time() - started) * 1000
     print(f"{num_runs:6} runs: hyperparameters are decoded in {first:.0f} ms", flush=True)
-    for (title, query), node in zip(QUERIES.items(), in_node(columns), strict=True):
+    for title, query in QUERIES.items():
         tree = parse(query)
         num_found = len(columns.runs_found(tree))
-        assert num_found == node["found"], (query, num_found, node)
         took = median_milliseconds(
             lambda tree=tree: attributes.columns().runs_found(tree), time.thread_time
         )
-        print(f"{title:36}{num_found:8}{took:12.1f}{node['milliseconds']:12.1f}", flush=True)
+        print(f"{title:36}{num_found:8}{took:12.1f}", flush=True)
 
 
 def measure_requests(logdir: Path, num_runs: int) -> None:
@@ -193,7 +133,7 @@ def main() -> None:
         logdir = logs / f"queries-{num_runs}"
         if not logdir.exists():
             write_runs(logdir, num_runs)
-        print(f"\n{'query':36}{'found':>8}{'Python ms':>12}{'node ms':>12}")
+        print(f"\n{'query':36}{'found':>8}{'Python ms':>12}")
         measure_queries(logdir, num_runs)
         print(f"\n{'request':36}{'MB':>8}{'first ms':>12}{'again ms':>12}{'no change':>12}")
         measure_requests(logdir, num_runs)

@@ -20,17 +20,15 @@ from functools import cached_property
 from itertools import chain, compress
 from typing import TypeVar
 
-from tbcore.queries.evaluation import HParam, Point, matching_runs
+from tbcore.queries.evaluation import HParam, Point, comparisons, matching_runs
 from tbcore.queries.inheritance import InheritedHParams
 from tbcore.queries.syntax import (
     MAX_QUERY_CHARACTERS,
-    And,
+    Attribute,
     Comparison,
     Glob,
     Has,
     Node,
-    Not,
-    Or,
 )
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.series import ScalarSeries, merged_columns
@@ -197,19 +195,13 @@ class RunColumns:
         The line suggests similar names, or the most common names if none is similar.
         """
         index = self.index
-        match query:
-            case Not(part):
-                yield from self.unknown_names(part)
-            case And(parts) | Or(parts):
-                for part in parts:
-                    yield from self.unknown_names(part)
-            case Comparison(attribute) if attribute.kind == "hparam":
-                known = index.hparam_names
-                yield from _unknown("hyperparameter", attribute.name, known, known)
-            case Comparison(attribute) if attribute.kind == "value":
-                yield from _unknown("tag", attribute.name, index.tags, index.scalar_tags)
-            case Has(str(tag)):
-                yield from _unknown("tag", tag, index.tags, index.scalar_tags)
+        for node in comparisons(query):
+            match node:
+                case Comparison(Attribute("hparam", name)):
+                    known = index.hparam_names
+                    yield from _unknown("hyperparameter", name, known, known)
+                case Comparison(Attribute("value", name)) | Has(str(), name):
+                    yield from _unknown("tag", name, index.tags, index.scalar_tags)
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Protocol
 
@@ -91,6 +91,18 @@ def matching_names(query: Node, names: Sequence[str]) -> Mask:
     return _Evaluation(names, None).of(query)
 
 
+def comparisons(node: Node) -> Iterator[Comparison | Has]:
+    """The comparisons, and what is `has:`, in the order of the query."""
+    match node:
+        case Not(part):
+            yield from comparisons(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from comparisons(part)
+        case Comparison() | Has():
+            yield node
+
+
 class _Evaluation:
     def __init__(self, names: Sequence[str], facts: RunFacts | None) -> None:
         self._names = names
@@ -138,6 +150,18 @@ class _Evaluation:
         return found
 
 
+def fact_of(facts: RunFacts, name: str) -> Sequence[float | None]:
+    """The last step of each run, its age or how long it took: `step`, `age` or `took`."""
+    if name == "step":
+        return facts.last_steps()
+    starts = facts.first_event_times if name == "took" else facts.last_event_times
+    ends = facts.last_event_times if name == "took" else [facts.now] * len(starts)
+    return [
+        None if start is None or end is None else end - start
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
 def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
     kind, name, stat, step = node.attribute
     column: Sequence[float | None]
@@ -145,15 +169,8 @@ def _compare_numbers(facts: RunFacts, node: Comparison) -> Mask:
         assert stat is not None
         points = facts.points(name, stat, step)
         column = [None if point is None else point[1] for point in points]
-    elif name == "step":
-        column = facts.last_steps()
     else:
-        starts = facts.first_event_times if name == "took" else facts.last_event_times
-        ends = facts.last_event_times if name == "took" else [facts.now] * len(starts)
-        column = [
-            None if start is None or end is None else end - start
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        column = fact_of(facts, name)
     is_known = _array([value is not None for value in column])
     # Most values are logged as float32. Compared as float32, 0.1 equals a logged 0.1.
     dtype = np.float32 if kind == "value" else np.float64
@@ -178,12 +195,13 @@ def _compare_hparams(column: Sequence[HParam | None], node: Comparison) -> Mask:
         answer = answers.get(key)
         if answer is None:
             assert value is not None
-            answer = answers[key] = _compare_hparam(value, node)
+            answer = answers[key] = compare_hparam(value, node)
         found.append(answer)
     return _array(found)
 
 
-def _compare_hparam(value: HParam, node: Comparison) -> bool:
+def compare_hparam(value: HParam, node: Comparison) -> bool:
+    """Whether a comparison is true of a value."""
     number = read_number(value) if isinstance(value, str) else value
     if node.operator in _COMPARE:
         is_comparable = not isinstance(number, bool | None) and node.number is not None

@@ -43,13 +43,29 @@ _GLOB_TOKEN = re.compile(rf'{_MASKED.pattern}|\*+|\?|[^*?"]+|"')
 _NEEDS_QUOTES = re.compile(r'[\s|()":=!<>*?]|\A-|\A\Z')
 
 
+class Offer(NamedTuple):
+    """What may be meant in place of a part of a query."""
+
+    start: int
+    """The position of the part, in characters from 0."""
+    end: int
+    text: str
+    label: str = ""
+    """What a button for it says, if it does not say the text."""
+
+    def in_query(self, query: str) -> str:
+        """The query with this text in place of the part."""
+        return query[: self.start] + self.text + query[self.end :]
+
+
 class QueryError(BadRequestError):
     """A text is not a valid query: `message` names the mistake, `at` is its 0-based position."""
 
-    def __init__(self, message: str, at: int) -> None:
+    def __init__(self, message: str, at: int, offer: Offer | None = None) -> None:
         super().__init__(f"{message}, at character {at + 1}")
         self.message = message
         self.at = at
+        self.offer = offer
 
 
 class Attribute(NamedTuple):
@@ -86,6 +102,14 @@ class Expression(NamedTuple):
     """Its position in the query."""
 
 
+class Place(NamedTuple):
+    """Where a comparison or `has:` is in a query, in characters from 0."""
+
+    start: int
+    name_end: int
+    end: int
+
+
 class Comparison(NamedTuple):
     """An attribute compared with a value."""
 
@@ -97,6 +121,7 @@ class Comparison(NamedTuple):
     hyperparameters may be."""
     text: str | Glob
     """The value as a text, lower-cased."""
+    place: Place
 
 
 class Has(NamedTuple):
@@ -104,6 +129,9 @@ class Has(NamedTuple):
 
     tag: str | Glob | None
     """Lower-cased; None matches runs with a scalar that is NaN or infinite."""
+    name: str
+    """The tag as it is written, without quotes."""
+    place: Place
 
 
 class Live(NamedTuple):
@@ -157,10 +185,18 @@ def parse_attribute(text: str) -> Attribute:
 def format_attribute(attribute: Attribute) -> str:
     """The text of an attribute, with its name in quotes if it needs them."""
     kind, name, stat, step = attribute
-    is_like_fact = kind == "hparam" and name.lower() in FACTS
-    if is_like_fact or _NEEDS_QUOTES.search(name) or (name.lower() == "re" and stat):
-        name = '"' + name.replace('"', '""') + '"'
+    is_like_other = name.lower() in FACTS if kind == "hparam" else name.lower() == "re" and stat
+    name = in_quotes(name) if is_like_other else format_name(name)
     return name + (f":{stat}" if stat else "") + (f"({step})" if stat == "at" else "")
+
+
+def format_name(name: str) -> str:
+    """A name or value as a query has it, in quotes if it needs them."""
+    return in_quotes(name) if _NEEDS_QUOTES.search(name) else name
+
+
+def in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
 
 
 def name_or_glob(text: str) -> str | Glob:
@@ -319,39 +355,42 @@ def ignoring_case(pattern: str) -> str:
 
 def _comparison(chunk: str, found: re.Match[str], start: int, query: str) -> Comparison:
     operator, name, value = found[0], chunk[: found.start()], chunk[found.end() :]
-    at = start + found.start()
+    at, end = start + found.start(), start + len(chunk)
     if not name or not (value or name.startswith(":")):
-        joined = _without_blanks(operator, query[:at], query[at + len(operator) :])
-        if joined is not None:
-            raise QueryError(f"write it without blanks: {joined}", at)
+        _raise_if_blanks(operator, query, at)
     if not name or name.startswith(":"):
         raise QueryError(f"nothing before {operator}", start)
     if not value:
         raise QueryError(f"nothing after {operator}", at)
     if operator[0] == "=" and value[0] in "<>":
-        raise QueryError(f"write {value[0]}= instead of {operator}{value[0]}", at)
+        meant = Offer(start, end, f"{name}{value[0]}={value[1:]}")
+        raise QueryError(f"write {value[0]}= instead of {operator}{value[0]}", at, meant)
     turned = None if query[:start].endswith("-") else _name_first(name, operator, value)
     if turned is not None:
-        raise QueryError(f"write {turned}", start)
+        raise QueryError(f"write {turned}", start, Offer(start, end, turned))
     attribute = _attribute(name, start)
-    at = start + found.end()
+    value_at = start + found.end()
     number = read_number(value)
     if attribute.kind == "fact" and attribute.name != "step":
         duration = _DURATION.fullmatch(value)
         if duration is None:
-            raise QueryError(f"expected a duration such as 2h after {operator}", at)
+            raise QueryError(f"expected a duration such as 2h after {operator}", value_at)
         number = float(duration[1]) * SECONDS[duration[2].lower()]
     elif number is None and (attribute.kind != "hparam" or operator[0] in "<>"):
-        raise QueryError(f"expected a number after {operator}", at)
+        raise QueryError(f"expected a number after {operator}", value_at)
     normal = "=" if operator == "==" else operator
-    return Comparison(attribute, normal, number, name_or_glob(value))
+    return Comparison(attribute, normal, number, name_or_glob(value), Place(start, at, end))
 
 
-def _without_blanks(operator: str, before: str, after: str) -> str | None:
-    """The comparison without blanks around its operator; None if an operand is missing."""
-    name = re.search(rf"({_OPERAND})[{_BLANK}]*\Z", before)
-    value = re.match(rf"[{_BLANK}]*({_OPERAND})", after)
-    return name[1] + operator + value[1] if name and value else None
+def _raise_if_blanks(operator: str, query: str, at: int) -> None:
+    """Raises QueryError if the operator at this position has operands, with blanks between."""
+    after = at + len(operator)
+    name = re.search(rf"({_OPERAND})[{_BLANK}]*\Z", query[:at])
+    value = re.match(rf"[{_BLANK}]*({_OPERAND})", query[after:])
+    if name and value:
+        joined = name[1] + operator + value[1]
+        offer = Offer(name.start(), after + value.end(), joined)
+        raise QueryError(f"write it without blanks: {joined}", at, offer)
 
 
 def _name_first(first: str, operator: str, rest: str) -> str | None:
@@ -375,10 +414,12 @@ def _name_first(first: str, operator: str, rest: str) -> str | None:
 
 
 def _has(text: str, start: int) -> Has:
-    """The node for the text after `has:`."""
+    """The node for `has:` and this text."""
     if not text:
         raise QueryError("nothing after has:", start)
-    return Has(None if text.lower() == "nan" else name_or_glob(text))
+    end = start + len("has:") + len(text)
+    tag = None if text.lower() == "nan" else name_or_glob(text)
+    return Has(tag, _unquoted(text), Place(start, end, end))
 
 
 def _attribute(text: str, start: int) -> Attribute:

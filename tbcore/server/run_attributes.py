@@ -1,14 +1,14 @@
-"""`data/run_attributes`: hyperparameters and values of runs, as columns for the run list.
+"""`data/run_attributes`: what a query finds, and attributes of runs as columns for the run list.
 
-The page requests the columns that a filter, a column, a group or a colour needs, and after a change
-only those of the runs that changed.
+After a change the page requests only the columns of runs that changed.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from itertools import compress
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,17 +17,24 @@ from starlette.types import Receive, Scope, Send
 from tbcore.errors import BadRequestError, TbcoreError
 from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, json_body, string_in, strings_in
-from tbcore.queries.attributes import Names, RunAttributes
-from tbcore.queries.syntax import MAX_QUERY_CHARACTERS, MAX_STEP, Glob, name_or_glob
+from tbcore.queries.attributes import Names, RunAttributes, RunColumns
+from tbcore.queries.evaluation import fact_of, matching_runs
+from tbcore.queries.offers import notes_on
+from tbcore.queries.syntax import (
+    Attribute,
+    Offer,
+    QueryError,
+    format_attribute,
+    parse,
+    parse_attribute,
+)
 from tbcore.server.guard import method_not_allowed
 from tbcore.server.pool import ThreadPool
 from tbcore.server.request_body import read_body
 from tbcore.store.multiplexer import Multiplexer
 
 MAX_COLUMNS = 100
-"""Maximum number of hyperparameters, values or tags in a request."""
-
-T = TypeVar("T")
+"""Maximum number of columns in a request."""
 
 
 class RunAttributesRoute:
@@ -61,100 +68,84 @@ class RunAttributesRoute:
             return error_response(error.status, str(error))
 
     def _answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to a request; raises BadRequestError."""
-        # 1. Check all fields.
-        # 2. Make the columns for all runs, or for those that changed.
-        hparams = _names_in(body, "hparams")  # 1
-        has = _tags_in(body, "has")
-        values = _values_in(body)
-        wants_steps, wants_names = _bool_in(body, "last_steps"), _bool_in(body, "names")
+        """The answer to a request; raises BadRequestError."""
+        texts = strings_in(body, "columns") if body.get("columns") is not None else []
+        if len(texts) > MAX_COLUMNS:
+            raise BadRequestError(
+                f'"columns" must have at most {MAX_COLUMNS} elements, got {len(texts)}'
+            )
+        query = string_in(body, "query") if body.get("query") is not None else None
         since = string_in(body, "since") if body.get("since") is not None else ""
-        columns = self._attributes.columns()  # 2
-        index, generation = columns.index, columns.generation
+        if not isinstance(body.get("names"), bool | None):
+            raise BadRequestError('"names" must be true or false')
+        everything = self._attributes.columns()
         instance, _, number = since.partition("-")
         is_delta = instance == self._instance and number.isdecimal() and len(number) < 20
-        if is_delta:
-            columns = columns.changed_since(int(number))
-        answer: dict[str, Any] = {
-            "generation": f"{self._instance}-{generation}",
-            "is_delta": is_delta,
-            "runs": columns.runs,
-        }
-        if hparams:
-            answer["hparams"] = {name: columns.hparams(name) for name in hparams}
-        if values:
-            points = [columns.points(*value) for value in values]
-            answer["values"] = [[point and point[1] for point in column] for column in points]
-            answer["steps"] = [[point and point[0] for point in column] for column in points]
-        if has:
-            answer["has"] = [columns.has(tag) for tag in has]
-        if wants_steps:
-            answer["last_steps"] = columns.last_steps()
-        if wants_names:
+        columns = everything.changed_since(int(number)) if is_delta else everything
+        answer: dict[str, Any] = {"generation": f"{self._instance}-{everything.generation}"}
+        if texts:
+            answer["is_delta"] = is_delta
+            answer["runs"] = columns.runs
+            answer["columns"] = [_column(text, columns) for text in texts]
+        if query is not None:
+            answer["query"] = _found(query, everything)
+        if body.get("names"):
             answer["names"] = {
-                "hparams": index.hparam_names.most_common(),
-                "tags": index.scalar_tags.most_common(),
+                "hparams": everything.index.hparam_names.most_common(),
+                "tags": everything.index.scalar_tags.most_common(),
             }
-        tags = [tag for tag, _, _ in values]
-        tags += [tag for tag in has if isinstance(tag, str)]
-        answer["unknown"] = {
-            "hparams": _unknown(hparams, index.hparam_names),
-            "tags": _unknown(tags, index.tags),
-        }
         return answer
 
 
-def _unknown(names: Sequence[str], known: Names) -> dict[str, list[str]]:
-    """Maps each name that no run has to similar names."""
-    return {name: known.close(name) for name in names if not known.candidates(name)}
+def _column(text: str, columns: RunColumns) -> dict[str, Any]:
+    """The attribute that a text names, and its values; or what is wrong with the text."""
+    try:
+        attribute = parse_attribute(text)
+    except QueryError as error:
+        return {"error": error.message}
+    kind, name, stat, step = attribute
+    column = {"text": format_attribute(attribute), **attribute._asdict()}
+    if kind == "hparam":
+        return {
+            **column,
+            "values": columns.hparams(name),
+            **_unknown(attribute, columns.index.hparam_names),
+        }
+    if stat is not None:
+        points = columns.points(name, stat, step)
+        return {
+            **column,
+            "values": [point and point[1] for point in points],
+            "steps": [point and point[0] for point in points],
+            **_unknown(attribute, columns.index.tags),
+        }
+    return {**column, "values": fact_of(columns, name)}
 
 
-def _names_in(body: Mapping[str, Any], field: str) -> list[str]:
-    """A list of names; empty if the field is missing."""
-    names = strings_in(body, field) if body.get(field) is not None else []
-    return _checked_length(names, field)
+def _unknown(attribute: Attribute, known: Names) -> dict[str, list[str]]:
+    """If no run has the attribute, the attributes that are close to it."""
+    name = attribute.name
+    if known.candidates(name):
+        return {}
+    close = (attribute._replace(name=each) for each in known.close(name))
+    return {"unknown": [format_attribute(each) for each in close]}
 
 
-def _tags_in(body: Mapping[str, Any], field: str) -> list[str | Glob]:
-    """Lower-cased tags, and globs that match tags."""
-    names = _names_in(body, field)
-    if any(len(name) > MAX_QUERY_CHARACTERS for name in names):
-        raise BadRequestError(f'"{field}" has a name longer than {MAX_QUERY_CHARACTERS} characters')
-    return [name_or_glob(name) for name in names]
+def _found(text: str, columns: RunColumns) -> dict[str, Any]:
+    """What a query finds, or what is wrong with it, and what the user should know."""
+    try:
+        query = parse(text)
+        is_found = matching_runs(query, columns)
+    except QueryError as error:
+        offers = [error.offer] if error.offer else []
+        return {"error": error.message, "at": error.at, "note": "", "offers": _texts(offers, text)}
+    count = int(is_found.sum())
+    note, offers = notes_on(text, query, columns, finds_nothing=count == 0)
+    # The shorter list: half of all names at most.
+    field, is_listed = ("found", is_found) if 2 * count <= len(is_found) else ("others", ~is_found)
+    names = list(compress(columns.runs, is_listed.tolist()))
+    return {"count": count, field: names, "note": note, "offers": _texts(offers, text)}
 
 
-def _values_in(body: Mapping[str, Any]) -> list[tuple[str, str, int | None]]:
-    """Tag, statistic and step of each value."""
-    values = body.get("values")
-    if values is None:
-        return []
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise BadRequestError('"values" must be an array of objects')
-    return [_value(value) for value in _checked_length(values, "values")]
-
-
-def _value(value: Mapping[str, Any]) -> tuple[str, str, int | None]:
-    tag, stat, step = string_in(value, "tag"), string_in(value, "stat"), value.get("step")
-    if stat not in ("last", "min", "max", "at"):
-        raise BadRequestError(f'"stat" must be last, min, max or at, got {stat[:100]!r}')
-    if stat != "at":
-        return tag, stat, None
-    if not isinstance(step, int) or isinstance(step, bool) or abs(step) > MAX_STEP:
-        raise BadRequestError(f'"step" must be an integer from {-MAX_STEP} to {MAX_STEP}')
-    return tag, stat, step
-
-
-def _bool_in(body: Mapping[str, Any], field: str) -> bool:
-    """True or false; false if the field is missing."""
-    value = body.get(field)
-    if isinstance(value, bool | None):
-        return bool(value)
-    raise BadRequestError(f'"{field}" must be true or false')
-
-
-def _checked_length(columns: list[T], field: str) -> list[T]:
-    if len(columns) > MAX_COLUMNS:
-        raise BadRequestError(
-            f'"{field}" must have at most {MAX_COLUMNS} elements, got {len(columns)}'
-        )
-    return columns
+def _texts(offers: Sequence[Offer], query: str) -> list[dict[str, str]]:
+    return [{"label": each.label or each.text, "text": each.in_query(query)} for each in offers]

@@ -159,7 +159,7 @@ def test_what_may_be_meant_is_one_click_away(open_page: Any, key: str) -> None:
 
 def test_notes_cover_nothing_when_the_filter_is_not_used(open_page: Any) -> None:
     page = open_page("#scalars&query=lrr>3")
-    note = page.locator(".tb-filter-note")
+    note = page.locator(".tb-filter-note", has_text="No hyperparameter lrr")
     note.wait_for(state="attached")
     assert not note.is_visible()
     run_filter(page).focus()
@@ -207,19 +207,19 @@ def test_first_tries_have_offers(open_page: Any) -> None:
         wait_for_runs(page, found)
 
 
-def test_the_list_stays_until_values_are_read(open_page: Any) -> None:
-    """The page says that it reads values, and why it cannot."""
+def test_the_list_stays_until_the_server_answers(open_page: Any) -> None:
+    """The page says that it waits for the answer."""
     page = open_page()
     wait_for_runs(page, list(RUNS))
     held: list[Any] = []
     page.route("**/data/run_attributes", lambda route: held.append(route))
     with page.expect_request("**/data/run_attributes"):
         run_filter(page).fill("lr>0.05")
-    page.get_by_text("Reading values…").wait_for()
+    page.get_by_text("Searching…").wait_for()
     wait_for_runs(page, list(RUNS))
     held.pop().continue_()
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
-    page.get_by_text("Reading values…").wait_for(state="detached")
+    page.get_by_text("Searching…").wait_for(state="detached")
 
 
 def test_old_links_are_read_and_not_written(open_page: Any) -> None:

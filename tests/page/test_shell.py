@@ -220,12 +220,12 @@ def test_modules_that_cannot_be_loaded_cost_only_what_they_are_for(
     page = open_page()
     wait_for_curve(page, "loss", "train")
     profile.expects_errors = True
-    missing = ("**/lib/queries/expressions.js*", "**/lib/chart/pointing.js")
+    missing = ("**/state/query-reader.js*", "**/lib/chart/pointing.js")
     for pattern in missing:
         page.route(pattern, lambda route: route.abort())
     box = page.get_by_label("Filter runs")
     box.fill("re:^TR")
-    wait_for_text(page, "its worker does not start")
+    wait_for_text(page, "a module cannot be loaded")
     assert page.locator(".tb-run").count() == 2
     page.evaluate("() => tb.canvas('loss').scrollIntoView()")
     with page.expect_event("requestfailed"):

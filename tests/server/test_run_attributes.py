@@ -1,4 +1,4 @@
-"""The columns of `data/run_attributes`: hyperparameters, values, steps and names of runs."""
+"""What `data/run_attributes` says of runs: queries, hyperparameters, values, steps and names."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ class Server:
         return answer
 
 
+def values_of(answer: dict[str, Any]) -> list[list[Any]]:
+    """The values of each column."""
+    return [column["values"] for column in answer["columns"]]
+
+
 @pytest.fixture
 def server(tmp_path: Path, make_client: Callable[..., TestClient]) -> Server:
     return Server(tmp_path, make_client)
@@ -59,63 +64,144 @@ def test_columns_have_one_value_for_each_run(tmp_path: Path, server: Server) -> 
     write_run(tmp_path, "b", hparams={"LR": 3}, scalars={"Loss": [NAN]}, texts={"note": ["x"]})
     write_run(tmp_path, "c")
 
-    answer = server.ask(
-        hparams=["lr", "model", "bias", "layers", "none"],
-        values=[
-            *({"tag": "loss", "stat": stat} for stat in ("last", "min", "max")),
-            *({"tag": "loss", "stat": "at", "step": step} for step in (-1, 0, 19, 20, 10**15)),
-        ],
-        has=["loss", "n*", '"n*"', "note"],
-        last_steps=True,
-        names=True,
-    )
+    texts = ["lr", "model", "bias", "layers", "none", "step", "took"]
+    texts += [f"loss:{stat}" for stat in ("last", "min", "MAX")]
+    texts += [f"loss:at({step})" for step in (-1, 0, 19, 20, 10**15)]
+    answer = server.ask(columns=texts, names=True)
 
     del answer["generation"]
+    columns = answer.pop("columns")
     assert answer == {
         "is_delta": False,
         "runs": ["a", "b", "c"],
-        "hparams": {
-            "lr": [0.5, 3, None],
-            "model": ["a", None, None],
-            "bias": [True, None, None],
-            "layers": ["[64,0.5]", None, None],
-            "none": [None, None, None],
-        },
-        "values": [
-            [4, "NaN", None], [1, None, None], [4, None, None],
-            [None, None, None], [3, "NaN", None], [2, "NaN", None], [4, "NaN", None],
-            [4, "NaN", None],
-        ],
-        "steps": [
-            [20, 0, None], [10, None, None], [20, None, None],
-            [None, None, None], [0, 0, None], [10, 0, None], [20, 0, None], [20, 0, None],
-        ],
-        "has": [
-            [True, True, False], [False, True, False], [False] * 3, [False, True, False],
-        ],
-        "last_steps": [30, 0, None],
         "names": {"hparams": ["bias", "layers", "lr", "model", "LR"], "tags": ["loss", "Loss"]},
-        "unknown": {"hparams": {"none": []}, "tags": {"n*": []}},
-    }  # fmt: skip
-    assert server.ask().keys() == {"generation", "is_delta", "runs", "unknown"}
+    }
+    assert [column["values"] for column in columns] == [
+        [0.5, 3, None], ["a", None, None], [True, None, None], ["[64,0.5]", None, None], [None] * 3,
+        [30, 0, None], [6, 3, 0],
+        [4, "NaN", None], [1, None, None], [4, None, None],
+        [None, None, None], [3, "NaN", None], [2, "NaN", None], [4, "NaN", None], [4, "NaN", None],
+    ]  # fmt: skip
+    assert [column.get("steps") for column in columns] == [
+        *[None] * 7,
+        [20, 0, None], [10, None, None], [20, None, None],
+        [None, None, None], [0, 0, None], [10, 0, None], [20, 0, None], [20, 0, None],
+    ]  # fmt: skip
+    assert columns[9].items() >= {"kind": "value", "name": "loss", "stat": "max"}.items()
+    assert [column["text"] for column in columns] == [text.lower() for text in texts]
+    assert server.ask().keys() == {"generation"}
 
 
 def test_unknown_names_have_close_ones(tmp_path: Path, server: Server) -> None:
-    """Also if no run has changed since the generation of the request; globs have none."""
-    write_run(tmp_path, "a", hparams={"lr": 1, "Batch": 2}, scalars={"val/loss": [1], "Acc": [1]})
-    request = {
-        "hparams": ["lrr", "BATCH", "bacth"],
-        "values": [{"tag": "val/los", "stat": "last"}, {"tag": "acc", "stat": "last"}],
-        "has": ["VAL/LOSSES", "val/l*", "zzz"],
+    """As texts of attributes, also if no run has changed since the generation of the request."""
+    write_run(tmp_path, "a", hparams={"lr": 1, "my Batch": 2}, scalars={"val/loss": [1]})
+    texts = ["lrr", "LR", "bacth", "val/los:at(3)", "Val/Loss:last", "zzz:min"]
+    unknown = [["lr"], None, ['"my Batch"'], ["val/loss:at(3)"], None, []]
+    answer = server.ask(columns=texts)
+    assert [column.get("unknown") for column in answer["columns"]] == unknown
+    answer = server.ask(columns=texts, since=answer["generation"])
+    assert answer["runs"] == []
+    assert [column.get("unknown") for column in answer["columns"]] == unknown
+
+
+def test_a_text_that_names_no_attribute_leaves_the_others_alone(
+    tmp_path: Path, server: Server
+) -> None:
+    write_run(tmp_path, "a", hparams={"lr": 1})
+    answer = server.ask(columns=["loss:mean", "lr", "x>3", ""])
+    assert [column.get("values") for column in answer["columns"]] == [None, [1], None, None]
+    assert answer["columns"][0] == {
+        "error": "unknown statistic 'mean'; expected last, min, max or at(STEP)"
     }
-    unknown = {
-        "hparams": {"lrr": ["lr"], "bacth": ["Batch"]},
-        "tags": {"val/los": ["val/loss"], "val/losses": ["val/loss"], "zzz": []},
-    }
-    answer = server.ask(**request)
-    assert answer["unknown"] == unknown
-    answer = server.ask(**request, since=answer["generation"])
-    assert (answer["runs"], answer["unknown"]) == ([], unknown)
+
+
+def test_a_query_has_the_names_that_it_finds_or_the_others(tmp_path: Path, server: Server) -> None:
+    """The shorter list of both."""
+    for number in range(5):
+        write_run(tmp_path, f"r{number}", hparams={"lr": number}, scalars={"loss": [number, NAN]})
+    for query, expected in {
+        "lr>2": {"count": 2, "found": ["r3", "r4"]},
+        "lr>1": {"count": 3, "others": ["r0", "r1"]},
+        "-lr>9": {"count": 5, "others": []},
+        "loss:max<1 | re:[34]$ has:nan": {"count": 3, "others": ["r1", "r2"]},
+        "lr>9": {"count": 0, "found": []},
+    }.items():
+        answer = server.ask(query=query)
+        assert answer["query"] == {**expected, "note": "", "offers": []}, query
+        assert answer.keys() == {"generation", "query"}
+    assert server.ask(query="")["query"]["others"] == []
+
+
+def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) -> None:
+    """Characters are counted from 0, and each is one."""
+    for query, message, at, offers in [
+        ("😀 (lr", "unclosed (", 2, []),
+        ("lr > 3", "write it without blanks: lr>3", 3, [("lr>3", "lr>3")]),
+        ("v 1<lr<2 | a", "write lr>1 lr<2", 2, [("lr>1 lr<2", "v lr>1 lr<2 | a")]),
+        ("😀 lr=>2", "write >= instead of =>", 4, [("lr>=2", "😀 lr>=2")]),
+        ("re:((a?){200}){200}", "more than 1000 repetitions", 3, []),
+        ("x" * 501, "longer than 500 characters", 500, []),
+    ]:
+        assert server.ask(query=query)["query"] == {
+            "error": message,
+            "at": at,
+            "note": "",
+            "offers": [{"label": label, "text": text} for label, text in offers],
+        }
+
+
+@pytest.mark.parametrize(
+    ("query", "note", "offers"),
+    [
+        (
+            "😀 lrr>=3 | vit",
+            "No hyperparameter lrr",
+            [("lr", "😀 lr>=3 | vit"), ('Names with "lrr>=3"', '😀 "lrr>=3" | vit')],
+        ),
+        ("-los:max<1", "No tag los", [("val/loss:max", "-val/loss:max<1")]),
+        ("has:VAL/LOS", "No tag VAL/LOS", [("has:val/loss", "has:val/loss")]),
+        ("has:q*", "", []),
+        (
+            "a | -val/loss<0.5",
+            "No hyperparameter val/loss, but a tag",
+            [
+                ("val/loss:last<0.5", "a | -val/loss:last<0.5"),
+                ("val/loss:min<0.5", "a | -val/loss:min<0.5"),
+                ('Names with "val/loss<0.5"', 'a | -"val/loss<0.5"'),
+            ],
+        ),
+        (
+            "zzz>1",
+            "No hyperparameter zzz; there are lr, optimizer, seed",
+            [('Names with "zzz>1"', '"zzz>1"')],
+        ),
+        ("zz:last>1", "No tag zz; there are val/loss", []),
+        (
+            "vit optimizer=adm",
+            "No run has optimizer=adm",
+            [
+                ("optimizer=adam", "vit optimizer=adam"),
+                ("optimizer=sgd", "vit optimizer=sgd"),
+                ('optimizer="Ada Delta"', 'vit optimizer="Ada Delta"'),
+            ],
+        ),
+        ("seed=1e0 vit", "", []),
+        ("optimizer=q*", "", []),
+        ("seed=7", "No run has seed=7", [("seed=1", "seed=1"), ("seed=2", "seed=2")]),
+        ("resnet OPTIMIZER:sgd", "", [("optimizer=sgd", "resnet optimizer=sgd")]),
+        ("size:vit", "", []),
+    ],
+)
+def test_what_may_be_meant_by_a_query(
+    query: str, note: str, offers: list[tuple[str, str]], tmp_path: Path, server: Server
+) -> None:
+    """If no run has a name, or if nothing is found."""
+    for run, optimizer, seed in [("a", "adam", 1), ("b", "sgd", 2), ("c", "Ada Delta", 2)]:
+        hparams = {"lr": 0.5, "optimizer": optimizer, "seed": seed}
+        write_run(tmp_path, run, hparams=hparams, scalars={"val/loss": [1]})
+    found = server.ask(query=query)["query"]
+    expected = [{"label": label, "text": text} for label, text in offers]
+    assert (found["note"], found["offers"]) == (note, expected)
 
 
 def test_names_that_no_query_can_have_are_not_listed(tmp_path: Path, server: Server) -> None:
@@ -127,7 +213,7 @@ def test_names_that_no_query_can_have_are_not_listed(tmp_path: Path, server: Ser
 
 def test_only_runs_that_changed_since_a_generation(tmp_path: Path, server: Server) -> None:
     """Those with new rows, and those that inherit other hyperparameters than before."""
-    request = {"hparams": ["lr"], "values": [{"tag": "x", "stat": "max"}]}
+    request = {"columns": ["lr", "x:max"]}
     for run in ("a", "exp", "exp/train", "exp/eval"):
         write_run(tmp_path, run, scalars={"x": [1]})
     first = server.ask(**request)
@@ -137,12 +223,12 @@ def test_only_runs_that_changed_since_a_generation(tmp_path: Path, server: Serve
 
     write_run(tmp_path, "a", scalars={"x": [2]})
     second = server.ask(**request, since=first["generation"])
-    assert (second["runs"], second["hparams"], second["values"]) == (["a"], {"lr": [None]}, [[2]])
+    assert (second["runs"], values_of(second)) == (["a"], [[None], [2]])
 
     write_run(tmp_path, "exp", hparams={"lr": 0.5})
     third = server.ask(**request, since=second["generation"])
     assert sorted(third["runs"]) == ["exp", "exp/eval", "exp/train"]
-    assert third["hparams"] == {"lr": [0.5] * 3}
+    assert values_of(third)[0] == [0.5] * 3
     assert server.ask(**request, since=first["generation"])["runs"][0] == "a"
 
     for other in ("", "x", f"{first['generation']}0x", "0-1", "-1"):
@@ -166,8 +252,8 @@ def test_hyperparameters_are_those_of_a_run_nearby(
     for run in (".", "exp", "exp/train", "exp/a/b", "x"):
         hparams = {"lr": logged[run]} if run in logged else {}
         write_run(tmp_path, run, hparams=hparams, scalars={"x": [1]})
-    answer = server.ask(hparams=["lr"])
-    found = zip(answer["runs"], answer["hparams"]["lr"], strict=True)
+    answer = server.ask(columns=["lr"])
+    found = zip(answer["runs"], values_of(answer)[0], strict=True)
     assert {run: value for run, value in found if value is not None} == expected
 
 
@@ -185,27 +271,27 @@ def test_values_are_computed_again_only_for_runs_that_changed(
 
     monkeypatch.setattr(attributes_module, "_point_of", counted)
     files = [write_run(tmp_path, run, scalars={"x": [1, 5, 3]}) for run in "abc"]
-    request = {"values": [{"tag": "x", "stat": "max"}, {"tag": "x", "stat": "last"}]}
+    request = {"columns": ["x:max", "x:last"]}
     for _ in range(2):
-        assert server.ask(**request)["values"] == [[5, 5, 5], [3, 3, 3]]
+        assert values_of(server.ask(**request)) == [[5, 5, 5], [3, 3, 3]]
     assert len(computed) == 3
 
     write_run(tmp_path, "b", filename=files[1].name, file_version=None, scalars={"x": [7]})
     files[2].unlink()
-    assert server.ask(**request)["values"] == [[5, 7], [3, 7]]
+    assert values_of(server.ask(**request)) == [[5, 7], [3, 7]]
     assert len(computed) == 4
     write_run(tmp_path, "c", scalars={"x": [9]})
-    assert server.ask(**request)["values"][0] == [5, 7, 9]
+    assert values_of(server.ask(**request))[0] == [5, 7, 9]
     assert len(computed) == 5
 
     for step in range(100):
-        server.ask(values=[{"tag": "x", "stat": "at", "step": step}])
+        server.ask(columns=[f"x:at({step})"])
     assert len(computed) == 305
-    assert server.ask(**request)["values"][0] == [5, 7, 9]
+    assert values_of(server.ask(**request))[0] == [5, 7, 9]
     assert len(computed) == 308
 
     monkeypatch.setattr(attributes_module, "_MAX_CACHED_POINTS", 5)
-    other = {"values": [{"tag": "x", "stat": "min"}]}
+    other = {"columns": ["x:min"]}
     for ask, num_computed in [(request, 308), (other, 311), (other, 311), (request, 314)]:
         server.ask(**ask)
         assert len(computed) == num_computed
@@ -219,14 +305,9 @@ def test_min_max_and_at_are_those_of_all_points(tmp_path: Path, server: Server) 
         writer.add_scalar("x", 3.0, 2)
         writer.add_scalar("x", math.inf, 3, dtype="float64")
         writer.add_histogram("h", [1.0], 7)
-    stats = [{"tag": "x", "stat": stat} for stat in ("last", "min", "max")]
-    answer = server.ask(
-        values=[*stats, {"tag": "x", "stat": "at", "step": 2}, {"tag": "h", "stat": "min"}],
-        last_steps=True,
-    )
-    assert answer["values"] == [["Infinity"], [0.1], [3], [3], [None]]
-    assert answer["steps"] == [[3], [1], [2], [2], [None]]
-    assert answer["last_steps"] == [7]
+    answer = server.ask(columns=["x:last", "x:min", "x:max", "x:at(2)", "h:min", "step"])
+    assert values_of(answer) == [["Infinity"], [0.1], [3], [3], [None], [7]]
+    assert [each.get("steps") for each in answer["columns"]] == [[3], [1], [2], [2], [None], None]
 
 
 @pytest.mark.parametrize(
@@ -234,25 +315,12 @@ def test_min_max_and_at_are_those_of_all_points(tmp_path: Path, server: Server) 
     [
         ("", "the body must be JSON: "),
         ("[]", "the body must be a JSON object"),
-        ('{"hparams": "lr"}', '"hparams" must be an array of strings, got "lr"'),
-        ('{"has": [1]}', '"has" must be an array of strings, got [1]'),
+        ('{"columns": "lr"}', '"columns" must be an array of strings, got "lr"'),
+        ('{"columns": [1]}', '"columns" must be an array of strings, got [1]'),
+        ('{"query": 1}', '"query" must be a string, got 1'),
         ('{"since": 3}', '"since" must be a string, got 3'),
-        ('{"values": {}}', '"values" must be an array of objects'),
-        ('{"values": ["x"]}', '"values" must be an array of objects'),
-        ('{"values": [{"stat": "last"}]}', '"tag" must be a string, got null'),
-        ('{"values": [{"tag": "x"}]}', '"stat" must be a string, got null'),
-        (
-            '{"values": [{"tag": "x", "stat": "best"}]}',
-            "\"stat\" must be last, min, max or at, got 'best'",
-        ),
-        ('{"values": [{"tag": "x", "stat": "at"}]}', '"step" must be an integer from -9007199'),
-        ('{"values": [{"tag": "x", "stat": "at", "step": true}]}', '"step" must be an integer'),
-        ('{"values": [{"tag": "x", "stat": "at", "step": 1.5}]}', '"step" must be an integer'),
-        ('{"values": [{"tag": "x", "stat": "at", "step": 1e99}]}', '"step" must be an integer'),
         ('{"names": 1}', '"names" must be true or false'),
-        ('{"last_steps": "yes"}', '"last_steps" must be true or false'),
-        (json.dumps({"has": ["*a" * 251]}), '"has" has a name longer than 500 characters'),
-        (json.dumps({"has": ["x"] * 101}), '"has" must have at most 100 elements, got 101'),
+        (json.dumps({"columns": ["x"] * 101}), '"columns" must have at most 100 elements, got 101'),
     ],
 )
 def test_wrong_requests_have_an_error_of_one_line(body: str, message: str, server: Server) -> None:
@@ -287,12 +355,12 @@ def test_a_server_of_its_own_answers(serve: Callable[..., str], tmp_path: Path) 
         response = connection.getresponse()
         return response.status, response.read()
 
-    request = b'{"hparams": ["lr"], "values": [{"tag": "x", "stat": "last"}]}'
+    request = b'{"columns": ["lr", "x:last"]}'
     until(lambda: b'"a"' in post(request)[1])
-    assert post(b'{"hparams": 3}') == (400, b'"hparams" must be an array of strings, got 3')
+    assert post(b'{"columns": 3}') == (400, b'"columns" must be an array of strings, got 3')
     status, content = post(request)
     answer = json.loads(content)
-    assert (status, answer["hparams"], answer["values"]) == (200, {"lr": [0.5]}, [["NaN"]])
+    assert (status, values_of(answer)) == (200, [[0.5], ["NaN"]])
     connection.close()
 
 

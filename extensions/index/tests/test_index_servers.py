@@ -102,7 +102,7 @@ def asked(client: httpx.Client, *, window: str = "", table: str = "", since: str
     points = client.post("/data/plugin/scalars/window", json=body)
     [line] = header(points.content)["runs"]
     sessions = header(client.get(f"/data/plugin/hparams/table?known={table}").content)
-    columns = client.post("/data/run_attributes", json={"since": since, "last_steps": True}).json()
+    columns = client.post("/data/run_attributes", json={"since": since, "columns": ["step"]}).json()
     return line, sessions, columns
 
 

@@ -159,23 +159,14 @@ def test_the_seeds_of_the_demo_end_at_different_steps(
     """One of them diverges: its loss is large, and then NaN."""
     write_demo(tmp_path / "demo")
     client = tbcore_client(tmp_path / "demo")
-    question = {
-        "hparams": ["model", "learning_rate"],
-        "values": [{"tag": "val/loss", "stat": "last"}, {"tag": "val/loss", "stat": "max"}],
-        "last_steps": True,
-    }
+    question = {"columns": ["model", "learning_rate", "val/loss:last", "val/loss:max", "step"]}
 
     answer = client.post("data/run_attributes", json=question).json()
 
     rows = {
         run: (model, rate, last, most, step)
         for run, model, rate, last, most, step in zip(
-            answer["runs"],
-            answer["hparams"]["model"],
-            answer["hparams"]["learning_rate"],
-            *answer["values"],
-            answer["last_steps"],
-            strict=True,
+            answer["runs"], *(column["values"] for column in answer["columns"]), strict=True
         )
         if run.startswith("models/")
     }

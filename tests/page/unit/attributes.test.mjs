@@ -38,24 +38,30 @@ const nextTask = () => new Promise((done) => setTimeout(done));
 /** @param {Attributes} attributes @param {string} text */
 const valuesOf = (attributes, text) => Object.fromEntries(attributes.columnOf(text).value ?? []);
 
+/** A column of a response. @param {string} text @param {unknown[]} values @param {object} [more] */
+const hparam = (text, values, more = {}) => ({ text, kind: "hparam", name: text, stat: null, step: null, values, ...more });
+
 test("attributes are requested together, and after a change only for the runs that changed", async () => {
+  const point = (/** @type {unknown[]} */ values, /** @type {unknown[]} */ steps) => ({ text: "loss:at(1000)", kind: "value", name: "loss", stat: "at", step: 1000, values, steps });
+  const step = (/** @type {unknown[]} */ values) => ({ text: "step", kind: "fact", name: "step", stat: null, step: null, values });
   const { attributes, state, asked } = open(
-    { generation: "g1", is_delta: false, runs: ["a", "b"], hparams: { lr: [0.1, null] }, values: [[0.5, "NaN"]], steps: [[7, 8]], has: [[true, false]], last_steps: [10, null], unknown: {} },
-    { generation: "g2", is_delta: true, runs: ["b"], hparams: { lr: ["fast"] }, values: [[null]], steps: [[null]], has: [[true]], last_steps: [3], unknown: {} },
-    { generation: "g3", is_delta: true, runs: [], hparams: { lr: [] }, values: [[]], steps: [[]], has: [[]], last_steps: [], unknown: {} },
+    { generation: "g1", is_delta: false, runs: ["a", "b"], columns: [hparam("lr", [0.1, null]), point([0.5, "NaN"], [7, 8]), step([10, null])] },
+    { generation: "g2", is_delta: true, runs: ["b"], columns: [hparam("lr", ["fast"]), point([null], [null]), step([3])] },
+    { generation: "g3", is_delta: true, runs: [], columns: [hparam("lr", []), point([], []), step([])] },
   );
-  const texts = ["lr", "loss:at(1000)", "has:val*", "step"];
+  const texts = ["lr", "loss:AT(1e3)", "step"];
   assert.equal(attributes.columnOf("lr").value, null);
   const stop = attributes.want(texts);
   await until(() => attributes.columnOf("step").value !== null);
-  assert.deepEqual(asked, [{ hparams: ["lr"], values: [{ tag: "loss", stat: "at", step: 1000 }], has: ["val*"], last_steps: true }]);
-  assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1 }, { a: 0.5, b: NaN }, { a: true }, { a: 10 }]);
-  assert.deepEqual(Object.fromEntries(attributes.stepsOf("loss:at(1000)").value ?? []), { a: 7, b: 8 });
+  assert.deepEqual(asked, [{ columns: texts }]);
+  assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1 }, { a: 0.5, b: NaN }, { a: 10 }]);
+  assert.deepEqual(Object.fromEntries(attributes.stepsOf("loss:AT(1e3)").value ?? []), { a: 7, b: 8 });
+  assert.deepEqual(attributes.column("loss:AT(1e3)").meaning.value, { text: "loss:at(1000)", attribute: { kind: "value", name: "loss", stat: "at", step: 1000 } });
 
   state.generations.value = { all: "2", lists: "1" };
   await until(() => attributes.columnOf("step").value?.size === 2);
   assert.equal(asked[1].since, "g1");
-  assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1, b: "fast" }, { a: 0.5 }, { a: true, b: true }, { a: 10, b: 3 }]);
+  assert.deepEqual(texts.map((text) => valuesOf(attributes, text)), [{ a: 0.1, b: "fast" }, { a: 0.5 }, { a: 10, b: 3 }]);
 
   const before = attributes.columnOf("lr").value;
   state.generations.value = { all: "3", lists: "1" };
@@ -71,8 +77,8 @@ test("attributes are requested together, and after a change only for the runs th
 });
 
 test("what is wanted later is requested alone, and what was wanted before is brought up to date", async () => {
-  const answer = (/** @type {string} */ generation, /** @type {object} */ hparams) => ({ generation, is_delta: false, runs: ["a"], hparams, unknown: {} });
-  const { attributes, state, asked } = open(answer("g1", { x: [1] }), answer("g1", { y: [2] }), answer("g2", { y: [3] }), answer("g2", { x: [4] }));
+  const answer = (/** @type {string} */ generation, /** @type {string} */ name, /** @type {number} */ value) => ({ generation, is_delta: false, runs: ["a"], columns: [hparam(name, [value])] });
+  const { attributes, state, asked } = open(answer("g1", "x", 1), answer("g1", "y", 2), answer("g2", "y", 3), answer("g2", "x", 4));
   const stop = attributes.want(["x"]);
   await until(() => attributes.columnOf("x").value !== null);
   attributes.want(["y"]);
@@ -84,38 +90,30 @@ test("what is wanted later is requested alone, and what was wanted before is bro
   attributes.want(["x"]);
   assert.deepEqual(valuesOf(attributes, "x"), { a: 1 });
   await until(() => valuesOf(attributes, "x").a === 4);
-  assert.deepEqual(asked.map(({ hparams, since }) => [...hparams, since]), [["x", undefined], ["y", undefined], ["y", "g1"], ["x", "g1"]]);
+  assert.deepEqual(asked.map(({ columns, since }) => [...columns, since]), [["x", undefined], ["y", undefined], ["y", "g1"], ["x", "g1"]]);
 });
 
-test("times, NaN and whether a run is live need no request", async () => {
+test("times need no request", async () => {
   const { attributes, state, asked } = open();
-  attributes.want(["age", "took", "has:nan", "is:live"]);
-  await until(() => attributes.columnOf("is:live").value !== null);
-  assert.deepEqual(["age", "took", "has:nan", "is:live"].map((text) => valuesOf(attributes, text)), [{ a: 10 }, { a: 890 }, { b: true }, { a: true }]);
+  attributes.want(["AGE", "took"]);
+  await until(() => attributes.columnOf("took").value !== null);
+  assert.deepEqual(["AGE", "took"].map((text) => valuesOf(attributes, text)), [{ a: 10 }, { a: 890 }]);
+  assert.deepEqual(attributes.column("AGE").meaning.value, { text: "age", attribute: { kind: "fact", name: "age", stat: null, step: null } });
   state.now.value = 2000;
-  assert.deepEqual(["age", "is:live"].map((text) => valuesOf(attributes, text)), [{ a: 1010 }, {}]);
+  assert.deepEqual(valuesOf(attributes, "AGE"), { a: 1010 });
   assert.deepEqual(asked, []);
 });
 
-test("names that no run has are known with close ones, as attributes", async () => {
-  const { attributes } = open({
-    ...{ generation: "g1", is_delta: false, runs: [], hparams: { lrr: [] }, values: [[]], steps: [[]], has: [[]] },
-    unknown: { hparams: { lrr: ["lr", "my lr"] }, tags: { los: ["loss"], "los/x": [] } },
-  });
-  attributes.want(["lrr", "los:max", "has:LOS/x"]);
+test("names that no run has are known with close ones, and mistakes with what is wrong", async () => {
+  const { attributes } = open({ generation: "g1", is_delta: false, runs: [], columns: [hparam("lrr", [], { unknown: ["lr", '"my lr"'] }), { error: "unknown statistic 'mean'" }, hparam("x", [])] });
+  attributes.want(["lrr", "loss:mean", "x"]);
   await until(() => attributes.unknown.value.size > 0);
-  assert.deepEqual(Object.fromEntries(attributes.unknown.value), { lrr: ["lr", '"my lr"'], "los:max": ["loss:max"], "has:LOS/x": [] });
-});
-
-test("a name that the server would refuse, as in a link, leaves the others alone", async () => {
-  const { attributes, asked } = open({ generation: "g1", is_delta: false, runs: ["a"], hparams: { lr: [1] }, has: [[true]], unknown: {} });
-  attributes.want([`has:${"x".repeat(501)}`, `has:${"😀".repeat(496)}`, "lr"]);
-  await until(() => attributes.columnOf("lr").value !== null);
-  assert.deepEqual(asked[0].has, ["😀".repeat(496)]);
+  assert.deepEqual(Object.fromEntries(attributes.unknown.value), { lrr: ["lr", '"my lr"'] });
+  assert.deepEqual(["lrr", "loss:mean", "x"].map((text) => attributes.mistakeIn(text)), [null, "unknown statistic 'mean'", null]);
 });
 
 test("a failure has a reason until a request succeeds", async () => {
-  const { attributes, state } = open(null, { generation: "g1", is_delta: false, runs: ["a"], hparams: { x: [1] }, unknown: {} });
+  const { attributes, state } = open(null, { generation: "g1", is_delta: false, runs: ["a"], columns: [hparam("x", [1])] });
   attributes.want(["x"]);
   await until(() => attributes.error.value !== null);
   assert.equal(attributes.error.value, "no luck");
@@ -125,12 +123,12 @@ test("a failure has a reason until a request succeeds", async () => {
 });
 
 test("names are requested once they are wanted, and again when the lists change", async () => {
-  const names = (/** @type {string[]} */ tags) => ({ generation: "g", is_delta: false, runs: [], names: { hparams: [], tags }, unknown: {} });
+  const names = (/** @type {string[]} */ tags) => ({ generation: "g", names: { hparams: [], tags } });
   const { attributes, state, asked } = open(names(["a"]), names(["a", "b"]));
   attributes.wantNames();
   await until(() => attributes.names.value !== null);
   state.generations.value = { all: "2", lists: "1" };
   state.generations.value = { all: "3", lists: "2" };
   await until(() => attributes.names.value?.tags.length === 2);
-  assert.deepEqual(asked.map(({ since }) => since), [undefined, "g"], "the runs are listed once");
+  assert.deepEqual(asked, [{ names: true }, { names: true }].map((each, i) => (i === 0 ? each : { since: "g", ...each })));
 });

@@ -1,90 +1,58 @@
-// Queries for runs and tags: the cases that hold for Python too.
+// Queries: those for tags, which the page answers, and those for runs, of which it answers the plain ones.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { signal } from "@preact/signals-core";
-import { QueryError, formatAttribute, parseAttribute, parseQuery } from "../../../tbcore/web/lib/queries/syntax.js";
-import { makeFilter } from "../../../tbcore/web/lib/queries/filter.js";
-import { answer, answerForTags } from "./query-runner.mjs";
+import { computed, effect, signal } from "@preact/signals-core";
+import { Matcher, makeFilter, plainFilter } from "../../../tbcore/web/lib/queries/filter.js";
+import { formatAttribute } from "../../../tbcore/web/lib/queries/names.js";
+import { keepAsking } from "../../../tbcore/web/shell/state/query-reader.js";
+import { answerForTags } from "./query-runner.mjs";
 import { provideWorkers, until } from "./tools.mjs";
 
 provideWorkers();
+globalThis.document = /** @type {any} */ ({ baseURI: "http://localhost/" });
 
 const CASES = JSON.parse(readFileSync(new URL("../../queries.json", import.meta.url), "utf8"));
-
-/** @param {() => unknown} act */
-function mistakeOf(act) {
-  try {
-    act();
-  } catch (error) {
-    assert.ok(error instanceof QueryError, String(error));
-    return { message: error.message, at: error.at };
-  }
-  return { message: null };
-}
-
-test("queries find the same runs as on the server", () => {
-  for (const { query, finds } of CASES.queries) {
-    assert.deepEqual(answer({ query, runs: CASES.runs, now: CASES.now }), { matches: finds }, query);
-  }
-  assert.ok(CASES.queries.length > 150);
-});
+/** What only queries for runs have: mistakes in them are words in queries for tags. */
+const ONLY_RUNS = /[<>=]|has:/i;
 
 test("queries find the same tags as on the server", () => {
   for (const { query, finds } of CASES.tagQueries) assert.deepEqual(answerForTags({ query, tags: CASES.tags }), { matches: finds }, query);
 });
 
-test("mistakes have the same messages and places as on the server", () => {
-  for (const { query, message, at } of CASES.mistakes) {
-    const expected = message === null ? { message } : { message, at };
-    assert.deepEqual(mistakeOf(() => parseQuery(query, "runs")), expected, query);
+test("plain queries find the same runs as on the server", () => {
+  const names = CASES.runs.map((/** @type {{ name: string }} */ { name }) => name);
+  let numPlain = 0;
+  for (const { query, finds } of CASES.queries) {
+    const filter = plainFilter(query, "runs");
+    if (!filter) continue;
+    numPlain++;
+    assert.deepEqual(names.filter(filter.matches), finds, query);
   }
-  const long = "😀".repeat(500);
-  assert.deepEqual(mistakeOf(() => parseQuery(long, "tags")), { message: null });
-  assert.deepEqual(mistakeOf(() => parseQuery(`${long}a`, "tags")), { message: "longer than 500 characters", at: 500 });
+  assert.ok(numPlain > 15, String(numPlain));
 });
 
-test("attributes have the same texts as on the server", () => {
-  for (const { text, attribute } of CASES.attributes) {
-    assert.deepEqual(parseAttribute(text), attribute, text);
-    assert.equal(formatAttribute(attribute), text);
+test("mistakes have the same messages and places as on the server", () => {
+  for (const { query, message, at } of CASES.mistakes) {
+    if (ONLY_RUNS.test(query)) continue;
+    const expected = message === null ? { matches: [] } : { error: { message, at } };
+    assert.deepEqual(answerForTags({ query, tags: [] }), expected, query);
   }
-  for (const { text, same } of CASES.otherAttributes) assert.deepEqual(parseAttribute(text), parseAttribute(same), text);
-  for (const { text, message, at } of CASES.attributeMistakes) assert.deepEqual(mistakeOf(() => parseAttribute(text)), { message, at }, text);
+  const long = "😀".repeat(500);
+  assert.deepEqual(answerForTags({ query: long, tags: [] }), { matches: [] });
+  assert.deepEqual(answerForTags({ query: `${long}a`, tags: [] }), { error: { message: "longer than 500 characters", at: 500 } });
+});
+
+test("attributes are written as the server reads them", () => {
+  for (const { text, attribute } of CASES.attributes) assert.equal(formatAttribute(attribute), text);
 });
 
 // --- filters -------------------------------------------------------------------------------------
 
 const NAMES = ["resnet/1", "resnet/2", "vit/a b", "^x"];
 
-/** Attributes that are known or not. `asked` are the names that are there when they are wanted. @param {Record<string, Record<string, unknown>>} known @param {Record<string, string[]>} [unknown] @param {{ hparams: string[], tags: string[] } | null} [asked] */
-function makeAttributes(known, unknown = {}, asked = null) {
-  const names = signal(/** @type {typeof asked} */ (null));
-  const wantNames = () => void (names.value = asked);
-  const columns = new Map(Object.entries(known).map(([key, values]) => [key, signal(new Map(Object.entries(values)))]));
-  const missing = signal(null);
-  return { prepare() {}, columnOf: (/** @type {string} */ key) => columns.get(key) ?? missing, columns, unknown: signal(new Map(Object.entries(unknown))), error: signal(/** @type {string | null} */ (null)), names, wantNames };
-}
-
-/**
- * A filter that is kept up to date until a condition holds.
- * @param {string} text
- * @param {import("../../../tbcore/web/lib/queries/filter.js").Filter | undefined} last
- * @param {ReturnType<typeof makeAttributes>} attributes
- * @param {(filter: import("../../../tbcore/web/lib/queries/filter.js").Filter) => unknown} isDone
- */
-async function filterOf(text, last, attributes, isDone = ({ numAnswers = 0, error }) => numAnswers > 0 || error !== null) {
-  let filter = makeFilter(text, last, "runs", attributes);
-  await until(() => {
-    filter = makeFilter(text, filter, "runs", attributes);
-    NAMES.filter(filter.matches);
-    return Boolean(isDone(filter));
-  });
-  return filter;
-}
-
-test("plain words are matched at once, in any order and case", () => {
+test("plain words and globs are matched at once, in any order and case", () => {
   const { numStarted } = /** @type {any} */ (globalThis.Worker);
   for (const [text, found] of /** @type {[string, string[]][]} */ ([
     ["1 RES", ["resnet/1"]],
@@ -93,92 +61,110 @@ test("plain words are matched at once, in any order and case", () => {
     ["resnet-1", []],
     ["lively", []],
     ["vit\u3000a", []],
+    ["RES*/? 2", ["resnet/2"]],
+    ["*", NAMES],
   ])) {
-    assert.deepEqual(NAMES.filter(makeFilter(text, undefined, "runs").matches), found, text);
+    assert.deepEqual(NAMES.filter(/** @type {any} */ (plainFilter(text, "runs")).matches), found, text);
+    assert.deepEqual(NAMES.filter(makeFilter(text, undefined, "tags").matches), found, text);
   }
   assert.equal(/** @type {any} */ (globalThis.Worker).numStarted, numStarted);
+  const hostile = /** @type {any} */ (plainFilter("*a".repeat(200) + "b", "runs"));
+  assert.equal(hostile.matches("a".repeat(20_000)), false);
 });
 
-test("a filter waits for what its query needs, and follows it", async () => {
-  const attributes = makeAttributes({ lr: { "resnet/1": 1, "vit/a b": 2 } });
-  const before = makeFilter("vit", undefined, "runs", attributes);
-  const waiting = await filterOf("loss:last<1", before, attributes, ({ note }) => note);
-  assert.deepEqual([waiting.note, waiting.needs, NAMES.filter(waiting.matches)], ["Reading values…", ["loss:last"], ["vit/a b"]]);
+/**
+ * The filter of the run list, with a server that gives these answers in turn; null is a failure.
+ * `asked` has the queries.
+ * @param {...(object | null)} answers
+ */
+function open(...answers) {
+  /** @type {string[]} */
+  const asked = [];
+  globalThis.fetch = /** @type {any} */ (
+    async (/** @type {string} */ url, /** @type {{ body: string }} */ { body }) => {
+      assert.equal(url, "http://localhost/data/run_attributes");
+      asked.push(JSON.parse(body).query);
+      const answer = answers.shift();
+      if (answer === undefined) throw new Error("a request that nothing needs");
+      return answer ? Response.json({ generation: "g", query: answer }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
+    }
+  );
+  const state = /** @type {any} */ ({ runQuery: signal(""), generations: signal({ all: "1" }), now: signal(0) });
+  const matcher = new Matcher(async () => keepAsking(state));
+  /** @type {import("../../../tbcore/web/lib/queries/filter.js").Filter | undefined} */
+  let last;
+  const value = computed(() => (last = makeFilter(state.runQuery.value, last, "runs", matcher)));
+  effect(() => void value.value);
+  return { filter: { text: state.runQuery, value }, state, asked };
+}
 
-  let filter = await filterOf("lr>1 | 2", waiting, attributes);
-  assert.deepEqual([filter.note, NAMES.filter(filter.matches)], ["", ["resnet/2", "vit/a b"]]);
-  assert.equal(makeFilter("lr>1 | 2", filter, "runs", attributes), filter, "the same until something changes");
-  /** @type {any} */ (attributes.columns.get("lr")).value = new Map([["resnet/1", 3]]);
-  const last = filter;
-  filter = await filterOf("lr>1 | 2", filter, attributes, (next) => next !== last);
-  assert.deepEqual(NAMES.filter(filter.matches), ["resnet/1", "resnet/2"]);
+const nextTask = () => new Promise((done) => setTimeout(done, 2));
+const NOTHING = { note: "", offers: [] };
+/** @param {{ value: { value: import("../../../tbcore/web/lib/queries/filter.js").Filter } }} filter */
+const found = (filter) => NAMES.filter(filter.value.value.matches);
 
-  /** @type {any} */ (attributes.columns.get("lr")).value = new Map([["resnet/1", 4]]);
-  makeFilter("lr>1 | 2", filter, "runs", attributes);
-  // The worker answers the newest question first, so after two more this one was answered.
-  for (const text of ["a*", "b*"]) await filterOf(text, undefined, attributes);
-  assert.equal(makeFilter("lr>1 | 2", filter, "runs", attributes), filter, "the same while the same runs are found");
-
-  attributes.error.value = "no luck";
-  const failed = await filterOf("acc:min>0", filter, attributes, ({ note }) => note);
-  assert.deepEqual([failed.note, failed.error, NAMES.filter(failed.matches)], ["Cannot read values: no luck", null, ["resnet/1", "resnet/2"]]);
+test("the server answers every other query, and until then the runs stay", async () => {
+  const { filter, state, asked } = open({ count: 1, found: ["vit/a b"], ...NOTHING }, { count: 3, others: ["^x"], ...NOTHING }, { count: 3, others: ["^x"], ...NOTHING });
+  filter.text.value = "resnet";
+  assert.deepEqual(found(filter), ["resnet/1", "resnet/2"]);
+  filter.text.value = "lr>1";
+  assert.deepEqual(found(filter), ["resnet/1", "resnet/2"]);
+  await until(() => filter.value.value.note === "Searching…");
+  await until(() => filter.value.value.numAnswers === 1);
+  assert.deepEqual([found(filter), filter.value.value.note], [["vit/a b"], ""]);
+  state.generations.value = { all: "2" };
+  await until(() => found(filter).length === 3);
+  assert.deepEqual(found(filter), NAMES.slice(0, 3));
+  const { value } = filter.value;
+  state.now.value = 31;
+  while (asked.length < 3) await nextTask();
+  await nextTask();
+  assert.equal(filter.value.value, value, "the same until something changes");
+  filter.text.value = "";
+  assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1"]]);
 });
 
-test("a mistake leaves what was found, and has a place", async () => {
-  const attributes = makeAttributes({});
-  const before = makeFilter("vit", undefined, "runs", attributes);
-  const filter = await filterOf("vit (😀 lr", before, attributes);
-  assert.deepEqual([filter.error, filter.at, NAMES.filter(filter.matches)], ["unclosed (", 4, ["vit/a b"]]);
-  assert.equal((await filterOf("x".repeat(501), before, attributes)).error, "longer than 500 characters");
-  assert.equal(makeFilter("😀".repeat(300), before, "runs", attributes).error, null);
+test("of the queries typed while one is asked, only the last one is asked next", async () => {
+  const { filter, asked } = open({ count: 0, found: [], ...NOTHING }, { count: 1, found: ["^x"], ...NOTHING });
+  filter.text.value = "lr>1";
+  while (asked.length < 1) await nextTask();
+  for (const text of ["lr>12", "lr>123"]) filter.text.value = text;
+  await until(() => found(filter).length === 1);
+  assert.deepEqual(asked, ["lr>1", "lr>123"]);
 });
 
-test("other queries that may be meant are offered", async () => {
-  const attributes = makeAttributes({ lrr: {}, "los:max": {}, "has:acc": {}, lr: {} }, { lrr: ["lr", '"my lr"'], "los:max": ["loss:max"], "has:acc": [] });
-  for (const [text, note, offers] of /** @type {[string, string, [string, string][]][]} */ ([
-    ["😀 lrr>=3 | vit", "No hyperparameter lrr", [["lr", "😀 lr>=3 | vit"], ['"my lr"', '😀 "my lr">=3 | vit'], ['Names with "lrr>=3"', '😀 "lrr>=3" | vit']]],
-    ["-los:max<1", "No tag los", [["loss:max", "-loss:max<1"]]],
-    ["has:acc", "No tag acc", []],
-    ["lr>3", "", []],
-    ["^vit", "", [["Search as an expression", "re:^vit"]]],
-    ["^x", "", []],
-    ["(a b", "", [["Search as an expression", 're:"(a b"']]],
-    ["re:^zzz", "", []],
+test("a mistake leaves what was found, and has a place; a failure says why", async () => {
+  const { filter, state } = open({ error: "nothing after >", at: 2, ...NOTHING }, null, { count: 1, found: ["^x"], ...NOTHING });
+  filter.text.value = "vit";
+  filter.text.value = "lr>";
+  await until(() => filter.value.value.error !== null);
+  assert.deepEqual([filter.value.value.error, filter.value.value.at, found(filter)], ["nothing after >", 2, ["vit/a b"]]);
+  filter.text.value = "lr>2";
+  await until(() => filter.value.value.note === "Cannot search: no luck");
+  assert.deepEqual(found(filter), ["vit/a b"]);
+  state.generations.value = { all: "2" };
+  await until(() => found(filter)[0] === "^x");
+  assert.equal(filter.value.value.note, "");
+});
+
+test("what is offered without the server is what words and signs may mean", async () => {
+  const offer = { label: "lr", text: "lr>3" };
+  for (const [text, answer, offers] of /** @type {[string, object, (string | { label: string, text: string })[]][]} */ ([
+    ["lrr>3", { count: 0, found: [], note: "No hyperparameter lrr", offers: [offer] }, [offer]],
+    ["^vit", { count: 0, found: [], ...NOTHING }, [{ label: "Search as an expression", text: "re:^vit" }]],
+    ["^x", { count: 1, found: ["^x"], ...NOTHING }, []],
+    ["(a b", { error: "unclosed (", at: 0, ...NOTHING }, [{ label: "Search as an expression", text: 're:"(a b"' }]],
+    ["re:^zzz", { count: 0, found: [], ...NOTHING }, []],
+    ["!^x", { count: 0, found: [], ...NOTHING }, ["-^x"]],
+    ["not vit", { count: 0, found: [], ...NOTHING }, ["-vit"]],
+    ["(resnet OR vit) and not 1", { count: 0, found: [], ...NOTHING }, ["(resnet | vit) -1"]],
+    ['"a and b" and 1', { count: 0, found: [], ...NOTHING }, ['"a and b" 1']],
+    ["not", { count: 0, found: [], ...NOTHING }, []],
   ])) {
-    const filter = await filterOf(text, undefined, attributes);
-    const done = await filterOf(text, filter, attributes, () => true);
-    assert.deepEqual([done.note, done.offers], [note, offers.map(([label, text]) => ({ label, text }))], text);
-  }
-});
-
-test("first tries that find nothing have offers", async () => {
-  const names = { hparams: ["learning_rate", "model", "seed", "x"], tags: ["val/loss", "lr"] };
-  const known = { lr: {}, "val/loss": {}, zzz: {}, "zz:last": {}, optimizer: { "vit/a b": "sgd", "resnet/1": "adam", "resnet/2": "Ada Delta" }, seed: { "resnet/1": 1, "resnet/2": 2 } };
-  const attributes = makeAttributes(known, { lr: ["learning_rate"], "val/loss": [], zzz: [], "zz:last": [] }, names);
-  for (const [text, note, offers] of /** @type {[string, string, (string | [string, string])[]][]} */ ([
-    ["a | -val/loss<0.5", "No hyperparameter val/loss, but a tag", [["val/loss:last<0.5", "a | -val/loss:last<0.5"], ["val/loss:min<0.5", "a | -val/loss:min<0.5"], ['Names with "val/loss<0.5"', 'a | -"val/loss<0.5"']]],
-    ["lr=fast", "No hyperparameter lr", [["learning_rate", "learning_rate=fast"], ['Names with "lr=fast"', '"lr=fast"']]],
-    ["zzz>1", "No hyperparameter zzz; there are learning_rate, model, seed", [['Names with "zzz>1"', '"zzz>1"']]],
-    ["zz:last>1", "No tag zz; there are val/loss, lr", []],
-    ["vit optimizer=adm", "No run has optimizer=adm", [["optimizer=adam", "vit optimizer=adam"], ["optimizer=sgd", "vit optimizer=sgd"], ['optimizer="Ada Delta"', 'vit optimizer="Ada Delta"']]],
-    ["seed=1e0 vit", "", []],
-    ["optimizer=q*", "", []],
-    ["seed=7", "No run has seed=7", ["seed=1", "seed=2"]],
-    ["resnet MODEL:vit", "", [["model=vit", "resnet model=vit"]]],
-    ["size:vit", "", []],
-    ["!^x", "", ["-^x"]],
-    ["not vit", "", ["-vit"]],
-    ["(resnet OR vit) and not 1", "", ["(resnet | vit) -1"]],
-    ['"a and b" and 1', "", ['"a and b" 1']],
-    ["not", "", []],
-    ["lr > 3", "", ["lr>3"]],
-    ["vit 1<lr<2 | a", "", [["lr>1 lr<2", "vit lr>1 lr<2 | a"]]],
-    ["vit lr=>2", "", [["lr>=2", "vit lr>=2"]]],
-  ])) {
-    await filterOf(text, undefined, attributes);
-    const expected = offers.map((offer) => (typeof offer === "string" ? { label: offer, text: offer } : { label: offer[0], text: offer[1] }));
-    const done = await filterOf(text, undefined, attributes, () => true);
-    assert.deepEqual([done.note, done.offers], [note, expected], text);
+    const { filter } = open(answer);
+    filter.text.value = text;
+    await until(() => filter.value.value.numAnswers === 1);
+    assert.deepEqual(filter.value.value.offers, offers.map((each) => (typeof each === "string" ? { label: each, text: each } : each)), text);
   }
   const tags = () => (filter = makeFilter("!x or y", filter, "tags"));
   let filter = makeFilter("!x or y", undefined, "tags");

@@ -2,16 +2,35 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { formatAttribute } from "../../../tbcore/web/lib/queries/names.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns, tableOf } from "../../../tbcore/web/shell/state/columns.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
 
+/** What the server says of these texts. @param {string} text @returns {import("../../../tbcore/web/shell/state/attributes.js").Meaning} */
+function meaningOf(text) {
+  const [, quoted, plain, stat = null, step] = /^(?:"([^"]*)"|([^:"]*))(?::(last|min|max|at)(?:\((\d+)\))?)?$/i.exec(text) ?? [];
+  if (quoted === undefined && plain === undefined) return { error: `unknown statistic '${text.split(":")[1]}'; expected last, min, max or at(STEP)` };
+  const name = quoted ?? plain;
+  const kind = stat !== null ? "value" : ["step", "age", "took"].includes(plain) ? "fact" : "hparam";
+  const attribute = /** @type {const} */ ({ kind, name, stat: stat?.toLowerCase() ?? null, step: step === undefined ? null : Number(step) });
+  return { text: formatAttribute(attribute), attribute };
+}
+
+/** @param {readonly string[]} texts */
+const columnsOf = (texts) => parseColumns(texts, meaningOf);
+
 /** The attribute with this text. @param {string} text */
-const attributeOf = (text) => parseColumns([text])[0].attribute;
+const attributeOf = (text) => columnsOf([text])[0].attribute;
 
 /** @param {string[]} texts */
-const headings = (texts) => parseColumns(texts).map(({ heading }) => heading);
+const headings = (texts) => columnsOf(texts).map(({ heading }) => heading);
+
+test("a column has its text until the server has said what it is", () => {
+  const [column] = parseColumns(["val/loss:min"], () => null);
+  assert.deepEqual(column, { text: "val/loss:min", attribute: null, error: null, title: "val/loss:min", heading: "val/loss:min" });
+});
 
 test("headings are as short as they can be and still differ", () => {
   assert.deepEqual(headings(["lr", "val/loss:last", "train/acc:max", "grad:at(1000)", "step", "age", "took"]), ["lr", "loss", "max acc", "grad @1,000", "step", "age", "took"]);
@@ -21,7 +40,7 @@ test("headings are as short as they can be and still differ", () => {
 });
 
 test("titles say what a column shows, or what is wrong with it", () => {
-  const titles = Object.fromEntries(parseColumns(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
+  const titles = Object.fromEntries(columnsOf(["lr", "a/b:last", "b:min", "b:max", "b:at(1000)", "step", "b:mean"]).map(({ text, title }) => [text, title]));
   assert.deepEqual(titles, {
     lr: "Hyperparameter lr",
     "a/b:last": "Last value of a/b",
@@ -34,7 +53,7 @@ test("titles say what a column shows, or what is wrong with it", () => {
 });
 
 test("each attribute has one column, in the order given", () => {
-  assert.deepEqual(parseColumns(["b", "a", '"b"', "c:LAST", "c:last"]).map(({ text }) => text), ["b", "a", "c:last"]);
+  assert.deepEqual(columnsOf(["b", "a", '"b"', "c:LAST", "c:last"]).map(({ text }) => text), ["b", "a", "c:LAST"]);
 });
 
 test("numbers are short in cells, and complete in titles", () => {
@@ -103,7 +122,7 @@ test("a folder shows what its runs have in common", () => {
 });
 
 test("columns are as wide as their texts, within limits", () => {
-  const [lr, optimizer, step] = parseColumns(["lr", "a/name_of_optimizer", "step"]);
+  const [lr, optimizer, step] = columnsOf(["lr", "a/name_of_optimizer", "step"]);
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.1]])), { numChars: 5, isText: false });
   assert.deepEqual(measureColumn(lr, new Map([["a", 0.123456]])), { numChars: 6, isText: false });
   assert.deepEqual(measureColumn(lr, null), { numChars: 5, isText: false });
@@ -132,8 +151,8 @@ test("the table has full names and full precision", () => {
 test("steps have the width of the longest one, in columns whose headings name none", () => {
   const steps = new Map([["a", 700], ["b", 12_000], ["c", -3]]);
   /** @param {string} text */
-  const width = (text) => measureSteps(parseColumns([text])[0], steps);
+  const width = (text) => measureSteps(columnsOf([text])[0], steps);
   assert.deepEqual(["loss:min", "loss:max", "loss:at(9)", "loss:last", "lr", "step"].map(width), [8, 8, 8, 0, 0, 0]);
   assert.equal(formatCellStep(attributeOf("loss:min"), 12_000), "@12,000");
-  assert.equal(measureSteps(parseColumns(["loss:min"])[0], null), 0);
+  assert.equal(measureSteps(columnsOf(["loss:min"])[0], null), 0);
 });

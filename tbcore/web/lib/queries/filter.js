@@ -5,6 +5,7 @@ import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
 import { Icon } from "../ui/controls.js";
 import { Lazy } from "../ui/lazy.js";
+import { globOf, matchesGlob } from "./globs.js";
 
 /** The placeholder and the tooltip of a filter box: the syntax of queries in a few words. */
 const HINTS = {
@@ -40,7 +41,7 @@ export function FilterBox({ filter, onInput, label, ...attributes }) {
       value=${text}
       onFocus=${() => {
         setUsed(true);
-        if (subject) load().then(({ startWorker }) => startWorker(), () => {});
+        if (subject === "tags") WORKER.load().catch(() => {});
       }}
       onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       ...${attributes}
@@ -63,13 +64,6 @@ function Help({ subject }) {
 
 /** Maximum length of a filter's text, in characters. */
 export const MAX_PATTERN_LENGTH = 500;
-/** The module that runs expressions and queries; null until it is loaded. */
-const runner = signal(/** @type {typeof import("./expressions.js") | null} */ (null));
-/** The last text for which that module could not be loaded. */
-const failedText = signal(/** @type {string | null} */ (null));
-/** How many times it could not be loaded. */
-let numFailures = 0;
-
 /**
  * @typedef {object} Filter
  * @property {string} text  as typed
@@ -80,62 +74,51 @@ let numFailures = 0;
  * @property {string} [note]  what the user should know, such as that values are read; "" for nothing
  * @property {readonly Offer[]} [offers]  other texts that may be meant
  * @property {"runs" | "tags"} [subject]  what the query is for; not set for an expression
- * @property {readonly string[]} [needs]  the attributes that the query needs
- * @property {number} [numAnswers]  for `makeFilter`: the number of the worker's answers so far; -1
- *   until the module that starts it is loaded, 1 if no worker is needed
+ * @property {number} [numAnswers]  the number of answers so far, of the worker or the server; -1
+ *   until the module that starts the worker is loaded, 1 if no answer is needed
  * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last usable
  *   filter that had another text
  *
  * @typedef {{ label: string, text: string }} Offer
- *
- * @typedef {object} Attributes  the attributes of runs; see shell/state/attributes.js
- * @property {() => void} prepare  loads the module that reads them
- * @property {(key: string) => { readonly value: ReadonlyMap<string, unknown> | null }} columnOf
- * @property {{ readonly value: ReadonlyMap<string, readonly string[]> }} unknown
- * @property {{ readonly value: string | null }} error
- * @property {{ readonly value: { hparams: readonly string[], tags: readonly string[] } | null }} [names]
- * @property {() => void} [wantNames]  reads the names
  */
 
 const matchAll = () => true;
 const matchNone = () => false;
-/** What filters have that need no worker. @type {Omit<Filter, "text" | "matches">} */
-const DEFAULTS = { error: null, note: "", offers: [], needs: [], numAnswers: 1 };
-/** Signs that make a text more than plain words; in queries these include `live`, `quiet`, and words that may be meant as operators. */
+/** What filters have that need no answer. @type {Omit<Filter, "text" | "matches">} */
+const DEFAULTS = { error: null, note: "", offers: [], numAnswers: 1 };
+/** Signs that make a text more than plain words and globs; in queries for runs these include `live`, `quiet`, and words that may be meant as operators. */
 const SIGNS = {
   matches: /[\\^$.*+?()[\]{}|]/,
-  runs: /["|()*?:=!<>^$\\[]|(?:^|\s)(?:-|(?:live|quiet|and|or|not)(?!\S))/i,
-  tags: /["|()*?:!^$\\[]|(?:^|\s)(?:-|(?:and|or|not)(?!\S))/i,
+  runs: /["|():=!<>^$\\[]|\.\*|(?:^|\s)(?:-|(?:live|quiet|and|or|not)(?!\S))/i,
+  tags: /["|():!^$\\[]|\.\*|(?:^|\s)(?:-|(?:and|or|not)(?!\S))/i,
 };
 
 /**
  * Makes a filter. The text is a regular expression that may match anywhere in a name, ignoring
- * case; with a subject, it is a query. An empty text matches everything. If the text is invalid, the
- * new filter matches the same names as `last`, so that the page does not change while the user is
- * still typing.
+ * case; with a subject, it is a query. An empty text matches everything. If the text is
+ * invalid, the new filter matches the same names as `last`, so that the page does not change while
+ * the user is still typing.
  *
- * A text that is more than plain words is matched by a worker, to which `matches` passes the names.
- * Until the worker's first answer, the filter matches the same names as `last`, or nothing without
- * `last`. After it, a name that the worker has not seen yet does not match. Call this function inside
- * a component or a computed signal, which is then updated after each answer, and pass the filter
- * that it returned before.
+ * A text that is more than plain words and globs is matched by a worker, to which `matches` passes
+ * the names. Until the worker's first answer, the filter matches the same names as `last`, or nothing
+ * without `last`. After it, a name that the worker has not seen yet does not match. Call this
+ * function inside a component or a computed signal, which is then updated after each answer, and
+ * pass the filter that it returned before.
  * @param {string} text
  * @param {Filter} [last]  the filter that this one replaces; without it, an invalid text matches
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
- * @param {Attributes} [attributes]  of the runs
+ * @param {Matcher} [matcher]  of texts that are more than plain words, by default the worker
  * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
-export function makeFilter(text, last, subject, attributes) {
+export function makeFilter(text, last, subject, matcher = WORKER) {
   const kind = subject ?? "matches";
   const before = last && last.text !== text && isUsable(last) ? last.matches : last?.before;
+  const isLong = text.length > MAX_PATTERN_LENGTH;
   /** @type {Omit<Filter, "text">} */
   let result;
-  const isLong = text.length > MAX_PATTERN_LENGTH;
   if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
-  // The worker counts the characters of a query; `length` counts UTF-16 code units, which may be more.
-  else if (isLong || SIGNS[kind].test(text)) result = matchInWorker(text, kind, before ?? matchNone, attributes);
-  else result = { ...DEFAULTS, matches: plainMatcher(text, kind) };
+  else result = plainFilter(text, kind) ?? matcher.filterOf(text, kind, before ?? matchNone);
   if (result.error !== null) result.matches = before ?? matchAll;
   const filter = { ...result, text, subject, before };
   return last && isEqual(last, filter) ? last : filter;
@@ -148,61 +131,72 @@ function isUsable({ error, numAnswers = 1 }) {
 
 /** Whether two filters match the same names and have the same notes. @param {Filter} a @param {Filter} b */
 function isEqual(a, b) {
-  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.needs === b.needs && a.note === b.note;
+  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.note === b.note;
   return isSame && JSON.stringify(a.offers) === JSON.stringify(b.offers);
 }
 
 /**
- * Matches names in the worker.
- * @param {string} text
- * @param {"runs" | "tags" | "matches"} kind
- * @param {Filter["matches"]} before  what to match until the first answer
- * @param {Attributes} [attributes]
- * @returns {Omit<Filter, "text">}
+ * Makes filters of texts that are more than plain words. It is loaded when the first one is needed.
+ * @typedef {(text: string, kind: "runs" | "tags" | "matches", before: Filter["matches"]) => Omit<Filter, "text">} Match
+ *   `before` is what to match until the first answer
  */
-function matchInWorker(text, kind, before, attributes) {
-  attributes?.prepare();
-  if (!runner.value) {
-    if (failedText.value === text) return { ...DEFAULTS, matches: before, error: "its worker does not start" };
-    load().catch(() => (failedText.value = text));
+export class Matcher {
+  /** @type {import("@preact/signals-core").Signal<Match | null>} */
+  #match = signal(null);
+  /** The last text for which it could not be loaded. @type {import("@preact/signals-core").Signal<string | null>} */
+  #failedText = signal(null);
+  #numFailures = 0;
+  #import;
+
+  /** @param {(attempt: string) => Promise<Match>} load  imports a module, with `attempt` added to its URL: after a failure, browsers load a module again only from another one */
+  constructor(load) {
+    this.#import = load;
+  }
+
+  /** @type {Match} */
+  filterOf(text, kind, before) {
+    if (this.#match.value) return this.#match.value(text, kind, before);
+    if (this.#failedText.value === text) return { ...DEFAULTS, matches: before, error: "a module cannot be loaded" };
+    this.load().catch(() => (this.#failedText.value = text));
     return { ...DEFAULTS, matches: before, numAnswers: -1 };
   }
-  const expression = runner.value.find(text, kind);
-  if (attributes) expression.update(attributes);
-  const numAnswers = expression.numAnswers.value;
-  const otherwise = numAnswers > 0 ? matchNone : before;
-  return {
-    ...DEFAULTS,
-    ...(kind !== "matches" && expression.describe(attributes)),
-    matches: (name) => Boolean(expression.of(name) ?? otherwise(name)),
-    error: expression.error,
-    at: expression.at,
-    needs: expression.keys.value ?? DEFAULTS.needs,
-    numAnswers,
-  };
-}
 
-/** Loads the module that runs expressions and queries. */
-async function load() {
-  try {
-    // After a failure, browsers load a module again only from another URL.
-    return (runner.value = await (numFailures === 0 ? import("./expressions.js") : import(`./expressions.js?attempt=${numFailures}`)));
-  } catch (error) {
-    numFailures++;
-    throw error;
+  async load() {
+    try {
+      this.#match.value = await this.#import(this.#numFailures === 0 ? "" : `?attempt=${this.#numFailures}`);
+    } catch (error) {
+      this.#numFailures++;
+      throw error;
+    }
   }
 }
 
-/** A function that matches names with plain words. @param {string} text @param {"runs" | "tags" | "matches"} kind @returns {Filter["matches"]} */
-function plainMatcher(text, kind) {
+/** Matches expressions and queries for tags. */
+const WORKER = new Matcher(async (attempt) => {
+  const { filterOf, startWorker } = await import(`./expressions.js${attempt}`);
+  startWorker();
+  return filterOf;
+});
+
+/**
+ * A filter for plain words, and in queries globs; null for a text that is more.
+ * @param {string} text
+ * @param {"runs" | "tags" | "matches"} kind
+ * @returns {Omit<Filter, "text"> | null}
+ */
+export function plainFilter(text, kind) {
+  // `length` counts UTF-16 code units, of which a query may have more than characters.
+  if (text.length > MAX_PATTERN_LENGTH || SIGNS[kind].test(text)) return null;
   if (kind === "matches") {
     const word = new RegExp(text, "iu");
-    return text === "" ? matchAll : (name) => word.test(name);
+    return { ...DEFAULTS, matches: text === "" ? matchAll : (name) => word.test(name) };
   }
   const words = text.split(/[ \t\n\r\f\v\xa0]+/).flatMap((word) => word.toLowerCase() || []);
-  if (words.length === 0) return matchAll;
-  return (name) => {
+  const terms = words.map((word) => ({ word, glob: globOf(word) }));
+  if (terms.length === 0) return { ...DEFAULTS, matches: matchAll };
+  const matches = (/** @type {string} */ name) => {
     const lower = name.toLowerCase();
-    return words.every((word) => lower.includes(word));
+    return terms.every(({ word, glob }) => (glob ? matchesGlob(glob, lower) : lower.includes(word)));
   };
+  return { ...DEFAULTS, matches };
 }

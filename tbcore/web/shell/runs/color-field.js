@@ -3,6 +3,7 @@
 import { html } from "htm/preact";
 import { useId, useState } from "preact/hooks";
 import { formatName } from "../../lib/format.js";
+import { attributesFor } from "../state/attributes.js";
 import { attributesOf } from "../state/groups.js";
 import { keepColors } from "./seeds-offer.js";
 
@@ -25,8 +26,8 @@ export function ColorField({ state, hparams }) {
   const [attribute = ""] = attributesOf(rule);
   const isListed = rule === "" || rule === "family" || hparams.some((name) => rule === `by:${name}`);
   const choice = isOther || !isListed ? OTHER : rule;
-  const names = state.attributes.names.value;
-  const close = state.attributes.unknown.value.get(attribute);
+  const names = attributesFor(state).names.value;
+  const close = attributesFor(state).unknown.value.get(attribute);
   return html`<div class="tb-group-colors">
     <label>
       Colour by

@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { formatDuration, formatValue } from "../../lib/format.js";
+import { attributesFor } from "../state/attributes.js";
 import { attributesOf } from "../state/groups.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -14,7 +15,9 @@ export function ColorLegend({ state }) {
   const legend = state.colorLegend.value;
   if (!legend) return null;
   const { values, isScale, hasMissing } = legend;
-  const [attribute = ""] = attributesOf(state.colorRule.value);
+  const [text = ""] = attributesOf(state.colorRule.value);
+  const meaning = attributesFor(state).column(text).meaning.value;
+  const attribute = meaning && "attribute" in meaning ? meaning.text : text;
   const format = attribute === "age" || attribute === "took" ? formatDuration : formatValue;
   const texts = values.map(([value]) => (typeof value === "number" ? format(value) : String(value)));
   return html`<div class="tb-legend" role="group" aria-label="Colours by ${attribute}">

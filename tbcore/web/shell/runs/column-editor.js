@@ -2,13 +2,12 @@
 
 import { html } from "htm/preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { formatAttribute } from "../../lib/queries/syntax.js";
+import { formatAttribute } from "../../lib/queries/names.js";
 import { formatLists, parseLists } from "../../lib/text-names.js";
 import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
+import { attributesFor } from "../state/attributes.js";
 import { parseColumns, tableOf } from "../state/columns.js";
 import { openPreferences } from "../state/reader-state.js";
-
-/** @import { Attribute } from "../../lib/queries/syntax.js" */
 
 /** The largest width of the run list, as a share of the window, and the width of windows in which it lies over the tab, as in shell.css. */
 const [MAX_SHARE, NARROW_PX] = [0.6, 760];
@@ -31,7 +30,7 @@ const FACTS = new Set(["step", "age", "took"]);
  * @param {{ state: import("../state/reader-state.js").State, runs: readonly string[], onClose: () => void }} props
  */
 export function ColumnEditor({ state, runs, onClose }) {
-  const { attributes } = state;
+  const attributes = attributesFor(state);
   const listId = useId();
   const names = attributes.names.value;
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
@@ -50,10 +49,10 @@ export function ColumnEditor({ state, runs, onClose }) {
   const what = chosen ?? (names?.hparams.length === 0 ? "last" : "hparam");
   const isFact = FACTS.has(what);
   const [example] = (what === "hparam" ? names?.hparams : names?.tags) ?? [];
-  const columns = parseColumns(parseLists(state.columnsText.value).flat());
+  const columns = parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value);
   const texts = columns.map(({ text }) => text);
   const isComplete = isFact || (name !== "" && (what !== "at" || /^[+-]?\d+$/.test(step.trim())));
-  const isReading = columns.some(({ text, attribute }) => attribute && !attributes.columnOf(text).value);
+  const isReading = columns.some(({ text }) => !attributes.columnOf(text).value);
   useEffect(() => {
     if (nameWidth === 0 || isReading) return undefined;
     const frame = requestAnimationFrame(() => {
@@ -84,10 +83,10 @@ export function ColumnEditor({ state, runs, onClose }) {
   return html`<form class="tb-group-editor tb-column-editor" aria-label="Columns" onSubmit=${onSubmit} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()}>
     ${columns.length > 0 &&
     html`<ol>
-      ${columns.map(({ text, title, attribute }, i) => {
+      ${columns.map(({ text, title, error }, i) => {
         const close = attributes.unknown.value.get(text);
         return html`<li key=${text}>
-          <span class=${attribute ? "" : "tb-filter-error"} title=${title}>${attribute ? text : title}</span>
+          <span class=${error === null ? "" : "tb-filter-error"} title=${title}>${error === null ? text : title}</span>
           <${IconButton} icon="up" label="Move ${text} up" aria-disabled=${i === 0} onClick=${() => move(i, i - 1)} />
           <${IconButton} icon="down" label="Move ${text} down" aria-disabled=${i === columns.length - 1} onClick=${() => move(i, i + 1)} />
           <${IconButton} icon="close" label="Remove ${text}" onClick=${() => {

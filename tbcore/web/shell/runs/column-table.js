@@ -5,6 +5,7 @@ import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";
 import { formatName } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
+import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -22,8 +23,8 @@ const MIN_VISIBLE_PX = 30;
 
 /** The columns of the page's run list. Asks for their values from now on. @param {State} state */
 export function makeTable(state) {
-  const { attributes } = state;
-  const columns = computed(() => parseColumns(parseLists(state.columnsText.value).flat()));
+  const attributes = attributesFor(state);
+  const columns = computed(() => parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value));
   const widths = computed(() =>
     columns.value.map((column) => ({
       ...measureColumn(column, attributes.columnOf(column.text).value),
@@ -44,7 +45,7 @@ export function makeTable(state) {
   let stopReading = () => {};
   effect(() => {
     const stopBefore = stopReading;
-    stopReading = attributes.want(columns.value.flatMap(({ text, attribute }) => (attribute ? [text] : [])));
+    stopReading = attributes.want(columns.value.map(({ text }) => text));
     stopBefore();
   });
   /** Sorts by a column: first ascending, then descending, then not. @param {Column} column */
@@ -60,12 +61,12 @@ export function makeTable(state) {
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
 function Heads({ table }) {
   const { state, columns, widths, sorted, toggleSort } = table;
-  const error = state.attributes.error.value;
-  const unknown = state.attributes.unknown.value;
+  const error = attributesFor(state).error.value;
+  const unknown = attributesFor(state).unknown.value;
   /** What the title of a column's heading says. @param {Column} column */
-  const describe = ({ text, title, attribute }) => {
+  const describe = ({ text, title, error: mistake }) => {
     const close = unknown.get(text);
-    if (!attribute) return title;
+    if (mistake !== null) return title;
     if (!close) return `${title}\nClick to sort`;
     return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
   };
@@ -77,9 +78,9 @@ function Heads({ table }) {
     </span>
     ${columns.value.map((column, i) => {
       const order = sorted.value?.column === column ? (sorted.value.isDescending ? "descending" : "ascending") : "none";
-      const isUnknown = unknown.has(column.text) || !column.attribute;
+      const isUnknown = unknown.has(column.text) || column.error !== null;
       return html`<span key=${column.text} class="tb-cell ${widths.value[i].isText ? "tb-text" : ""}" role="columnheader" aria-sort=${order} style=${styleOf(i, widths.value[i])}>
-        <button type="button" class=${isUnknown ? "tb-unknown" : ""} title=${describe(column)} disabled=${!column.attribute} onClick=${() => toggleSort(column)}>
+        <button type="button" class=${isUnknown ? "tb-unknown" : ""} title=${describe(column)} disabled=${column.error !== null} onClick=${() => toggleSort(column)}>
           <span>${formatName(column.heading)}</span>${order !== "none" && html`<i aria-hidden="true">${order === "ascending" ? "↑" : "↓"}</i>`}
         </button>
       </span>`;
@@ -92,7 +93,7 @@ function Orders({ table: { columns, sorted } }) {
   return columns.value.flatMap((column) =>
     [ASCENDING, DESCENDING].map((sign) => {
       const isChosen = sorted.value?.column === column && sorted.value.isDescending === (sign === DESCENDING);
-      return html`<option value=${sign + column.text} disabled=${!column.attribute} selected=${isChosen}>
+      return html`<option value=${sign + column.text} disabled=${column.error !== null} selected=${isChosen}>
         ${formatName(column.heading)}, ${sign === ASCENDING ? "ascending" : "descending"}
       </option>`;
     }),
@@ -166,9 +167,9 @@ function useHiddenParts(heads, widths) {
  * @param {Row} row
  */
 function cellOf({ state, sorted }, column, { kind, runs }) {
-  const values = state.attributes.columnOf(column.text).value;
-  const steps = state.attributes.stepsOf(column.text).value;
-  if (!column.attribute) return { text: "", step: "", title: column.title, isOwn: true };
+  const values = attributesFor(state).columnOf(column.text).value;
+  const steps = attributesFor(state).stepsOf(column.text).value;
+  if (column.error !== null) return { text: "", step: "", title: column.title, isOwn: true };
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
   const isOwn = kind === "run";
   const isSorted = sorted.value?.column === column;

@@ -8,7 +8,8 @@ import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
-import { formatAttribute } from "../../lib/queries/syntax.js";
+import { formatAttribute } from "../../lib/queries/names.js";
+import { attributesFor } from "../state/attributes.js";
 import { WORDS, attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
 import { groupsOf } from "../state/tree.js";
 import { ColorField } from "./color-field.js";
@@ -41,7 +42,7 @@ export function GroupEditor({ state, onClose }) {
     [runs],
   );
   const hparams = useDifferingHparams(state);
-  useEffect(() => state.attributes.want(attributesOf(rule)), [rule]);
+  useEffect(() => attributesFor(state).want(attributesOf(rule)), [rule]);
   const last = useRef(NO_PREVIEW);
   const preview = useMemo(() => computed(() => previewOf(rule, runs, state)), [rule, runs]).value ?? last.current;
   last.current = preview;
@@ -144,7 +145,8 @@ export function GroupEditor({ state, onClose }) {
  * @param {import("../state/reader-state.js").State} state
  * @returns {{ name: string, numValues: number }[]}
  */
-function useDifferingHparams({ attributes, runs }) {
+function useDifferingHparams(state) {
+  const attributes = attributesFor(state);
   useEffect(() => attributes.wantNames(), []);
   const names = attributes.names.value?.hparams.slice(0, MAX_HPARAMS).map((name) => formatAttribute({ kind: "hparam", name })) ?? [];
   const key = names.join("\n");
@@ -154,7 +156,7 @@ function useDifferingHparams({ attributes, runs }) {
       computed(() =>
         names.flatMap((name) => {
           const numValues = new Set(attributes.columnOf(name).value?.values()).size;
-          return numValues > 1 && numValues < runs.value.length ? [{ name, numValues }] : [];
+          return numValues > 1 && numValues < state.runs.value.length ? [{ name, numValues }] : [];
         }),
       ),
     [key],
@@ -179,12 +181,15 @@ function titleOf(rule, runs) {
  * @param {import("../state/reader-state.js").State} state
  * @returns {Preview | null}
  */
-function previewOf(rule, runs, { attributes }) {
+function previewOf(rule, runs, state) {
+  const attributes = attributesFor(state);
   if (rule === "") return NO_PREVIEW;
   try {
     const groupOf = groupRuns(rule, runs, expressionOf, (text) => attributes.columnOf(text).value);
     if (!groupOf) return null;
     for (const text of attributesOf(rule)) {
+      const mistake = attributes.mistakeIn(text);
+      if (mistake !== null) return { ...NO_PREVIEW, error: mistake };
       const close = attributes.unknown.value.get(text);
       if (close) return { ...NO_PREVIEW, error: `No run has ${text}.${close.length > 0 ? ` Close: ${close.join(", ")}` : ""}` };
     }

@@ -1,16 +1,12 @@
 /**
  * Reads the attributes that are wanted: from data/run_attributes, after each change only those of the
- * runs that changed; and from the runs' details, which the page has. Loaded when an attribute is
- * first wanted.
+ * runs that changed; and from the runs' details, which the page has.
  */
 
 import { batch, effect } from "@preact/signals-core";
-import { MAX_QUERY_LENGTH, formatAttribute, formatName, nameOrGlob, parseAttribute } from "../../lib/queries/syntax.js";
 import { ServerError, address } from "./server.js";
-import { isLive } from "./tree.js";
 
 /** @import { RunDetails } from "../../host.js" */
-/** @import { Attribute } from "../../lib/queries/syntax.js" */
 /** @import { AttributeValue, Attributes } from "./attributes.js" */
 /** @import { ServerState } from "./server-state.js" */
 
@@ -24,7 +20,7 @@ const MAX_UNWANTED = 30;
 /**
  * What the server is asked for. `generation` is that of the last response, "" before the first; and
  * `readAt` is the page's generation when that was requested.
- * @typedef {{ text: string, attribute: Attribute | { kind: "has", name: string, stat: null, step: null }, generation: string, readAt: string }} Entry
+ * @typedef {{ text: string, generation: string, readAt: string }} Entry
  */
 
 /** Keeps attributes up to date for as long as the page is open. @param {Attributes} attributes @param {ServerState} state */
@@ -44,9 +40,11 @@ export function keepReading(attributes, state) {
     const now = state.now.value;
     batch(() => {
       for (const text of attributes.wanted.value) {
-        const valueOf = DETAILS.get(text);
+        const name = text.toLowerCase();
+        const valueOf = DETAILS.get(name);
         if (!valueOf) continue;
-        const { values } = attributes.column(text);
+        const { meaning, values } = attributes.column(text);
+        meaning.value ??= { text: name, attribute: { kind: "fact", name, stat: null, step: null } };
         values.value = merged(null, [...details.keys()], Array.from(details.values(), (run) => valueOf(run, now)), values.peek());
       }
     });
@@ -94,14 +92,13 @@ export function keepReading(attributes, state) {
     return generations.size > 0 || readsNames;
   }
 
-  /** The wanted attributes that the server has; the texts that name none are left out. */
+  /** The wanted attributes that the server has. */
   function wantedEntries() {
-    const wanted = [...attributes.wanted.value].filter((text) => !DETAILS.has(text)).flatMap((text) => {
-      const entry = entries.get(text) ?? makeEntry(text);
-      if (!entry) return [];
+    const wanted = [...attributes.wanted.value].filter((text) => !DETAILS.has(text.toLowerCase())).map((text) => {
+      const entry = entries.get(text) ?? { text, generation: "", readAt: "" };
       entries.delete(text);
       entries.set(text, entry);
-      return [entry];
+      return entry;
     });
     for (const [text, entry] of entries) {
       if (entries.size <= wanted.length + MAX_UNWANTED) break;
@@ -122,59 +119,33 @@ export function keepReading(attributes, state) {
  * @returns {Promise<string>}
  */
 async function request(attributes, asked, since, names) {
-  const of = (/** @type {string} */ kind) => asked.filter(({ attribute }) => attribute.kind === kind);
-  const [hparams, values, has, steps] = [of("hparam"), of("value"), of("has"), of("fact")];
-  const body = {
-    since: since || undefined,
-    names: names || undefined,
-    hparams: hparams.map(({ attribute }) => attribute.name),
-    values: values.map(({ attribute: { name: tag, stat, step } }) => ({ tag, stat, step: step ?? undefined })),
-    has: has.map(({ attribute }) => attribute.name),
-    last_steps: steps.length > 0 || undefined,
-  };
+  const body = { since: since || undefined, names: names || undefined, columns: asked.length > 0 ? asked.map(({ text }) => text) : undefined };
   const response = await fetch(address("data/run_attributes"), { method: "POST", body: JSON.stringify(body) });
   if (!response.ok) throw await ServerError.from(response);
   const answer = await response.json();
-  const { runs, is_delta } = answer;
   batch(() => {
     if (names) attributes.names.value = answer.names;
-    /** @type {Map<string, AttributeValue[]>} */
-    const columns = new Map(Object.entries(answer.hparams ?? {}));
-    for (const [i, entry] of hparams.entries()) store(entry, columns.get(body.hparams[i]) ?? []);
-    for (const [i, entry] of values.entries()) store(entry, answer.values[i].map(toNumber), answer.steps[i]);
-    for (const [i, entry] of has.entries()) store(entry, answer.has[i].map((/** @type {boolean} */ value) => value || null));
-    for (const entry of steps) store(entry, answer.last_steps);
-    if (asked.length > 0) storeUnknown(attributes, asked, answer.unknown);
+    const unknown = new Map(attributes.unknown.peek());
+    for (const [i, entry] of asked.entries()) {
+      const column = answer.columns[i];
+      storeColumn(entry, column);
+      if (column.unknown) unknown.set(entry.text, column.unknown);
+      else unknown.delete(entry.text);
+    }
+    if (asked.length > 0) attributes.unknown.value = unknown;
   });
   return answer.generation;
 
-  /** @param {Entry} entry @param {(AttributeValue | null)[]} values @param {(number | null)[]} [steps] */
-  function store(entry, values, steps) {
+  /** @param {Entry} entry @param {any} read */
+  function storeColumn(entry, { error, values = [], steps, text, kind, name, stat, step }) {
+    const { runs, is_delta } = answer;
     const column = attributes.column(entry.text);
     const [before, stepsBefore] = [column.values.peek(), column.steps.peek()];
-    column.values.value = merged(is_delta ? before : null, runs, values, before);
+    column.meaning.value ??= error === undefined ? { text, attribute: { kind, name, stat, step } } : { error };
+    column.values.value = merged(is_delta ? before : null, runs, stat ? values.map(toNumber) : values, before);
     column.steps.value = merged(is_delta ? stepsBefore : null, steps ? runs : [], steps ?? [], stepsBefore);
     entry.generation = answer.generation;
   }
-}
-
-/** Stores which of the attributes that were asked for no run has. @param {Attributes} attributes @param {Entry[]} asked @param {any} answer */
-function storeUnknown(attributes, asked, answer) {
-  const unknown = new Map(attributes.unknown.peek());
-  /** @type {Record<"hparam" | "value", Map<string, string[]>>} */
-  const close = { hparam: new Map(Object.entries(answer?.hparams ?? {})), value: new Map(Object.entries(answer?.tags ?? {})) };
-  for (const { text, attribute } of asked) {
-    unknown.delete(text);
-    const { kind } = attribute;
-    /** @type {string[] | undefined} */
-    let names;
-    if (kind === "has") {
-      const node = nameOrGlob(attribute.name);
-      names = node.kind === "word" ? close.value.get(node.word) : undefined;
-    } else if (kind !== "fact") names = close[kind].get(attribute.name);
-    if (names) unknown.set(text, names.map((name) => (kind === "has" ? `has:${formatName(name)}` : formatAttribute({ ...attribute, kind, name }))));
-  }
-  attributes.unknown.value = unknown;
 }
 
 /** Attributes that the runs' details have: their value for a run, or null. @type {ReadonlyMap<string, (run: RunDetails, now: number) => AttributeValue | null>} */
@@ -182,22 +153,8 @@ const DETAILS = new Map(
   Object.entries({
     age: ({ last }, now) => (last === null ? null : now - last),
     took: ({ start, last }) => (start === null || last === null ? null : last - start),
-    // Texts that name no attribute; queries use them.
-    "has:nan": ({ nonfinite }) => (nonfinite ? true : null),
-    "is:live": (run, now) => (isLive(run, now) ? true : null),
   }),
 );
-
-/** @param {string} text @returns {Entry | null} null if the text names no attribute */
-function makeEntry(text) {
-  // The server refuses longer names, and with them the whole request. No query has them, but a rule in a link may.
-  if (text.startsWith("has:") && [...text].length <= MAX_QUERY_LENGTH) return { text, attribute: { kind: "has", name: text.slice(4), stat: null, step: null }, generation: "", readAt: "" };
-  try {
-    return { text, attribute: parseAttribute(text), generation: "", readAt: "" };
-  } catch {
-    return null;
-  }
-}
 
 /**
  * The values of an attribute by run.

@@ -1,15 +1,17 @@
 /**
  * What is known about each run beyond its name: hyperparameters, values of tags, the last step and
- * times. The run list's filter, its columns, groups and colours use it. It is read from the server
- * only while something wants it.
+ * times. The run list's columns, groups and colours use it. It is read from the server only while
+ * something wants it.
  *
  * An attribute is named by a text as on the left of a comparison in a query: `lr`, `"my param"`,
- * `val/loss:last`, `loss:at(1000)`, `step`, `age` or `took`.
+ * `val/loss:last`, `loss:at(1000)`, `step`, `age` or `took`. Only the server reads such texts.
  */
 
 import { signal } from "@preact/signals-core";
+import { keepReading } from "./attribute-reader.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
+/** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { ServerState } from "./server-state.js" */
 
 /**
@@ -20,9 +22,23 @@ import { signal } from "@preact/signals-core";
  *
  * @typedef {object} Column  what is known of an attribute; null while it is read. Runs that lack it
  *   are not in the maps
+ * @property {Signal<Meaning | null>} meaning
  * @property {Signal<ReadonlyMap<string, AttributeValue> | null>} values  by run
  * @property {Signal<ReadonlyMap<string, number> | null>} steps  the step of each value of a tag
+ *
+ * @typedef {{ text: string, attribute: Attribute } | { error: string }} Meaning  what a text names,
+ *   with the one text that all texts of this attribute have in common; or what is wrong with it
  */
+
+/** The attributes of each page. @type {WeakMap<ServerState, Attributes>} */
+const opened = new WeakMap();
+
+/** The attributes of a page's runs. @param {ServerState} state */
+export function attributesFor(state) {
+  const attributes = opened.get(state) ?? new Attributes(state);
+  opened.set(state, attributes);
+  return attributes;
+}
 
 /** The attributes of all runs. */
 export class Attributes {
@@ -40,12 +56,10 @@ export class Attributes {
   #columns = new Map();
   /** How often each attribute is wanted. @type {Map<string, number>} */
   #counts = new Map();
-  #state;
-  #reader = false;
 
   /** @param {ServerState} state */
   constructor(state) {
-    this.#state = state;
+    keepReading(this, state);
   }
 
   /**
@@ -64,7 +78,6 @@ export class Attributes {
   /** Asks for `names`, which are kept up to date from now on. */
   wantNames() {
     this.areNamesWanted.value = true;
-    this.prepare();
   }
 
   /** The values of an attribute by run; null until they are read. Runs that lack it are not in the map. @param {string} text @returns {ReadonlySignal<ReadonlyMap<string, AttributeValue> | null>} */
@@ -77,9 +90,15 @@ export class Attributes {
     return this.column(text).steps;
   }
 
+  /** What is wrong with a text that names no attribute; null if nothing is, or while it is read. @param {string} text */
+  mistakeIn(text) {
+    const meaning = this.column(text).meaning.value;
+    return meaning && "error" in meaning ? meaning.error : null;
+  }
+
   /** @param {string} text */
   column(text) {
-    const column = this.#columns.get(text) ?? { values: signal(null), steps: signal(null) };
+    const column = this.#columns.get(text) ?? { meaning: signal(null), values: signal(null), steps: signal(null) };
     this.#columns.set(text, column);
     return column;
   }
@@ -94,19 +113,5 @@ export class Attributes {
     const wanted = this.wanted.peek();
     if (wanted.size === this.#counts.size && [...this.#counts.keys()].every((text) => wanted.has(text))) return;
     this.wanted.value = new Set(this.#counts.keys());
-    if (this.#counts.size > 0) this.prepare();
-  }
-
-  /** Loads the module that reads attributes, once. */
-  async prepare() {
-    if (this.#reader) return;
-    this.#reader = true;
-    try {
-      const { keepReading } = await import("./attribute-reader.js");
-      keepReading(this, this.#state);
-    } catch (error) {
-      console.warn(error);
-      this.error.value = "the module that reads them cannot be loaded";
-    }
   }
 }

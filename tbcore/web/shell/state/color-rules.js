@@ -9,7 +9,7 @@
  */
 
 import { familyColors, valueColors } from "../../lib/ui/rule-colors.js";
-import { WORDS, attributesOf, checkAttribute, withoutPart } from "./groups.js";
+import { WORDS, attributesOf, withoutPart } from "./groups.js";
 import { repeatedGroups } from "./repetitions.js";
 import { groupsOf } from "./tree.js";
 
@@ -52,20 +52,14 @@ export function colorsByRule(rule, runs, groupOf, theme, columnOf) {
 /**
  * Why a rule is invalid, as it can be in a link; null if it is valid.
  * @param {string} rule
- * @param {ReadonlyMap<string, readonly string[]>} unknown  attributes that no run has, with close ones
+ * @param {(attribute: string) => string | null} mistakeIn  what is wrong with an attribute
  */
-export function colorError(rule, unknown) {
+export function colorError(rule, mistakeIn) {
   if (rule === "" || rule === "family") return null;
   if (!rule.startsWith("by:")) return "expected “family”, or “by:” and an attribute, as in by:lr";
   const [attribute, ...others] = attributesOf(rule);
   if (attribute === undefined || others.length > 0) return "name one attribute after by:, as in by:lr";
-  try {
-    checkAttribute(attribute);
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-  const close = unknown.get(attribute);
-  return close ? `no run has ${attribute}${close.length > 0 ? `; close: ${close.join(", ")}` : ""}` : null;
+  return mistakeIn(attribute);
 }
 
 /** The value of a group: that of all its runs, or else the mean of numbers. @param {readonly AttributeValue[]} values @returns {AttributeValue | undefined} undefined if there is none */

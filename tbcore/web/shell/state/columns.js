@@ -4,10 +4,10 @@
  */
 
 import { formatDuration, formatName, formatStep, formatValue } from "../../lib/format.js";
-import { formatAttribute, parseAttribute, readNumber } from "../../lib/queries/syntax.js";
+import { readNumber } from "../../lib/queries/names.js";
 
-/** @import { Attribute } from "../../lib/queries/syntax.js" */
-/** @import { AttributeValue } from "./attributes.js" */
+/** @import { Attribute } from "../../lib/queries/names.js" */
+/** @import { AttributeValue, Meaning } from "./attributes.js" */
 
 /**
  * The values of an attribute by run; runs that lack it are not in the map.
@@ -18,7 +18,8 @@ import { formatAttribute, parseAttribute, readNumber } from "../../lib/queries/s
  *
  * @typedef {object} Column
  * @property {string} text  the attribute, as in the address
- * @property {Attribute | null} attribute  null if the text names none
+ * @property {Attribute | null} attribute  null if the text names none, or until it is read
+ * @property {string | null} error  what is wrong with a text that names none
  * @property {string} heading  short, and different from all other headings
  * @property {string} title  a description, or what is wrong with the text
  */
@@ -35,22 +36,18 @@ const AGE_SECONDS = 60;
 const STATISTICS = new Map([["last", "Last value"], ["min", "Lowest value"], ["max", "Highest value"], ["at", "Value"]]);
 const FACT_TITLES = new Map([["step", "Last step"], ["age", "Time since the last event"], ["took", "Time from the first to the last event"]]);
 
-/** The columns for these attributes, each once. @param {readonly string[]} texts @returns {Column[]} */
-export function parseColumns(texts) {
+/** The columns for these attributes, each once. @param {readonly string[]} texts @param {(text: string) => Meaning | null} meaningOf @returns {Column[]} */
+export function parseColumns(texts, meaningOf) {
   /** @type {Map<string, Column & { long: string }>} */
   const columns = new Map();
-  for (const given of texts) {
-    /** @type {Attribute | null} */
-    let attribute = null;
-    let title = "";
-    try {
-      attribute = parseAttribute(given);
-      title = titleOf(attribute);
-    } catch (error) {
-      title = `${given}: ${error instanceof Error ? error.message : error}`;
-    }
-    const text = attribute ? formatAttribute(attribute) : given;
-    columns.set(text, { text, attribute, title, heading: attribute ? headingOf(attribute, true) : given, long: attribute ? headingOf(attribute, false) : given });
+  for (const text of texts) {
+    const meaning = meaningOf(text) ?? { error: null };
+    const key = "attribute" in meaning ? meaning.text : text;
+    if (columns.has(key)) continue;
+    if ("attribute" in meaning) {
+      const { attribute } = meaning;
+      columns.set(key, { text, attribute, error: null, title: titleOf(attribute), heading: headingOf(attribute, true), long: headingOf(attribute, false) });
+    } else columns.set(key, { text, attribute: null, error: meaning.error, title: meaning.error === null ? text : `${text}: ${meaning.error}`, heading: text, long: text });
   }
   /** @param {"heading" | "long"} field @param {string} heading */
   const isUnique = (field, heading) => [...columns.values()].filter((column) => column[field] === heading).length === 1;

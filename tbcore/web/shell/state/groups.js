@@ -16,7 +16,6 @@
  * functions, no DOM; loaded when runs are grouped.
  */
 
-import { formatAttribute, parseAttribute } from "../../lib/queries/syntax.js";
 import { groupsOf } from "./tree.js";
 
 /** @import { AttributeValue } from "./attributes.js" */
@@ -105,29 +104,20 @@ export function withoutPart(run) {
 // --- attributes ----------------------------------------------------------------------------------
 
 /**
- * The attributes that a rule names, such as `lr` and `optimizer` of `by:lr,optimizer`, as
- * `formatAttribute` writes them; what names none is unchanged. Commas in double quotes are part of an
- * attribute. Other rules name none.
+ * The texts of attributes in a rule, such as `lr` and `optimizer` of `by:lr,optimizer`. Commas in
+ * double quotes are part of an attribute. Other rules have none.
  * @param {string} rule
  */
 export function attributesOf(rule) {
   if (!rule.startsWith("by:")) return [];
   const parts = rule.slice(3).match(/(?:"[^"]*"?|[^",])+/g) ?? [];
-  return parts.flatMap((part) => {
-    const text = part.trim();
-    try {
-      return formatAttribute(parseAttribute(text));
-    } catch {
-      return text || [];
-    }
-  });
+  return parts.flatMap((part) => part.trim() || []);
 }
 
 /** @param {string} rule @param {ColumnOf} columnOf @returns {Grouper | null} null while attributes are read */
 function byAttributes(rule, columnOf) {
   const attributes = attributesOf(rule);
   if (attributes.length === 0) throw new SyntaxError("name hyperparameters after by:, as in by:lr,optimizer");
-  for (const attribute of attributes) checkAttribute(attribute);
   const columns = attributes.map(columnOf);
   if (columns.includes(null)) return null;
   return (run) => {
@@ -136,15 +126,6 @@ function byAttributes(rule, columnOf) {
     const texts = values.map((value, i) => (value === undefined ? `no ${attributes[i]}` : `${attributes[i]}=${value}`));
     return texts.join(", ") + (PART.exec(run)?.[0] ?? "");
   };
-}
-
-/** @param {string} text @throws {SyntaxError} if it does not name an attribute */
-export function checkAttribute(text) {
-  try {
-    parseAttribute(text);
-  } catch (error) {
-    throw new SyntaxError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 // --- path patterns ------------------------------------------------------------------------------

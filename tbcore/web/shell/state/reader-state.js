@@ -5,10 +5,9 @@
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
-import { makeFilter } from "../../lib/queries/filter.js";
+import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
-import { Attributes } from "./attributes.js";
 import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
 import { groupsOf } from "./tree.js";
@@ -37,7 +36,7 @@ export class State extends ServerState {
   selection = signal(AUTO);
   /** Whether the address refers to a selection that is not stored in this browser. */
   isSelectionMissing = signal(false);
-  #runFilterText = signal("");
+  runQuery = signal("");
   #tagFilterText = signal("");
   /** Rule by which runs are grouped; "" if they are not grouped. */
   groupRule = signal("");
@@ -64,10 +63,8 @@ export class State extends ServerState {
 
   // --- computed from these and the server's data
 
-  /** What is known about each run beyond its name. */
-  attributes = new Attributes(this);
   sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
-  runFilter = computed(withPrevious(this.#runFilterText, "runs", this.attributes));
+  runFilter = computed(withPrevious(this.runQuery, "runs", new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this))));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** Names of the checked runs. */
   checked = computed(() => checkedRuns(this.selection.value, this.runs.value));
@@ -131,14 +128,13 @@ export class State extends ServerState {
       }, console.warn);
     });
     effect(() => void (document.documentElement.dataset.theme = this.theme.value));
-    this.#wantNeeds();
     darkSystem().addEventListener("change", () => {
       if (readStored(THEME_KEY, String) === null) this.theme.value = systemTheme();
     });
   }
 
   /** @param {string} text */
-  setRunFilter = (text) => void (this.#runFilterText.value = text);
+  setRunFilter = (text) => void (this.runQuery.value = text);
   /** @param {string} text */
   setTagFilter = (text) => void (this.#tagFilterText.value = text);
 
@@ -201,18 +197,8 @@ export class State extends ServerState {
 
   /** The choices that are texts, with their names in the address. */
   get #texts() {
-    const texts = { query: this.#runFilterText, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
+    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
     return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
-  }
-
-  /** Asks for the attributes that the query needs: for those of the last one until those of the next one are wanted. */
-  #wantNeeds() {
-    let stop = () => {};
-    effect(() => {
-      const next = this.attributes.want(this.runFilter.value.needs ?? []);
-      stop();
-      stop = next;
-    });
   }
 
   /** Sets the reader's choices from the page's address. */
@@ -290,12 +276,12 @@ function listFromAddress(view = "", sort = "") {
  * `makeFilter`, which uses it while the text is not a valid query.
  * @param {ReadonlySignal<string>} text
  * @param {"runs" | "tags"} subject
- * @param {Attributes} [attributes]
+ * @param {Matcher} [matcher]
  */
-function withPrevious(text, subject, attributes) {
+function withPrevious(text, subject, matcher) {
   /** @type {Filter | undefined} */
   let previous;
-  return () => (previous = makeFilter(text.value, previous, subject, attributes));
+  return () => (previous = makeFilter(text.value, previous, subject, matcher));
 }
 
 /** The media query that is true if the system's theme is dark. */

@@ -4,6 +4,7 @@
 
 import { computed, effect } from "@preact/signals-core";
 import { expressionOf } from "../../lib/queries/expressions.js";
+import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
 import { attributesOf, groupRuns } from "./groups.js";
 
@@ -21,9 +22,8 @@ export class Rules {
    * those of the previous rule.
    */
   grouping = computed(() => {
-    const { groupRule, runs, attributes } = this.#state;
-    const unknown = attributesOf(groupRule.value).find((text) => attributes.unknown.value.has(text));
-    let error = unknown === undefined ? null : `no run has ${unknown}`;
+    const { groupRule, runs } = this.#state;
+    let error = attributesOf(groupRule.value).reduce((/** @type {string | null} */ found, text) => found ?? this.#mistakeIn(text, false), null);
     try {
       this.#lastGroups = groupRule.value === "" ? null : (groupRuns(groupRule.value, runs.value, expressionOf, this.columnOf) ?? this.#lastGroups);
     } catch (caught) {
@@ -45,14 +45,22 @@ export class Rules {
   });
 
   /** Why the rule for colours is invalid; null if it is valid. */
-  colorError = computed(() => colorError(this.#state.colorRule.value, this.#state.attributes.unknown.value));
+  colorError = computed(() => colorError(this.#state.colorRule.value, (text) => this.#mistakeIn(text, true)));
 
   /** @param {State} state */
   constructor(state) {
     this.#state = state;
-    effect(() => state.attributes.want([state.groupRule.value, state.colorRule.value].flatMap(attributesOf)));
+    effect(() => attributesFor(state).want([state.groupRule.value, state.colorRule.value].flatMap(attributesOf)));
+  }
+
+  /** Why an attribute cannot be used; null if it can. @param {string} text @param {boolean} hasClose  whether to name close ones */
+  #mistakeIn(text, hasClose) {
+    const attributes = attributesFor(this.#state);
+    const close = attributes.unknown.value.get(text);
+    const names = hasClose && close && close.length > 0 ? `; close: ${close.join(", ")}` : "";
+    return attributes.mistakeIn(text) ?? (close ? `no run has ${text}${names}` : null);
   }
 
   /** The values of an attribute by run; null while they are read. @param {string} text */
-  columnOf = (text) => this.#state.attributes.columnOf(text).value;
+  columnOf = (text) => attributesFor(this.#state).columnOf(text).value;
 }

@@ -1,0 +1,32 @@
+/** Names of attributes and values as queries have them; tbcore/queries/syntax.py reads them. Pure functions, no DOM. */
+
+/** What a text of an attribute names: a hyperparameter, a value of a tag, or the fact `step`, `age` or `took`. @typedef {{ kind: "hparam" | "value" | "fact", name: string, stat: string | null, step: number | null }} Attribute */
+
+/** Names of facts. A hyperparameter with such a name must be in quotes. */
+const FACTS = ["step", "age", "took"];
+/** Matches a name that must be in quotes. */
+const NEEDS_QUOTES = /[\s|()":=!<>*?]|^-|^$/u;
+const NUMBER = /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|([+-]?inf)(?:inity)?|nan)$/i;
+
+/** An attribute as a text, with quotes where it needs them. @param {Pick<Attribute, "kind" | "name"> & Partial<Attribute>} attribute */
+export function formatAttribute({ kind, name, stat, step }) {
+  const isLikeOther = kind === "hparam" ? FACTS.includes(name.toLowerCase()) : kind === "value" && name.toLowerCase() === "re";
+  const text = isLikeOther || NEEDS_QUOTES.test(name) ? quoted(name) : name;
+  return text + (stat ? `:${stat}` : "") + (stat === "at" ? `(${step})` : "");
+}
+
+/** A text in quotes. @param {string} text */
+export function quoted(text) {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+/**
+ * Parses a number, such as `1`, `.9`, `1e-3`, `inf` or `nan`; null if the text is not a number.
+ * @param {string} text
+ */
+export function readNumber(text) {
+  const found = NUMBER.exec(text);
+  if (!found) return null;
+  if (!found[1]) return Number(text);
+  return found[1][0] === "-" ? -Infinity : Infinity;
+}
