@@ -56,10 +56,11 @@ def open(
     *,
     purge_orphaned_data: bool = True,
 ) -> Any:  # fmt: skip
-    """The logs below a directory, an event file, or several of these, as an extension has them.
+    """The logs below a directory, in an event file, or in several of these.
 
-    Raises OptionError without that distribution, FileNotFoundError for a path that does not exist,
-    and ValueError for a file that is no event file, or an address that cannot be read.
+    An extension implements this function: raises OptionError, with the distribution to install, if
+    there is none. Raises FileNotFoundError for a path that does not exist, and ValueError for a
+    file that is not an event file, or an address that is not valid.
     """
     return _opener()(paths, purge_orphaned_data=purge_orphaned_data)
 

@@ -1,7 +1,7 @@
-"""The engine: what extensions may import of the core, besides the names that plugins import.
+"""The engine: the names of the core for extensions, in addition to the names for plugins.
 
-Extensions are distributions of what is neither core nor dashboard; see `tbcore.extensions`. These
-names stay as they are in all versions 0.1.x, so an extension requires `tbcore-server>=0.1,<0.2`.
+An extension is a distribution that is neither core nor dashboard; see `tbcore.extensions`. The
+names stay the same in all versions 0.1.x, so an extension requires `tbcore-server>=0.1,<0.2`.
 """
 
 from __future__ import annotations

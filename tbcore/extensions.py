@@ -1,4 +1,4 @@
-"""Extensions: what other distributions add to tbcore, found by entry points and loaded when used.
+"""Extensions: other distributions' additions to tbcore, found by entry points, loaded when used.
 
     group             an entry point is
     tbcore.plugins    a dashboard: see `tbcore.plugins.sources`
@@ -7,8 +7,8 @@
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
     tbcore.storage    a `Storage` of `tbcore.eventfiles.storage`, by the scheme of its URIs
 
-Finding an entry point imports nothing of its distribution. One that cannot be loaded costs only
-what it brings, and raises an error of one line that names its distribution.
+Finding an entry point imports nothing of its distribution. An entry point that cannot be loaded
+raises an error of one line that names its distribution, and everything else works.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from importlib.metadata import EntryPoint
 
-# What takes long to import is imported where extensions are looked for: reading the logs of this
-# machine needs none.
+# Modules that take long to import are imported in the functions that search for extensions, since
+# reading the logs of this machine needs no extension.
 
 logger = logging.getLogger(__name__)
 
@@ -63,11 +63,11 @@ INSTALL: Mapping[tuple[str, str], str] = {
         for scheme in schemes
     },
 }
-"""Maps each group and name that tbcore's own extensions bring to what to install for it. If several
-distributions bring it, this one is used."""
+"""Maps the group and name of each entry point of tbcore's own extensions to the distribution to
+install for it. If several distributions have the entry point, this one is used."""
 
 _SUBJECTS = {OPEN: "tbcore.open", INDEX: "an index"}
-"""What messages call the entry point of a group with only one."""
+"""Maps groups that have a single name to their subject in messages."""
 _SLOW_IMPORT_SECONDS = 5.0
 """The import of an extension is reported when it takes longer than this."""
 _COMPARISONS = {
@@ -82,10 +82,10 @@ def declared(group: str, *, strict: bool = False) -> list[EntryPoint]:
     """The entry points of a group, sorted by name and then by distribution.
 
     A distribution with malformed entry points is skipped; if `strict`, its error is raised. (With
-    importlib.metadata.entry_points() one such distribution would hide those of all others.) Of two
-    copies of a distribution with such entry points, the first on `sys.path` counts, from which
-    Python would import, too.
-    The working directory is not searched: it may be a folder that somebody downloaded.
+    importlib.metadata.entry_points() one such distribution would hide those of all others.) If
+    there are two copies of a distribution with such entry points, the first on `sys.path` counts,
+    since Python would import that one. The working directory is not searched: it may have been
+    downloaded from anywhere.
     """
     import importlib.metadata
 
@@ -125,9 +125,9 @@ def module_of(value: str) -> str:
 
 
 def available(group: str) -> dict[str, list[EntryPoint]]:
-    """The entry points of a group by name, sorted.
+    """Maps each name in a group to its entry points, the one that is used first.
 
-    Of several with one name, the first is used: that of `INSTALL` if there is one.
+    If several distributions have the name, the one in `INSTALL` is used, else the first by name.
     """
     found: dict[str, list[EntryPoint]] = {}
     for point in declared(group):
@@ -138,12 +138,12 @@ def available(group: str) -> dict[str, list[EntryPoint]]:
 
 
 def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warning) -> Any:
-    """What an entry point names, after its module was imported.
+    """Imports the object of an entry point and returns it.
 
-    It is the entry point with the first of the names that an installed distribution has. `warn` is
-    called with one line if several distributions have it, or if the import takes long. Raises
-    OptionError if none has it, and ExtensionError if it cannot be imported, or needs another
-    version of the core.
+    Uses the first of the names that an installed distribution has. `warn` is called with one line
+    if several distributions have it, or if the import takes long. Raises OptionError if no
+    distribution has it, and ExtensionError if it cannot be imported or needs another version of the
+    core.
     """
     what = _described(group, names[0])
     found = available(group)
@@ -164,7 +164,7 @@ def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warni
         return point.load()
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit, too, which must not end a server
+    except BaseException as error:  # Even SystemExit, which must not end a server.
         line = f"{what} of {label(point)} cannot be imported"
         raise ExtensionError(f"{one_line(line)}: {describe(error)}") from error
     finally:
@@ -173,10 +173,10 @@ def loaded(group: str, *names: str, warn: Callable[[str], object] = logger.warni
 
 @contextlib.contextmanager
 def guarded(group: str, *names: str) -> Iterator[None]:
-    """Makes a fault of an extension that the `with` statement calls an ExtensionError of one line.
+    """Turns exceptions of an extension that is called in the `with` block into ExtensionErrors.
 
-    The line names its distribution. Errors of tbcore and OSErrors are raised as they are. The
-    arguments are those of `loaded`.
+    The message is one line that names the extension's distribution. Errors of tbcore and OSErrors
+    are raised unchanged. The arguments are those of `loaded`.
     """
     try:
         yield
@@ -191,7 +191,7 @@ def guarded(group: str, *names: str) -> Iterator[None]:
 
 
 def needs(group: str, name: str, install: str) -> str:
-    """A sentence about what is missing, and the arguments of pip that install it, if known."""
+    """A message about a missing entry point, with the command that installs it, if known."""
     quoted = f"'{install}'" if "[" in install else install
     command = f"pip install {quoted}" if install else "a distribution that has it"
     if group == STORAGE and (group, name) not in INSTALL:
@@ -200,7 +200,7 @@ def needs(group: str, name: str, install: str) -> str:
 
 
 def _described(group: str, name: str) -> str:
-    """What an entry point brings, for messages."""
+    """The subject of an entry point in messages, such as `s3://` or `the command 'ls'`."""
     if group == STORAGE:
         return f"{name}://"
     return _SUBJECTS.get(group, f"the command {name!r}")
@@ -234,7 +234,7 @@ def _files_of(spec: ModuleSpec, parts: list[str]) -> Iterator[Path]:
 
 
 def _is_own(point: EntryPoint) -> bool:
-    """Whether an entry point is that of tbcore's own extension."""
+    """Whether an entry point belongs to tbcore's own extension."""
     install = INSTALL.get((point.group, point.name), "").partition("[")[0]
     return canonical_name(label(point).partition(" ")[0]) == install
 
@@ -242,8 +242,9 @@ def _is_own(point: EntryPoint) -> bool:
 def _check_version(point: EntryPoint) -> None:
     """Raises ExtensionError if the distribution requires another version of tbcore-server.
 
-    Only bounds such as `>=0.1,<0.2` are checked, which pip has checked, too: they tell if somebody
-    has upgraded one of both. Whatever else a requirement has is taken to fit.
+    pip checks this, too, but only when it installs the distribution, and the core may have been
+    upgraded since. Only bounds such as `>=0.1,<0.2` are checked; any other part of a requirement
+    counts as met.
     """
     distribution: Any = point.dist
     for line in distribution.requires or ():

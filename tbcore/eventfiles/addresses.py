@@ -1,12 +1,12 @@
-"""Addresses: the storage for a path or URI, and what was meant by one that a user typed.
+"""Addresses: checks the paths and URIs that users type, and finds the storage for each.
 
-A path is on the local disk, and so is a URI with `file` or `local`; no extension replaces that. The
-storage for any other scheme is an entry point of the group `tbcore.storage`: the one with the
-scheme as its name, or else the one with the name `*`. The extension that ships with tbcore has
-both. A name for each well-known scheme lets a message say what to install for it, and two
-distributions with one scheme be reported. `*` is for the schemes that fsspec learns from other
-packages in the same environment, which nobody can list in advance. A distribution that adds one
-scheme thus takes precedence over `*`.
+Paths, and URIs with the scheme `file` or `local`, are on the local disk; no extension can replace
+that. The storage for any other scheme is the entry point of the group `tbcore.storage` with the
+scheme as its name, or else the one with the name `*`.
+
+tbcore's own extension has an entry point for each well-known scheme, so that a message can name the
+package to install, and report two distributions with the same scheme. Its `*` is for the schemes
+that fsspec gets from other packages in the same environment, which cannot be listed in advance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tbcore.extensions import INSTALL, STORAGE, guarded, loaded, needs
 from tbcore.text import one_line
 
 _ANY = "*"
-"""Name of the entry point for all schemes without one of their own."""
+"""Name of the entry point for all schemes without an entry point of their own."""
 _LOCAL = "file", "local"
 _LOCAL_DISK: Storage = LocalDisk()
 
@@ -32,32 +32,32 @@ _URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
 _FILE_URI = re.compile(r"(?:file|local):(?://(?:localhost)?)?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 _CHAIN = re.compile(r"(?:^|:):[a-z][\w.+-]*://|^[a-z][\w.+-]+::/", re.IGNORECASE)
 _SLASHES = re.compile(r"([a-z][\w.+-]*):(?!//[^/])(/+)([^/].*)", re.IGNORECASE | re.DOTALL)
-"""A URI with one slash or more than two where two were meant."""
+"""A URI with one slash, or more than two, where two were meant."""
 _MAY_HAVE_NO_HOST = "hdfs"
-"""A scheme with a default host, so that three slashes are right."""
+"""A scheme with a default host, so that three slashes are valid."""
 
 
 def is_uri(path: str) -> bool:
-    """Whether this has the form of a URI, such as `s3://bucket/runs`."""
+    """Whether a path has the form of a URI, such as `s3://bucket/runs`."""
     return "://" in path and _URI.match(path) is not None
 
 
 def absolute(path: str) -> str:
-    """A path from the root of the disk on; a URI as it is."""
+    """The absolute form of a path; a URI is returned unchanged."""
     return path if is_uri(path) else os.path.abspath(path)
 
 
 def checked_address(given: str) -> str:
-    """What was given as a directory or file: a path, also for a URI with `file:`; or another URI.
+    """The path or URI that a user means by the address of a directory or file.
 
-    The latter is without a password, with its scheme in small letters, and without a slash at its
-    end. Raises UnknownStorageError, with one sentence, for an address that cannot be read or needs
-    another package, and ExtensionError if the storage for it cannot be loaded. A path need not
-    exist.
+    A URI with `file:` becomes a path. A path need not exist. A URI is returned without its
+    password, with its scheme in lower case, and without a slash at its end. Raises
+    UnknownStorageError, with one sentence, for an address that is not valid or needs another
+    package, and ExtensionError if the storage for it cannot be loaded.
     """
     path = given
     if match := _FILE_URI.fullmatch(given):
-        from urllib.request import url2pathname  # It takes 2.5 MB, with what it imports.
+        from urllib.request import url2pathname  # Imported here since it takes 2.5 MB.
 
         path = url2pathname(match[1])
     if not is_uri(path):
@@ -80,20 +80,20 @@ def checked_address(given: str) -> str:
             return storage.checked_address(f"{scheme}://{authority}{rest}")
         except ImportError as error:
             install = INSTALL.get((STORAGE, scheme), "")
-            has_extra = "[" in install  # what has none is installed
+            has_extra = "[" in install  # Without an extra, it is installed already.
             reason = f"{scheme}:// needs another package: {error}"
             line = needs(STORAGE, scheme, install) if has_extra else reason
             raise UnknownStorageError(one_line(line)) from None
 
 
 def without_passwords(text: str) -> str:
-    """The text with the passwords in its URIs left out."""
+    """The text without the passwords in its URIs."""
     return re.sub(r"(://[^/@:,]+):[^/@,]*@", r"\1@", text)
 
 
 def storage_of(path: str) -> Storage:
-    """The storage of a file or directory. Its operations raise OSError if it cannot be loaded."""
-    # A scan asks this for every file. `in` takes a tenth of the time of the expression.
+    """The storage of a file or directory. If it cannot be loaded, its methods raise OSError."""
+    # Called for every file in a scan. `in` takes a tenth of the time of the regular expression.
     if "://" not in path:
         return _LOCAL_DISK
     match = _URI.match(path)
@@ -103,18 +103,21 @@ def storage_of(path: str) -> Storage:
 
 
 def root_of(address: str, pacing: Pacing) -> Root:
-    """The directory at a checked address, for repeated scans. Raises TbcoreError without one."""
+    """The directory at a checked address, for repeated scans.
+
+    Raises TbcoreError if the storage for the address cannot be loaded.
+    """
     with guarded(STORAGE, address.partition("://")[0], _ANY):
         return storage_of(address).root(address, pacing)
 
 
 def open_event_file(file: EventFile) -> OpenFile:
-    """Opens a file, which need not have been listed before. Raises OSError if that fails."""
+    """Opens a file, listed or unlisted. Raises OSError if that fails."""
     return storage_of(file.path).open_file(file)
 
 
 def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-    """As the method of a storage, for files of several."""
+    """Calls `Storage.fetch_ahead` for each storage of the files."""
     by_storage: dict[Storage, list[tuple[EventFile, int]]] = {}
     for file, offset in files:
         by_storage.setdefault(storage_of(file.path), []).append((file, offset))
@@ -123,12 +126,12 @@ def fetch_ahead(files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
 
 
 _storages: dict[str, Storage] = {}
-"""The storage for each scheme that was asked for, also where none could be loaded."""
+"""Maps each scheme that was used to its storage, which is a `_NoStorage` if none was loaded."""
 _loading = threading.RLock()
 
 
 def _storage(scheme: str) -> Storage:
-    """The storage for a scheme, which is loaded once."""
+    """The storage for a scheme. Loads it the first time."""
     if scheme not in _storages:
         with _loading:
             if scheme not in _storages:
@@ -150,7 +153,7 @@ def _loaded(scheme: str) -> Storage:
 
 
 class _NoStorage(LocalDisk):
-    """The storage of a scheme for which none can be loaded: it has nothing, and says why."""
+    """Stands for a storage that cannot be loaded: its methods raise the error."""
 
     def __init__(self, error: TbcoreError) -> None:
         self._error = error
@@ -169,7 +172,7 @@ class _NoStorage(LocalDisk):
 
 
 def _check_form(address: str) -> None:
-    """Raises UnknownStorageError for a chain of URIs, and for a wrong number of slashes."""
+    """Raises UnknownStorageError for chained URIs, and for a wrong number of slashes."""
     if _CHAIN.search(address):
         raise UnknownStorageError(
             "chained addresses, with '::', are not supported; copy the logs to a directory or a "
@@ -178,7 +181,7 @@ def _check_form(address: str) -> None:
     slashes = _SLASHES.fullmatch(address)
     known = {scheme for group, scheme in INSTALL if group == STORAGE} - {_MAY_HAVE_NO_HOST, _ANY}
     if slashes and (scheme := slashes[1].lower()) in known:
-        rest = re.sub(":[^/@]*@", "@", slashes[3])  # without a password
+        rest = re.sub(":[^/@]*@", "@", slashes[3])  # Drops the password.
         raise UnknownStorageError(
             f"the address has {slashes[2]!r} after {scheme}:, expected two slashes; "
             f"did you mean '{scheme}://{rest}'?"

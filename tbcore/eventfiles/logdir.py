@@ -51,10 +51,10 @@ class Scan:
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
     other_files: tuple[OtherFiles, ...] = ()
-    """Files beside event files whose data tbcore does not show, by kind."""
+    """Files next to event files whose data tbcore does not show, by kind."""
 
     def merge(self, found: Found) -> None:
-        """Adds what was found at one root, but for its files, which have no run names yet."""
+        """Adds the result for one root, except its event files, which have no run names yet."""
         self.num_directories += len(found.directories)
         self.num_files += sum(len(files) for _, _, files in found.directories)
         self.missing += found.missing
@@ -68,7 +68,7 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
     Specs are separated by commas. Empty specs are skipped; blanks are part of a spec. A spec that
     starts with a slash, or is a URI, has no name; in all other specs, a name may precede the first
     colon. Paths are made absolute, with links and a leading `~` resolved. URIs are not changed.
-    Raises OptionError for what was meant as a URI and is none.
+    Raises OptionError for a URI that is not valid.
     """
     specs = []
     for part in text.split(","):
@@ -86,8 +86,8 @@ def parse_logdir_spec(text: str) -> list[LogdirSpec]:
 def checked_specs(text: str, *, is_spec: bool) -> list[LogdirSpec]:
     """The spec for one directory as a user gave it, or with `is_spec` those of a `--logdir_spec`.
 
-    A directory need not exist. Raises OptionError for a path that can never be one, and for an
-    address what `checked_address` raises.
+    A directory need not exist. Raises OptionError for a path that cannot be a directory, and the
+    errors of `checked_address`.
     """
     specs = parse_logdir_spec(text) if is_spec else [LogdirSpec(None, text)]
     specs = [spec._replace(path=checked_address(spec.path)) for spec in specs]
@@ -113,7 +113,7 @@ class Logdir:
     """The directories that the user gave, for repeated scans."""
 
     def __init__(self, specs: Sequence[LogdirSpec], pacing: Pacing = EACH_SCAN) -> None:
-        """Raises UnknownStorageError or ExtensionError if nothing can read one of them."""
+        """Raises UnknownStorageError or ExtensionError if there is no storage for one of them."""
         self.specs = list(specs)
         storages = [storage_of(spec.path) for spec in specs]
         self._roots = [root_of(spec.path, pacing) for spec in specs]
@@ -121,7 +121,7 @@ class Logdir:
             root for storage, root in zip(storages, self._roots, strict=True)
             if storage.requests_cost
         ]  # fmt: skip
-        """Those of the directories that are listed at a pace of their own."""
+        """The directories that cost requests to list, and so are not listed in every scan."""
         self._run_directories: list[tuple[int, str, str]] = []
         """The directories in which the last scan found event files. For each of them: index of the
         spec, path relative to the path of the spec, and path."""
@@ -132,8 +132,8 @@ class Logdir:
         """Finds all event files below the directories.
 
         A spec that does not exist, and a directory or file that cannot be examined, are reported in
-        the result and skipped; nothing is raised. Of a directory that is not listed this time, the
-        result is what was found there before.
+        the result and skipped; nothing is raised. For a directory that is not listed this time, the
+        result has the files of its last listing.
         """
         result, other_files = Scan(), list[tuple[str, str]]()
         run_directories: list[tuple[int, str, str]] = []
@@ -153,7 +153,7 @@ class Logdir:
         return result
 
     def _found(self, spec_index: int, root: Root) -> Found:
-        """What a scan of a root finds. An error of its storage costs only this root."""
+        """The result of scanning a root. If its storage raises an error, other roots still work."""
         try:
             return root.scan()
         except Exception as error:
@@ -164,7 +164,8 @@ class Logdir:
 
     @property
     def has_links(self) -> bool:
-        """Whether there are links below the directories. No change behind them is reported."""
+        """Whether there are links below the directories. The system reports no changes in their
+        targets."""
         return any(root.has_links for root in self._roots)
 
     def _named(self, run_directories: Sequence[tuple[int, str, str]]) -> list[tuple[str, int]]:

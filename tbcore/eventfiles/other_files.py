@@ -1,4 +1,4 @@
-"""Other files: those that known tools write beside event files. tbcore does not read them."""
+"""Other files: files that known tools write next to event files. tbcore does not read them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Storage: what the engine needs of the place where event files are.
+"""Storage: the protocols through which the core finds and reads event files.
 
-`LocalDisk` is that of paths. Distributions add others by URI scheme: an entry point of the group
-`tbcore.storage` is named like the scheme, such as `s3`, and names an object with the attributes and
-methods of `Storage`. It gets only addresses of its scheme. See `tbcore.eventfiles.addresses`.
+`LocalDisk` is the storage for paths. Distributions add storages for URIs: an entry point of the
+group `tbcore.storage` has the URI scheme as its name, such as `s3`, and refers to an object with
+the attributes and methods of `Storage`. That object gets only addresses with its scheme. See
+`tbcore.eventfiles.addresses`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _VERSION = "%x-%x"
 
 
 def is_event_file(path: str) -> bool:
-    """Whether a regular file at this path or URI is an event file: its base name says so."""
+    """Whether the base name in a path or URI is that of an event file."""
     return MARK in os.path.basename(path)
 
 
 class EventFile(NamedTuple):
-    """An event file and its status, by which changes are noticed."""
+    """An event file and its status, which changes when the file does."""
 
     path: str
     version: str = ""
@@ -53,7 +54,7 @@ class EventFile(NamedTuple):
 
     @classmethod
     def unlisted(cls, path: str) -> EventFile:
-        """The file at `path`, of which nothing else is known: its `size` is larger than any."""
+        """A file of which only the path is known; its `size` is larger than that of any file."""
         return cls(path, size=_UNKNOWN_SIZE)
 
     @property
@@ -70,16 +71,16 @@ def fields_of(path: str, status: os.stat_result) -> tuple[str, str, int, int, in
 
 
 class Pacing(NamedTuple):
-    """When directories are listed whose listings cost requests."""
+    """How often to list directories that cost requests to list."""
 
     pause: float | None = 0.0
-    """Pause in seconds; None for 30 s to 10 min, longer while nothing changes or is viewed."""
+    """Pause in seconds; None for 30 s to 10 min, which grows while nothing changes or is viewed."""
     is_viewed: Callable[[], bool] = bool
     """Whether a page is visible."""
     is_idle: Callable[[], bool] = bool
     """Whether there have been no requests for data lately, so that an old listing will do."""
     on_listed: Callable[[], object] | None = None
-    """Called after each listing, which a scan then does not wait for."""
+    """Called after each listing; scans then do not wait for listings. None if scans wait."""
 
 
 EACH_SCAN = Pacing()
@@ -93,7 +94,7 @@ directory."""
 
 @dataclass(slots=True)
 class Found:
-    """What one scan of a root has found."""
+    """The result of one scan of a root."""
 
     directories: list[FoundDirectory] = field(default_factory=list)
     """The directories that were scanned; those without event files may be left out."""
@@ -104,7 +105,7 @@ class Found:
     unlisted: list[str] = field(default_factory=list)
     """Directories that exist but could not be listed, so that their files are unknown."""
     other_files: list[tuple[str, str]] = field(default_factory=list)
-    """Kind and path of each file beside event files whose data tbcore does not show."""
+    """Kind and path of each file next to event files whose data tbcore does not show."""
 
     def cannot_list(self, directory: str, reason: str) -> None:
         """Adds a directory that could not be listed."""
@@ -116,21 +117,21 @@ class Found:
         self.problems.append(one_line(f"cannot read {path}: {reason}"))
 
     def add_other_file(self, name: str, path: str) -> None:
-        """Adds a file that is not an event file, if its kind is known by its path below the root,
-        `name`."""
+        """Adds a file that is not an event file, if it is of a known kind. `name` is its path
+        relative to the root, which determines the kind."""
         if kind := kind_of(name):
             self.other_files.append((kind, path))
 
 
 class OpenFile(Protocol):
-    """An event file that is open for reading. A `with` statement around this object closes it.
+    """An event file that is open for reading, until the end of a `with` statement.
 
-    Everything that reads event files reads through such an object. Other processes may write to the
+    Every byte of an event file is read through such an object. Other processes may write to the
     file at any time. All methods raise OSError if they fail.
     """
 
     is_local: bool
-    """Whether reading any bytes of the file costs next to nothing."""
+    """Whether reads are cheap, as they are from a local disk."""
 
     @property
     def opened(self) -> EventFile:
@@ -140,66 +141,67 @@ class OpenFile(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def current_size(self) -> int:
-        """The file's size in bytes by now, as far as it is known without a request."""
+        """The file's size in bytes now, or the latest known size if finding out costs a request."""
 
     def fetch(self, parts: Iterable[tuple[int, int]]) -> None:
-        """Prepares for reading parts of the file, each an offset and a size."""
+        """Announces parts of the file that will be read, each as an offset and a size."""
 
     def read(self, offset: int, size: int) -> bytes:
-        """The `size` bytes from `offset` on; fewer at the end of the file."""
+        """Reads `size` bytes at `offset`; fewer at the end of the file."""
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Fills the buffer from `offset` on; returns how many bytes there were."""
+        """Fills the buffer with the bytes at `offset`; returns the number of bytes read."""
 
 
 class Root(Protocol):
     """A directory that is scanned again and again."""
 
     listed_at: float
-    """When the root was last listed, in seconds of the monotonic clock; infinite if each scan lists
-    it, and negative infinite if it was not listed yet."""
+    """When the root was last listed, in seconds of the monotonic clock. Infinity if every scan
+    lists it, and negative infinity if it has not been listed yet."""
     num_requests_of_listing: int
     """Number of requests that the last listing took."""
 
     @property
     def has_links(self) -> bool:
-        """Whether the last scan found links, behind which no change is reported."""
+        """Whether the last scan found links. The system reports no changes in their targets."""
 
     @property
     def num_requests(self) -> Mapping[str, int]:
-        """Number of requests so far, by the address of what answers them. Roots may share it."""
+        """Maps the address of each server to the number of requests to it so far. Several roots may
+        count the same requests."""
 
     @property
     def seconds_left(self) -> float:
-        """Time until the root is to be listed again; infinite if each scan lists it."""
+        """Time until the root is to be listed again; infinite if every scan lists it."""
 
     def list_soon(self) -> None:
-        """Makes the next scan list the root, whenever it was listed last."""
+        """Makes the next scan list the root, even if it was listed a moment ago."""
 
     def scan(self) -> Found:
-        """Finds all event files below the root. Nothing is raised.
+        """Finds all event files below the root. Raises nothing.
 
-        If listings are paced, the result may be that of an earlier scan.
+        If listings are paced, the result may be that of an earlier listing.
         """
 
 
 @runtime_checkable
 class Storage(Protocol):
-    """Where event files are, by the addresses of one scheme. Any thread may call the methods."""
+    """A place where event files are, such as an object store. Methods are called in any thread."""
 
     requests_cost: bool
-    """Whether each request costs time or money. Then roots are listed at a pace of their own, bytes
-    of many files are fetched ahead at once, and no process is forked while files are read."""
+    """Whether each request costs time or money. If so, roots are listed less often, the unread
+    bytes of many files are fetched together, and no helper process is started."""
     has_versions_of_content: bool
-    """Whether the `version` of a file, if it has one, changes whenever its bytes do. Otherwise it
-    changes only if there is another file at the path."""
+    """Whether a file's `version`, if it has one, changes whenever its bytes do. Otherwise, it
+    changes only if the file is replaced by another one."""
 
     def checked_address(self, address: str) -> str:
-        """The address of a directory as it is used and shown: without a password.
+        """The address of a directory without its password, for all later calls and for messages.
 
-        It is given with its scheme in small letters and without a slash at its end. Connects to
-        nothing. Raises UnknownStorageError, with one sentence, if it cannot be one of a directory,
-        and ImportError if a package for it is not installed.
+        `address` has its scheme in lower case and no slash at its end. Makes no connection. Raises
+        UnknownStorageError, with one sentence, if it is not a valid address of a directory, and
+        ImportError if a package for it is not installed.
         """
 
     def root(self, address: str, pacing: Pacing) -> Root:
@@ -209,17 +211,17 @@ class Storage(Protocol):
         """The event files directly in a directory, sorted by path. Raises OSError."""
 
     def open_file(self, file: EventFile) -> OpenFile:
-        """Opens a file that was listed, or is `EventFile.unlisted`. Raises OSError."""
+        """Opens a file from a listing, or an `EventFile.unlisted`. Raises OSError."""
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-        """Fetches bytes of many listed files at once, for their next reading.
+        """Fetches bytes of many listed files together, before the files are opened.
 
-        Each file comes with the offset of the first byte that is wanted. At most `max_bytes` of
-        each file are fetched. Errors are left to the next reading.
+        Each file is given with the offset of the first byte to fetch. At most `max_bytes` of each
+        file are fetched. Raises nothing: opening or reading the file raises the error.
         """
 
     def has_fetched(self, file: EventFile, end: int = 0) -> bool:
-        """Whether bytes of this file up to `end` were fetched ahead, or could not be."""
+        """Whether the bytes of a file up to `end` have been fetched ahead, or could not be."""
 
     def forget_fetched(self, path: str) -> None:
-        """Frees the bytes of a file that were fetched ahead, which an open file still has."""
+        """Frees the bytes of a file that were fetched ahead. A file that is open keeps its own."""

@@ -56,10 +56,7 @@ class _Fingerprint(NamedTuple):
 
 
 class Bookmark(NamedTuple):
-    """How far a file was read, so that another FileReader can go on there.
-
-    A list in JSON: all its fields have such types.
-    """
+    """How far a file was read, so that another FileReader can continue there. JSON-serializable."""
 
     opened: EventFile
     opened_at_ns: int
@@ -70,7 +67,7 @@ class Bookmark(NamedTuple):
 
 
 class WholeFile(NamedTuple):
-    """What a FileReader must know about a file whose bytes were all read at once."""
+    """Facts for a FileReader about a file whose bytes were all read at once."""
 
     opened: EventFile
     """The file's status when it was opened."""
@@ -113,7 +110,7 @@ class FileReader:
         self._is_blocked_by_bad_length = False
         """Whether the record at `offset` has a damaged length, so that no later record is found."""
         self._preloaded: tuple[WholeFile, list[DecodedItem]] | None = None
-        """What `preload` received. The next `read` yields these items without opening the file."""
+        """The arguments of `preload`. The next `read` yields the items without opening the file."""
         self.is_unread = True
         """True until the first attempt to read the file."""
 
@@ -123,14 +120,14 @@ class FileReader:
 
     @property
     def bookmark(self) -> Bookmark:
-        """How far the file was read. Everything that was read must have been used."""
+        """How far the file was read. All items of the last `read` must have been consumed."""
         return Bookmark(
             self.opened, self.opened_at_ns, self.offset, self.first_event_time,
             self._fingerprints, self._is_blocked_by_bad_length,
         )  # fmt: skip
 
     def resume_at(self, bookmark: Bookmark) -> None:
-        """Goes on where another reader of this file stopped. Call it before the first `read`."""
+        """Continues where another reader of this file stopped. Call it before the first `read`."""
         self.scanned = self.opened = EventFile(*bookmark.opened)
         self.opened_at_ns, self.offset = bookmark.opened_at_ns, bookmark.offset
         self.first_event_time = bookmark.first_event_time
@@ -218,8 +215,9 @@ class FileReader:
     def _check_unchanged(self, file: OpenFile, size: int) -> None:
         """Raises FileReplacedError if the file was replaced.
 
-        It was replaced if it has fewer than `size` bytes, or if a fingerprint differs. Of a remote
-        file that grew, only the last fingerprint is compared: its bytes came with the new ones.
+        It was replaced if it has fewer than `size` bytes, or if a fingerprint differs. For a remote
+        file that grew, only the last fingerprint is compared, whose bytes were fetched with the new
+        ones.
         """
         are_near = file.is_local or file.opened.size == self.offset
         if file.current_size() < size or any(

@@ -1,4 +1,4 @@
-"""Plugin checks: whether what a plugin consists of, and what its hooks return, is valid.
+"""Plugin checks: validate a plugin's name, its hooks, and the results of its hooks.
 
 All functions raise CheckError for the first fault. Its message does not name the plugin.
 """
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
-"""What a plugin's name must match. Addresses contain it, and there a leading `.` has a meaning."""
+"""Matches valid names of plugins. A name is a part of addresses, where a leading `.` has a
+meaning."""
 RESERVED_NAME = "plugins"
 """A name that no plugin may have: in the page's address it is the page about all plugins."""
 FIELDS = frozenset(

@@ -17,7 +17,7 @@ DEFAULT_PORT = 6006
 def user_directory(variable: str, default: str) -> str:
     """The user's directory for one purpose, as in the XDG base directory specification.
 
-    It is that of a variable such as `XDG_STATE_HOME`, if that is an absolute path, or else the
+    The value of a variable such as `XDG_STATE_HOME`, if that is an absolute path, or else the
     default, with `~` expanded.
     """
     path = os.environ.get(variable, "")
@@ -31,8 +31,8 @@ class PluginOptions:
     samples: int = 0
     """Maximum number of items of one (run, tag) in a response; 0 for all."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Maps the name of each option that the plugin declares to the value that the user set, or else
-    to the default. Each value has the type of the default."""
+    """Maps the name of each option that the plugin declares to the user's value, or else to the
+    default. Each value has the type of the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class Config:
     samples_per_plugin: Mapping[str, int] = field(default_factory=dict)
     """Maps a plugin's name to `PluginOptions.samples`, if the user set `samples` for the plugin."""
     plugin_values: Mapping[str, Mapping[str, str | OptionValue]] = field(default_factory=dict)
-    """Maps a plugin's name to a mapping of its options: from the name of each option that the user
-    set to the value, which is a string as typed, or has the type of the option."""
+    """Maps a plugin's name to the options that the user set, by name. A value is a string as typed,
+    or has the type of the option."""
     without_plugins: tuple[str, ...] = ()
     """Names of installed plugins that are not imported."""
     plugins_dirs: tuple[str, ...] = ()

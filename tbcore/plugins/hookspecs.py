@@ -1,4 +1,4 @@
-"""The hooks that a plugin may implement, and what they return. Authors of plugins start here.
+"""The hooks that a plugin may implement, and their results. Authors of plugins start here.
 
 A plugin is a module (or any object) with functions marked `@hookimpl`. It is found through an entry
 point of the group `tbcore.plugins`. The name of the entry point is the name of the plugin: in
@@ -64,8 +64,8 @@ class PluginInfo:
     title: str
     """Text on the tab."""
     claims: Claims = ()
-    """The logged data that the plugin can read. Several plugins may claim the same data. Data that
-    no plugin claims is reported as not shown."""
+    """The logged data that the plugin can read. Several plugins may claim the same data. The server
+    reports data that no plugin claims."""
     samples: int = 0
     """Default for the maximum number of items of one (run, tag) in a response; 0 for all. Users
     change it with `--samples_per_plugin`."""

@@ -69,9 +69,9 @@ def load_plugins(
     variable is not set, all are imported. `extra` maps names to further plugins, which are modules
     or objects.
 
-    Disabled plugins are returned without being imported, and `disabled_by` says why. A plugin is
-    disabled if it is in `without`, if it is installed and TBCORE_PLUGINS does not name it, or if it
-    is installed and a plugin in `folders` has the same name.
+    Disabled plugins are returned without being imported, with the reason in `disabled_by`. A plugin
+    is disabled if it is in `without`, if it is installed and TBCORE_PLUGINS does not name it, or if
+    it is installed and a plugin in `folders` has the same name.
 
     With `strict`, errors are raised instead of recorded, now and in later calls of hooks.
     """
@@ -87,7 +87,7 @@ def find(
     folders: Sequence[str] = (),
     strict: bool = False,
 ) -> list[Source]:
-    """Sources of the plugins that `load_plugins` returns for these arguments; imports nothing."""
+    """Sources of the plugins that `load_plugins` returns for these arguments. Imports nothing."""
     names_to_import = only
     if only is None and ONLY_VARIABLE in os.environ:
         listed = os.environ[ONLY_VARIABLE].split(",")
@@ -129,7 +129,7 @@ def load(
 ) -> Plugins:
     """Imports and checks the plugins of all sources.
 
-    A plugin in `keep` was loaded before. It is not imported again, but returned as it is.
+    Plugins in `keep` were loaded before: they are not imported again, but returned unchanged.
     """
     kept = {plugin.source.key: plugin for plugin in keep if plugin.source}
     first_of_name: dict[str, Source] = {}
@@ -191,9 +191,9 @@ def mount_all(
 ) -> list[MountedPlugin]:
     """Mounts all enabled plugins and returns them, sorted by name.
 
-    Plugins in `keep` were mounted before, and are returned as they are. For an option that is not
-    valid, OptionError is raised if `keep` is empty, as it is when a server starts; otherwise the
-    option's plugin fails.
+    Plugins in `keep` were mounted before, and are returned unchanged. If an option is not valid,
+    raises OptionError if `keep` is empty, as when a server starts; otherwise the option's plugin
+    fails.
     """
     enabled = {plugin.name: plugin for plugin in reversed(plugins) if plugin.disabled_by is None}
     kept = {m.plugin: m for m in keep}
@@ -211,7 +211,7 @@ def mount_all(
 
 
 def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:
-    """Yields, for each name in `only` that is not available, a source that fails when loaded."""
+    """Yields a source that fails when loaded for each name in `only` that is not available."""
     names = sorted({source.name for source in available})
     installed_names = ", ".join(map(repr, names)) or "none"
     for name in dict.fromkeys(only):
@@ -261,7 +261,7 @@ def _startup_watchdog(plugin: LoadedPlugin) -> Iterator[None]:
     """Logs a warning if the plugin's code inside the `with` block delays the start for long."""
     timer = threading.Timer(plugin.tuning.slow_call_seconds, _warn_slow, [plugin])
     timer.daemon = True
-    # The warning is left out where the system allows no more threads.
+    # There is no warning if the system allows no more threads.
     attempt(timer.start)
     try:
         yield

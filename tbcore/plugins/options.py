@@ -1,4 +1,4 @@
-"""Option: one setting that a plugin declares, and how a user's text is converted to its value."""
+"""Option: a setting that a plugin declares, and the conversion of a user's text to its value."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 OptionValue = bool | int | float | str
 
 OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What an option's name, the `key` in `--set NAME.key=value`, must match. It has no dot, since the
-key begins after the last dot."""
+"""Matches valid names of options: the `key` in `--set NAME.key=value`. There is no dot in it, since
+the key begins after the last dot."""
 TYPE_NAMES: dict[type, str] = {
     bool: "true or false",
     int: "an int",
     float: "a number",
     str: "a string",
 }
-"""Maps the type of an option to the words for its values in messages."""
+"""Maps the type of an option to a description of its values, for messages."""
 VARIABLE_PREFIX = "TBCORE_SET_"
 MAX_INT = 2**53 - 1
 """Maximum absolute value of an int: JavaScript's numbers are doubles, exact up to this int."""
@@ -51,7 +51,7 @@ class Option:
 
     @property
     def wanted(self) -> str:
-        """Which values are valid, in words, such as `an int, 1 or more`."""
+        """A description of the valid values, such as `an int, 1 or more`."""
         if self.choices:
             return f"one of {', '.join(str(choice) for choice in self.choices)}"
         bound = "" if self.minimum is None else f", {self.minimum:g} or more"
@@ -90,7 +90,7 @@ def variable_prefix(plugin: str) -> str:
 
 
 def truth(text: str) -> bool:
-    """The bool that a text such as `yes` or `false` means; raises ValueError for any other text."""
+    """The bool for a text such as `yes` or `false`; raises ValueError for any other text."""
     try:
         return _TRUTH[text.strip().lower()]
     except KeyError:
@@ -100,7 +100,7 @@ def truth(text: str) -> bool:
 def validate(option: object) -> str | None:
     """None if an element of `PluginInfo.options` is valid, else the end of an error message.
 
-    The message begins with `PluginInfo.options must be`.
+    The caller puts `PluginInfo.options must be` before it.
     """
     if not isinstance(option, Option):
         return f"a sequence of Option, which {option!r} is not"

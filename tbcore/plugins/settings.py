@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 def check_settings(plugins: Plugins, config: Config) -> None:
     """Raises OptionError if `--set` names a plugin that does not exist.
 
-    For an environment variable that names no option, it only logs a warning: the variable may be
-    meant for another installation. It does not check the variables of plugins that failed or are
-    disabled, since their options are unknown.
+    An environment variable that names no option is only logged as a warning, since it may be meant
+    for another installation. The variables of plugins that failed or are disabled are not checked,
+    since their options are unknown.
     """
     names = {plugin.name for plugin in plugins}
     for name, values in config.plugin_values.items():
@@ -50,7 +50,10 @@ def check_settings(plugins: Plugins, config: Config) -> None:
 
 
 def option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue]:
-    """All options of a plugin by name: from `--set`, else from the environment, else defaults."""
+    """Maps each option of a plugin to its value: from `--set`, the environment, or the default.
+
+    Raises OptionError for an unknown option in `--set`, and for a value that is not valid.
+    """
     declared = {option.name: option for option in plugin.info.options} if plugin.info else {}
     given = config.plugin_values.get(plugin.name, {})
     for key in given:
@@ -77,9 +80,9 @@ def option_values(plugin: LoadedPlugin, config: Config) -> dict[str, OptionValue
 
 
 def plugin_json(mounted: MountedPlugin, *, whole_path: bool) -> dict[str, Any]:
-    """What lists of the installed plugins contain about one: its names, its source, its options.
+    """A plugin's entry in lists of the installed plugins: its names, its source, its options.
 
-    For `whole_path` see `LoadedPlugin.source_label`.
+    See `LoadedPlugin.source_label` for `whole_path`.
     """
     plugin, values = mounted.plugin, mounted.options.values
     distribution, version = plugin.source_label(whole_path=whole_path)

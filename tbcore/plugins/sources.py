@@ -53,7 +53,7 @@ class Source(NamedTuple):
     code: tuple[Path, ...] = ()
     """Files and folders with the code of a plugin in a folder; empty for any other plugin."""
     disabled_by: str = ""
-    """What disabled the plugin, such as the option `--no_plugin`; "" if it is to be imported."""
+    """Why the plugin is disabled, such as `--no_plugin`; "" if it is to be imported."""
 
     def __str__(self) -> str:
         return self.distribution or "this process"
@@ -96,7 +96,7 @@ class Source(NamedTuple):
 def installed_plugins(*, strict: bool = False) -> list[Source]:
     """Sources of all installed plugins, sorted by name and then by distribution.
 
-    For malformed entry points see `extensions.declared`.
+    See `extensions.declared` for malformed entry points.
     """
     return [
         Source(point.name, label(point), point.load, module_of(point.value))
@@ -169,7 +169,7 @@ def _declared_in(folder: Path, pyproject: Path) -> list[Source]:
 
 
 def fail(message: str) -> object:
-    """Raises PluginError with this message; takes the place of a source that can be loaded."""
+    """Raises PluginError with this message. The `load` of sources that cannot be loaded."""
     raise PluginError(message)
 
 
@@ -200,7 +200,7 @@ def _load_entry_point(name: str, folder: Path, value: str) -> object:
 def _import_from(name: str, file: Path) -> ModuleType:
     """Imports a module from a file, or a package from its `__init__.py`.
 
-    It takes the place of the module of an installed plugin. Does not change Python's path. Raises
+    Replaces the module of an installed plugin with this name. Does not change Python's path. Raises
     PluginError if any other module has the name.
     """
     file = file.absolute()
@@ -208,7 +208,7 @@ def _import_from(name: str, file: Path) -> ModuleType:
     if loaded is not None and getattr(loaded, "__file__", None) == str(file):
         return loaded
     _refuse_taken_name(name, loaded, file)
-    # Another plugin may have imported the module of the installed plugin already.
+    # Another plugin may already have imported the module of the installed plugin.
     for other in [other for other in list(sys.modules) if f"{other}.".startswith(f"{name}.")]:
         del sys.modules[other]
     _imported_files.add(str(file))

@@ -78,7 +78,7 @@ class Deprecation:
 
     name: str
     instead: str
-    """What the plugin should do in place of it, such as `use Item.new`."""
+    """What the plugin should do instead, such as `use Item.new`."""
     count: int = 0
 
 
@@ -93,8 +93,8 @@ class PluginStats:
         log_window_seconds: float = 10.0,
         traceback_of: Callable[[BaseException], str] | None = None,
     ) -> None:
-        """With `dev`, log lines are not limited, and `as_json` includes whole paths and the
-        tracebacks that `traceback_of` makes of exceptions."""
+        """With `dev`, log lines are not limited, and `as_json` includes whole paths, and tracebacks
+        as formatted by `traceback_of`."""
         self.name = name
         self.dev = dev
         self._traceback_of = traceback_of if dev else None

@@ -1,6 +1,6 @@
 """Plugin types: a plugin that was found, and the same plugin with its routes for one server.
 
-`attempt` calls code of plugins, and `describe` and `traceback_of` turn what it raises into text.
+`attempt` calls code of plugins, and `describe` and `traceback_of` format its exceptions as text.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ def traceback_of(error: BaseException) -> str:
 
 
 def _is_caller_of_plugins(file: str) -> bool:
-    """Whether a file belongs to what calls plugins: tbcore, Python's import system and others."""
+    """Whether a file is part of tbcore, of Python's import system, or of a library between them and
+    the plugin."""
     is_library = any(f"{os.sep}{name}{os.sep}" in file for name in ("pluggy", "asyncio"))
     return is_library or file.startswith((CORE_FOLDER, "<frozen importlib"))
 
 
 @dataclass(eq=False)
 class LoadedPlugin:
-    """One plugin that was found: a working, a failed or a disabled one."""
+    """A plugin that was found. It works, has failed, or is disabled."""
 
     name: str
     distribution: str
@@ -75,7 +76,7 @@ class LoadedPlugin:
     error: str | None = None
     """Why the plugin failed, in one line that names it; None if it works."""
     disabled_by: str | None = None
-    """What disabled the plugin, such as the option `--no_plugin`; None if it is enabled."""
+    """Why the plugin is disabled, such as `--no_plugin`; None if it is enabled."""
     traceback: str = ""
     """The traceback of the error, starting in the plugin's own code, for the plugin's author."""
     package: str = ""
@@ -84,8 +85,8 @@ class LoadedPlugin:
     """The folder of the plugin's package; None if the plugin is not on disk."""
     source: Source | None = field(default=None, repr=False)
     version: str = ""
-    """With `--dev`, a version that changes when the plugin's files do, and that is part of their
-    addresses; else ""."""
+    """With `--dev`, a version that is part of the addresses of the plugin's files and changes when
+    the files do; else ""."""
     dev: bool = False
     """Whether the server runs with `--dev`, which shows tracebacks to the plugin's author."""
     strict: bool = False
@@ -185,7 +186,7 @@ class LoadedPlugin:
     def call(self, hook: str, **arguments: Any) -> Any:
         """Calls this plugin's implementation of a hook and returns its result.
 
-        None if the plugin does not implement the hook. Raises what the hook raises.
+        Returns None if the plugin does not implement the hook. Exceptions of the hook are raised.
         """
         caller = getattr(self.hooks, hook)
         with self.stats.measure(hook) as call:

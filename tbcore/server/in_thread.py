@@ -57,13 +57,14 @@ class Server:
     ) -> None:
         """If `logdir_spec` is given, it is read instead of `logdir`.
 
-        `plugins` are those to serve, as `load_plugins` returns them; None for all. What is in
-        `multiplexer` is served as it is, and nothing is read. For `reload_interval` and the next
-        two see `Loader`. `wrap` is called with the application and returns the one that gets the
-        requests of clients. With port 0 the system chooses one. Other options are fields of
-        `Config` but for `host`, such as `path_prefix`. Raises TypeError for any other option,
-        OptionError for what can be no log directory, and ExtensionError if the storage of its
-        address cannot be loaded.
+        `plugins` are the plugins to serve, from `load_plugins`; None for all. If `multiplexer` is
+        given, its runs are served, and no logs are read. `Loader` describes `reload_interval`,
+        `purge_orphaned_data` and `max_points`. `wrap` is called with the application, and returns
+        the application that gets the requests. With port 0 the system chooses a port. `config` has
+        fields of `Config` except `host`, such as `path_prefix`.
+
+        Raises TypeError for any other option, OptionError for a log directory that is not valid,
+        and ExtensionError if the storage for its address cannot be loaded.
         """
         if "host" in config:
             raise TypeError("Server has no option 'host': it serves this machine only")
@@ -118,15 +119,15 @@ class Server:
         return self._listening.url(f"{quote(self.config.path_prefix)}/", self.config.token)
 
     def load_once(self) -> None:
-        """Reads new data of the logs, in the calling thread."""
+        """Reads the new data in the logs, in the calling thread."""
         if self._loader is not None:
             self._loader.load_once()
 
     def start(self) -> None:
-        """Listens, serves in a thread, and reads changes of the logs in another one.
+        """Starts listening, and two threads: one serves, the other reads changes in the logs.
 
-        Raises TbcoreError if it cannot listen, or was started before. After any other error, such
-        as one of `wrap`, it has stopped.
+        Raises TbcoreError if it cannot listen, or was started before. It also raises any exception
+        of `wrap`, after it has stopped.
         """
         if self._listening is not None:
             raise TbcoreError("a Server starts once; make another one")
@@ -140,7 +141,7 @@ class Server:
             raise
 
     def _serve(self, listening: Listening) -> None:
-        """Serves in a thread; returns, or raises the error, when the thread has started to."""
+        """Starts the serving thread, and returns when it serves. Raises any error of the start."""
         self.config = replace(self.config, port=listening.port)
         started: Future[None] = Future()
         self._http_server = server = HttpServer(
@@ -160,7 +161,7 @@ class Server:
         started.result()
 
     def stop(self) -> None:
-        """Ends the threads; waits for them a few seconds at most."""
+        """Ends the threads, and waits at most 10 seconds for them."""
         if self._loader is not None:
             self._loader.stop()
         if self._http_server is not None and self._thread is not None:
