@@ -1,4 +1,4 @@
-"""LocalDisk: the storage of event files at paths, and LocalRoot: a directory that is scanned there.
+"""LocalDisk: the storage for paths. LocalFile reads a file, and LocalRoot scans a directory.
 
 A scan opens no file. Every scan gets the status of all directories and event files, but lists only
 the directories whose entries may have changed since the last scan; for all other directories, it
@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Self
 
 from tbcore.errors import UnknownStorageError
-from tbcore.eventfiles import local_file
 from tbcore.eventfiles.other_files import kind_of
 from tbcore.eventfiles.storage import MARK, EventFile, Found, Pacing, fields_of
 from tbcore.text import one_line, readable
@@ -27,24 +27,24 @@ _ARCHIVES = ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".t
 
 _MAX_LINKED_PATHS = 8
 """Maximum number of paths through links by which one directory is scanned. If n directories link to
-each other, the number of such paths grows like n!, and a scan must end."""
+each other, the number of paths grows like n!, so a scan without a limit might never end."""
 
 _STABLE_SECONDS = 3.0
-"""Minimum time between the last change of a directory and a listing that is reused. Timestamps are
-as coarse as 2 s on some file systems, so two changes in short order may have the same timestamp."""
+"""A listing is reused only if the directory had not changed for this long when it was listed. Some
+file systems have timestamps as coarse as 2 s, so two quick changes may have the same timestamp."""
 _RELIST_SECONDS = 60.0
 """Maximum time for which a listing is reused, in case a change does not update the directory's
 mtime."""
 
 
 class LocalDisk:
-    """The disks of this machine: a storage for paths."""
+    """The storage for paths: the disks of this machine."""
 
     requests_cost = False
     has_versions_of_content = False
 
     def checked_address(self, address: str) -> str:
-        """The path. It need not exist; raises UnknownStorageError for an archive."""
+        """The path, which need not exist. Raises UnknownStorageError for an archive."""
         if address.lower().endswith(_ARCHIVES) and os.path.isfile(address):
             raise UnknownStorageError(
                 f"{address!r} is an archive; unpack it, and give the directory"
@@ -59,19 +59,69 @@ class LocalDisk:
         """The event files directly in a directory, sorted by path. Raises OSError."""
         return _list(_Directory(directory, ".", None), Found()).files
 
-    def open_file(self, file: EventFile) -> local_file.LocalFile:
+    def open_file(self, file: EventFile) -> LocalFile:
         """Opens a file. Raises OSError if that fails, or if it is not a regular file."""
-        return local_file.LocalFile(file.path)
+        return LocalFile(file.path)
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-        """Does nothing: reading costs next to nothing."""
+        """Does nothing: reads from a disk are cheap."""
 
     def has_fetched(self, file: EventFile, end: int = 0) -> bool:
-        """True: all bytes are there."""
+        """Always true."""
         return True
 
     def forget_fetched(self, path: str) -> None:
         """Does nothing."""
+
+
+class LocalFile:
+    """An event file on a disk that is open for reading: see `OpenFile`."""
+
+    __slots__ = ("_descriptor", "opened")
+
+    is_local = True
+
+    def __init__(self, path: str) -> None:
+        """Opens the file. Raises OSError if that fails, or if it is not a regular file."""
+        # O_NONBLOCK: opening a FIFO would otherwise wait for its writer.
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+        self._descriptor = os.open(path, flags)
+        try:
+            status = os.fstat(self._descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{path} is not a regular file")
+        except OSError:
+            os.close(self._descriptor)
+            raise
+        self.opened = EventFile.of(path, status)
+        """The file's status when it was opened."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def current_size(self) -> int:
+        """The file's size in bytes by now."""
+        return os.fstat(self._descriptor).st_size
+
+    def fetch(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Prepares for reading parts of the file, each an offset and a size."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The `size` bytes from `offset` on; fewer at the end of the file."""
+        return os.pread(self._descriptor, size, offset)
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """Fills the buffer from `offset` on; returns how many bytes there were."""
+        done = 0
+        while done < len(buffer):
+            count = os.preadv(self._descriptor, [buffer[done:]], offset + done)
+            if not count:
+                break
+            done += count
+        return done
 
 
 class LocalRoot:
@@ -91,22 +141,23 @@ class LocalRoot:
 
     @property
     def has_links(self) -> bool:
-        """Whether there are links below the directory. No change behind them is reported."""
+        """Whether there are links below the directory. The system reports no changes in their
+        targets."""
         return any(listing.has_links for listing in self._listings.values())
 
     def list_soon(self) -> None:
-        """Does nothing: each scan looks at all directories."""
+        """Does nothing: every scan examines all directories."""
 
     def scan(self) -> Found:
         """Finds the event files below the directory. Only regular files count."""
         found = Found()
         root = os.path.abspath(self._path)
-        # Listing all directories again costs more than the rest of a scan, so it is left out while
-        # nobody asks for data.
+        # Listing all directories again takes longer than the rest of a scan, so expired listings
+        # are reused while no data is requested.
         reuses_expired = self._pacing.is_idle()
         listings: dict[str, _Listing] = {}
         previous, self._listings = self._listings, listings
-        # The directories above the root are included because a link to one of them is also a loop.
+        # The directories above the root are included, since a link to one of them is a loop, too.
         top: _Directory | None = None
         for above in reversed(PurePath(os.path.realpath(root)).parents):
             top = _Directory(str(above), "", top)
@@ -141,7 +192,7 @@ class LocalRoot:
     def _listing_of(
         self, directory: _Directory, known: _Listing | None, found: Found, reuses_expired: bool
     ) -> _Listing:
-        """The known listing of a directory if it is certainly still right, else a new listing."""
+        """The known listing of a directory if it is certainly still valid, else a new one."""
         if known is None or not _REUSE_LISTINGS:
             return _list(directory, found)
         stamp = _stamp(directory.path)
@@ -155,8 +206,8 @@ class LocalRoot:
         listing.stamp = stamp
         listing.since = known.since if is_same else now
         if is_same and known.is_stable and not listing.has_same_names(known):
-            # The entries changed, but the stamp did not. If it still has not, the device is
-            # unreliable.
+            # The entries changed, but the stamp did not. If it still has not changed now, the
+            # device is unreliable.
             if _stamp(directory.path) == stamp:
                 self._unreliable_devices.add(stamp[0])
         listing.is_stable = now - listing.since >= _STABLE_SECONDS and not listing.has_links
@@ -167,7 +218,7 @@ class LocalRoot:
 
 @dataclass(slots=True, eq=False)
 class _Directory:
-    """A directory that a scan reached, with the path that led there."""
+    """A directory that a scan reached, with the directories above it."""
 
     path: str
     name: str
@@ -204,13 +255,13 @@ class _Listing:
     other_files: list[tuple[str, str]] = field(default_factory=list)
     """Kind and path of each file that `other_files.py` knows."""
     has_links: bool = False
-    """Whether any entry is a link. The target of a link can change when the stamp does not."""
+    """Whether any entry is a link. Its target can change while the stamp stays the same."""
     stamp: _Stamp | None = None
     """Stamp of the directory before it was listed; None for the first listing."""
     since: float = 0.0
     """When this stamp was first seen, in seconds of the monotonic clock."""
     is_stable: bool = False
-    """Whether the stamp changes whenever the entries change."""
+    """Whether any later change of the entries will change the stamp."""
     relist_at: float = 0.0
     """When the listing expires in any case, in seconds of the monotonic clock."""
 
@@ -228,7 +279,7 @@ class _Listing:
                     return False
                 changed[index] = EventFile(*fields)
         if changed:
-            # This is a new list, because the list of the last scan may still be in use.
+            # A new list, since the list of the last scan may still be in use.
             self.files = [changed.get(index, file) for index, file in enumerate(self.files)]
         return True
 
@@ -278,8 +329,8 @@ def _list(directory: _Directory, found: Found) -> _Listing:
     with os.scandir(directory.path) as entries:
         for entry in entries:
             try:
-                # Files without MARK in their names are not examined. The type of an entry is
-                # known without a system call; only the type of a link's target is not.
+                # Files without MARK in their names are not examined. Getting the type of an entry
+                # takes a system call only for a link.
                 is_link = entry.is_symlink()
                 listing.has_links |= is_link
                 if entry.is_dir():

@@ -10,8 +10,7 @@ from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec, Scan
 from tbcore.eventfiles.storage import Root
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.problems import MAX_PROBLEMS, Problems, log_lines
-from tbcore.store.status import LoadStatus
+from tbcore.store.status import MAX_PROBLEMS, LoadStatus, Problems, log_lines
 from tbcore.store.view import RunView, StoredRun
 from tbcore.store.work_queue import TrackedRun, find_remote_event_times
 from tbcore.text import one_line

@@ -16,8 +16,8 @@ from tbcore.eventfiles.logdir import MIN_FILE_BYTES
 from tbcore.eventfiles.read_ahead import SmallFileReader
 from tbcore.eventfiles.storage import EventFile
 from tbcore.eventfiles.tail import Bookmark, FileReader, FileReplacedError
-from tbcore.store.problems import MAX_PROBLEMS
 from tbcore.store.run import RunData
+from tbcore.store.status import MAX_PROBLEMS
 from tbcore.store.view import FileRef, RunView
 from tbcore.text import one_line
 

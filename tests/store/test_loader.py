@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tbcore.errors import NotFoundError
 from tbcore.eventfiles import local_disk, logdir, tail
-from tbcore.eventfiles.local_file import LocalFile
+from tbcore.eventfiles.local_disk import LocalFile
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.storage import EventFile
 from tbcore.kinds import Claim
@@ -124,7 +124,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(os.path.basename(path))
         return LocalFile(path)
 
-    monkeypatch.setattr("tbcore.eventfiles.local_file.LocalFile", open_file)
+    monkeypatch.setattr("tbcore.eventfiles.local_disk.LocalFile", open_file)
     return names
 
 
@@ -144,7 +144,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             raise PermissionError(13, "Permission denied", path)
         return LocalFile(path)
 
-    monkeypatch.setattr("tbcore.eventfiles.local_file.LocalFile", open_file)
+    monkeypatch.setattr("tbcore.eventfiles.local_disk.LocalFile", open_file)
     return names
 
 

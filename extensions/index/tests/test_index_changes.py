@@ -28,13 +28,13 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, what: str
 ) -> None:
     """What is committed first is what the file had at some time; the other runs are whole."""
-    from tbcore.eventfiles import local_file
+    from tbcore.eventfiles import local_disk
 
     logdir, index = tmp_path / "logs", tmp_path / "index"
     for run in "abc":
         write_run(logdir, run, scalars={"loss": [3.0, 2.0, 1.0]}, wall_time=1000.0)
     (path,) = (logdir / "b").iterdir()
-    opened = local_file.LocalFile.__init__
+    opened = local_disk.LocalFile.__init__
     is_changed = False
 
     def change() -> None:
@@ -50,7 +50,7 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
         else:
             os.truncate(path, path.stat().st_size - 10)
 
-    def changing(self: local_file.LocalFile, name: str) -> None:
+    def changing(self: local_disk.LocalFile, name: str) -> None:
         is_due = name == str(path) and not is_changed
         if is_due and when.startswith("before"):
             change()
@@ -58,7 +58,7 @@ def test_a_file_that_changes_while_it_is_read_is_right_after_the_next_update(
         if is_due and when.startswith("after"):
             change()
 
-    monkeypatch.setattr(local_file.LocalFile, "__init__", changing)
+    monkeypatch.setattr(local_disk.LocalFile, "__init__", changing)
     update(logdir, index)
     monkeypatch.undo()
     assert is_changed

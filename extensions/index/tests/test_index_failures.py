@@ -20,7 +20,7 @@ from common_fixtures import WAIT_SECONDS, until
 from same_answers import check_same, loaded, properties_of, update
 
 from tbcore.errors import DataLossError, TbcoreError
-from tbcore.eventfiles import local_file
+from tbcore.eventfiles import local_disk
 from tbcore_index.coordinator import Coordinator
 from tbcore_index.reader import IndexReader
 from tbcore_index.tables import COLUMNS, Place, Tables
@@ -321,14 +321,14 @@ def test_a_file_that_could_not_be_read_is_no_loss_any_more_when_it_can(
 ) -> None:
     write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
     unreadable, index = str(max((logdir / "run2").iterdir())), tmp_path / "index"
-    opened = local_file.LocalFile.__init__
+    opened = local_disk.LocalFile.__init__
 
-    def refused(self: local_file.LocalFile, path: str) -> None:
+    def refused(self: local_disk.LocalFile, path: str) -> None:
         if path == unreadable:
             raise PermissionError(13, "Permission denied")
         opened(self, path)
 
-    monkeypatch.setattr(local_file.LocalFile, "__init__", refused)
+    monkeypatch.setattr(local_disk.LocalFile, "__init__", refused)
     assert [update(logdir, index), update(logdir, index)] == [3, 3]
     monkeypatch.undo()
 
@@ -344,14 +344,14 @@ def test_a_run_stays_while_its_replaced_file_cannot_be_read(
     (path,) = (logdir / "run2").iterdir()
     path.unlink()
     write_run(logdir, "run2", scalars={"loss": [7.0]}, wall_time=1.9e9)
-    opened = local_file.LocalFile.__init__
+    opened = local_disk.LocalFile.__init__
 
-    def refused(self: local_file.LocalFile, path: str) -> None:
+    def refused(self: local_disk.LocalFile, path: str) -> None:
         if "run2" in path:
             raise PermissionError(13, "Permission denied")
         opened(self, path)
 
-    monkeypatch.setattr(local_file.LocalFile, "__init__", refused)
+    monkeypatch.setattr(local_disk.LocalFile, "__init__", refused)
     assert update(logdir, index) == 3
     monkeypatch.undo()
 

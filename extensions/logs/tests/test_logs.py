@@ -22,7 +22,7 @@ import pytest
 import tbcore
 from tbcore import NotFoundError
 from tbcore.errors import ExtensionError
-from tbcore.eventfiles.local_file import LocalFile
+from tbcore.eventfiles.local_disk import LocalFile
 from tbcore.eventfiles.table import Table
 from tbcore.store.run import RunData
 from tbcore_logs import Point, ScalarSeries, Tag, reading

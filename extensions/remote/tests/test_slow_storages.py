@@ -154,7 +154,7 @@ def test_a_connection_that_stalls_is_given_up(
     events(folder / "a" / FILE, 1, 2)
     relay.may_send.clear()
     assert watched.steps("a") == [1]
-    assert {record.name for record in caplog.records} == {"tbcore.store.problems"}
+    assert {record.name for record in caplog.records} == {"tbcore.store.status"}
     root = f"sftp://127.0.0.1:{relay.port}{folder}"
     for line in watched.problems:
         assert line.startswith((f"cannot list {root}: ", f"{root}/a/{FILE} cannot be read: "))
