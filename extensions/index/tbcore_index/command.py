@@ -94,7 +94,7 @@ def index_command(
     from tbcore.engine import is_uri
     from tbcore_index.coordinator import Coordinator
     from tbcore_index.tables import FORMAT, Place
-    from tbcore_logs.printing.access import manners
+    from tbcore_logs.printing.access import command_output
 
     specs = [s if is_uri(s.path) else s._replace(path=os.path.abspath(s.path)) for s in specs]
     place = Place(path)
@@ -120,7 +120,8 @@ def index_command(
             )
     report = _Reporter(is_only=reload_interval == 0)
     keys = {"tls": tls, "is_insecure": insecure_cluster}
-    with manners(), _executor(workers, cluster, specs, place, keys) as (executor, num_workers):
+    engine = _executor(workers, cluster, specs, place, keys)
+    with command_output(), engine as (executor, num_workers):
         coordinator = Coordinator(
             place.path, executor,
             specs=specs, num_workers=num_workers, on_progress=report.progress,
@@ -142,9 +143,9 @@ def index_command(
 def _executor(
     workers: int | None, cluster: str | None, specs: Sequence[LogdirSpec], place: Place, keys: Any
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """The engine that runs the batches, and what counts its workers.
+    """The executor that runs the batches, and a function that returns its number of workers.
 
-    `keys` are the keyword arguments of `connected`.
+    `keys` are keyword arguments of `connected`.
     """
     if workers is None and cluster is None:
         with ThreadPoolExecutor(1) as pool:
@@ -161,16 +162,16 @@ def _executor(
 
 
 class _Reporter:
-    """Prints what happens to stderr."""
+    """Prints progress and results to stderr."""
 
     def __init__(self, *, is_only: bool) -> None:
-        """`is_only` says that there is one update only, of which something is printed anyhow."""
+        """With `is_only` there is a single update, for which a line is printed in any case."""
         self._is_only = is_only
         self._printed_at = time.monotonic()
         self._known: set[str] = set()
 
     def progress(self, num_runs: int, num_done: int, num_bytes: int, seconds: float) -> None:
-        """Prints how far an update is, each second."""
+        """Prints the progress of an update, at most once a second."""
         if min(time.monotonic() - self._printed_at, seconds) < 1:
             return
         self._printed_at = time.monotonic()
@@ -181,7 +182,7 @@ class _Reporter:
         )
 
     def end(self, num_written: int, problems: list[str], seconds: float) -> None:
-        """Prints what an update did."""
+        """Prints the result of an update, and its new problems."""
         for line in dict.fromkeys(problems):
             if line not in self._known:
                 self._print(f"warning: {line}")

@@ -1,14 +1,14 @@
 """Logs from Python: `tbcore.open(logdir)` reads event files without a server.
 
-    logs = tbcore.open("runs")           # scans the directory; a run is read when it is asked for
+    logs = tbcore.open("runs")           # scans the directory; a run is read on first access
     logs["exp/a"]["loss"].min            # Point(step=900, wall_time=1700000000.0, value=0.125)
     logs.scalars("loss/*").to_pandas()   # all points of all runs
 
-`Logs` has the runs, `Run` has what was logged in one, and `ScalarTable` the points of several.
+`Logs` has all runs, `Run` the data of one run, and `ScalarTable` the points of several runs.
 
-For tbcore-compat and tbcore-index, these names are public, too: `ROOT`, `LazyReader`, `RunSnapshot`
-and `multiplexer_of` of `tbcore_logs.reading`, `UnknownNameError` of `tbcore_logs.errors`,
-`CheckReport` and `Finding` of `tbcore_logs.checks`, and `manners` of `tbcore_logs.printing.access`.
+tbcore-compat and tbcore-index also use `ROOT`, `LazyReader`, `RunSnapshot` and `multiplexer_of` of
+`tbcore_logs.reading`, `UnknownNameError` of `tbcore_logs.errors`, `CheckReport` and `Finding` of
+`tbcore_logs.checks`, and `command_output` of `tbcore_logs.printing.access`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 ]  # fmt: skip
 
 _MODULES = ("items", "series", "tables", "run", "logs")
-"""The modules that define the names."""
+"""The modules that define the names in `__all__`."""
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a name when it is first used: the commands' `--help` needs none."""
+    """Imports a name when it is first used, so that `--help` of the commands imports none."""
     if name in __all__:
         for module in map(import_module, (f"{__name__}.{module}" for module in _MODULES)):
             if hasattr(module, name):

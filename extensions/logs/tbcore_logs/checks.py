@@ -1,4 +1,4 @@
-"""check: reads a whole logdir once, and reports each fault and its position."""
+"""check: reads all event files of a logdir once, and reports each fault with its position."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_LINES_PER_FILE = 20
 
 
 class Finding(NamedTuple):
-    """A fault of a file or directory, or something else to report about it."""
+    """A fault, or another remarkable fact, of a file or directory."""
 
     what: str
     """`missing`, `unreadable`, `corrupt`, `cut off`, `being written`, `empty` or `changed`."""
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     offset: int | None = None
     """Byte offset of the record in the file; None if the finding is not about a record."""
     is_damage: bool = True
-    """Whether data has been lost or cannot be read."""
+    """Whether data was lost or cannot be read."""
 
 
 class CheckReport(NamedTuple):
@@ -49,25 +49,25 @@ class CheckReport(NamedTuple):
     num_files: int
     num_bytes: int
     findings: list[Finding]
-    """First those about directories; then those about files, in the order in which the files were
+    """The findings about directories, then those about files: in the order in which the files were
     read, and by offset within a file."""
     unclaimed: Sequence[Any]
-    """Kinds of data that no loaded plugin shows, as `find_unshown` of the engine returns them."""
+    """Kinds of data that no loaded plugin shows; see `tbcore.engine.find_unshown`."""
     other_files: Sequence[Any]
-    """Files that are not event files, and whose data nothing shows, as a `Scan` has them."""
+    """Files that are not event files, and whose data tbcore does not show; see `Scan`."""
 
     @property
     def num_damaged(self) -> int:
-        """Number of files and directories that have lost data or cannot be read."""
+        """Number of files and directories in which data was lost or cannot be read."""
         return len({finding.path for finding in self.findings if finding.is_damage})
 
     @property
     def is_missing(self) -> bool:
-        """Whether a directory does not exist, so that nothing of it could be checked."""
+        """Whether a directory does not exist, so that nothing in it could be checked."""
         return any(finding.what == "missing" for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
-        """The report for programs."""
+        """The report as an object for JSON."""
         return {
             "runs": self.num_runs,
             "files": self.num_files,
@@ -79,7 +79,7 @@ class CheckReport(NamedTuple):
         }
 
     def lines(self) -> Iterator[str]:
-        """The report for people: each file with findings, then the totals."""
+        """The report as lines of text: each file with its findings, then the totals."""
         for path, group in groupby(self.findings, key=lambda finding: finding.path):
             findings = list(group)
             yield one_line(path)
@@ -116,8 +116,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
     findings = [
         Finding("missing", path, "does not exist", is_damage=False) for path in found.missing
     ]
-    # The scan describes a problem in one line, with the directory and the reason. This line takes
-    # the place of the path.
+    # The scan's line about a problem contains both the path and the reason, so it becomes the path.
     findings += [
         Finding("unreadable", line, "its contents were skipped") for line in found.problems
     ]
@@ -139,7 +138,7 @@ def check(specs: Sequence[LogdirSpec]) -> CheckReport:
 
 
 def _findings(run: str, read: ReadFile) -> Iterator[Finding]:
-    """What there is to report about a file."""
+    """The findings about one file."""
     path = read.file.path
     if not read.file.size:
         yield Finding("empty", path, "the file is empty", run, is_damage=False)

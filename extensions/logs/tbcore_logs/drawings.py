@@ -1,6 +1,6 @@
-"""Drawings: tables as HTML and lines as SVG, for notebooks. They have no scripts.
+"""Drawings: tables as HTML and lines as SVG, without scripts, for notebooks.
 
-They have the colours of the text around them, and so suit light and dark pages.
+They are drawn in the colour of the surrounding text, so they suit light and dark pages.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ MAX_SHOWN = 50
 
 
 _MAX_NAMES = 8
-"""Maximum number of lines whose names stand beside a drawing. More lines are translucent."""
+"""Maximum number of lines whose names are shown next to a drawing. If there are more lines, they
+are translucent and have no names."""
 _NAMES_WIDTH = 150
 _NAME_LENGTH = 24
 
 
 class Markup(str):
-    """HTML or SVG, which is not escaped again, and which a notebook draws."""
+    """HTML or SVG that is not escaped again. Notebooks display it."""
 
     __slots__ = ()
 
@@ -37,7 +38,7 @@ class Markup(str):
 
 
 def table_html(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> Markup:
-    """A table. Floats are rounded; all cells but Markup are escaped."""
+    """A table. Floats are rounded. Cells are escaped, except Markup."""
 
     def row_html(cells: Iterable[Any], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells) + "</tr>"
@@ -64,17 +65,17 @@ def chart_svg(
     height: int = 160,
     label: str = "",
 ) -> Markup:
-    """The finite points of lines, with axes if there is a `label`, which is that of x.
+    """The finite points of several lines, with axes if there is a `label` for the x axis.
 
-    A line is x, y, a colour and a name; the names of up to eight lines stand at the right. `ink` is
-    the colour of the texts. `width` and `height` are those of the drawing in pixels. Of many
-    points, the lowest and the highest of each pixel column are drawn. Without finite points it is
-    empty.
+    A line is x, y, a colour and a name. The names of up to eight lines are shown on the right.
+    `ink` is the colour of text. `width` and `height` of the drawing are in pixels. If there are
+    many points, only the lowest and the highest in each column of pixels are drawn. Returns "" if
+    there are no finite points.
     """
-    # 1. Leave out what is not finite, and find the extents of all lines together.
-    # 2. Reduce each line to pixel columns, scale it to pixels, and draw it. An extent of one value
-    #    is in the middle.
-    # 3. Draw the axes with their labels below and beside the lines.
+    # 1. Drop the points that are not finite, and find the common extent of all lines.
+    # 2. Reduce each line to columns of pixels, scale it to pixels, and draw it. If all values are
+    #    equal, the line is in the middle.
+    # 3. Draw the axes, with labels below and to the left of the lines.
     finite = []  # 1
     for x, y, color, name in lines:
         is_finite = np.isfinite(y) & np.isfinite(x)
@@ -144,7 +145,8 @@ def _cut(name: str) -> str:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """At most six round numbers from an extent; its ends if it is empty, tiny or infinite."""
+    """At most six round numbers between two bounds; the bounds if their distance is 0, tiny or
+    infinite."""
     low, high = float(low), float(high)
     span = high - low
     if not max(1e-9 * max(abs(low), abs(high)), 1e-300) < span < np.inf:
@@ -152,19 +154,20 @@ def _ticks(low: float, high: float) -> list[float]:
     unit = 10.0 ** np.floor(np.log10(span / 5))
     unit *= next((factor for factor in (1, 2, 5) if span / (factor * unit) <= 5), 10)
     numbers = np.arange(np.ceil(low / unit), np.floor(high / unit) + 1)
-    ticks: list[float] = (numbers * unit + 0.0).tolist()  # no -0
+    ticks: list[float] = (numbers * unit + 0.0).tolist()  # + 0.0 turns -0.0 into 0.0.
     return ticks
 
 
 def _scaled(values: ArrayLike, low: float, high: float) -> Floats:
-    """The values relative to an extent, from 0 to 1; 0.5 if the extent is empty."""
+    """The values scaled so that `low` becomes 0 and `high` 1; all 0.5 if these are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = (np.divide(values, 2) - low / 2) / (high / 2 - low / 2)  # The extent may overflow.
+        # Halved first, since high - low may overflow.
+        scaled = (np.divide(values, 2) - low / 2) / (high / 2 - low / 2)
     return np.nan_to_num(scaled, nan=0.5)
 
 
 def time_of(wall_time: float | None) -> datetime | None:
-    """A time in UTC; None for NaN, or for a year that Python does not have."""
+    """A time in UTC; None for NaN, or for a year that Python does not support."""
     try:
         return None if wall_time is None else datetime.fromtimestamp(wall_time, UTC)
     except (OSError, OverflowError, ValueError):

@@ -1,4 +1,4 @@
-"""The error for an unknown name, which tbcore.NotFoundError is for servers."""
+"""The error for an unknown name in Python. Servers use tbcore.NotFoundError itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from tbcore import NotFoundError
 
 
 class UnknownNameError(NotFoundError, KeyError):
-    """No such run or tag, in a lookup in Python such as `logs["train"]`."""
+    """There is no such run or tag, in a lookup such as `logs["train"]`."""
 
     __str__ = Exception.__str__  # A KeyError would be printed in quotes.

@@ -1,4 +1,4 @@
-"""Forms: what the values of a kind are, whichever field holds them."""
+"""Forms: what values are, such as images or texts, whichever kind they have on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLAIMS: Mapping[str, Claims] = {
 
 
 def form_of(kind: Kind) -> str:
-    """A key of CLAIMS; for all other kinds, the plugin named in the metadata, or else the field."""
+    """The key in CLAIMS for a kind, or else the plugin in its metadata, or else its field."""
     for form, claims in CLAIMS.items():
         if any(claim.matches(kind) for claim in claims):
             return form

@@ -23,11 +23,11 @@ class LoggedItem(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The value, which is read from its file at each access. Nothing is cached.
+        """The value. It is read from its file at each access, and not cached.
 
         Raises NotFoundError if the file is gone, DataLossError if its bytes have changed since they
-        were logged, and DecodeError if they are not what the metadata of the tag says. The error is
-        among the `problems` of the logs from then on.
+        were logged, and DecodeError if they do not have the form that the tag's metadata declares.
+        The error is also added to the `problems` of the logs.
         """
         return self._read(self._item)
 
@@ -36,7 +36,7 @@ class LoggedItems(Sequence[LoggedItem[T]]):
     """The values of one tag, in the order they were written."""
 
     def __init__(self, items: Iterable[Item], read: Callable[[Item], T]) -> None:
-        """`read` is called with an item whenever its value is asked for."""
+        """`read` is called with an item at each access to its value."""
         self._items = [LoggedItem(item.step, item.wall_time, item, read) for item in items]
 
     def __len__(self) -> int:

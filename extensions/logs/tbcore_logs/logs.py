@@ -1,4 +1,4 @@
-"""Logs: the runs below some paths, for programs."""
+"""Logs: the runs below some paths, for Python programs."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from tbcore_logs.series import Point, ScalarSeries
 from tbcore_logs.tables import Categories, LogTable, ScalarTable, free_name
 
 Names = str | Iterable[str] | None
-"""A name, or a pattern in which `*` is any text and `?` any character; several of these; or None
-for all."""
+"""One or several names or patterns, in which `*` matches any text and `?` any character; None for
+all names."""
 At = Literal["first", "last", "min", "max"] | int
-"""Which point of a series: one of these, or the last one at or before a step."""
+"""Selects a point of a series: one of these, or with a step, the last point at or before it."""
 
 _PAUSE_FACTOR = 4
-"""`follow` waits at least this many times as long as a scan takes, before the next one."""
+"""The pause between two scans of `follow` is at least this many times as long as the first one."""
 
 
 class Logs:
     """The runs below some paths. May be used from several threads.
 
-    A run is read when it is first asked for. Runs, series and tables never change: what was logged
-    later is in those that are asked for after `refresh`.
+    A run is read when it is first used. Runs, series and tables never change: to get the data that
+    was logged since, call `refresh`, and look them up again.
     """
 
     def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
         """See `open`."""
         self._reader = reader_of(paths, purge_orphaned_data=purge_orphaned_data)
         self._runs: dict[str, Run] = {}
-        """Runs that were asked for, without those that have changed since."""
+        """The runs that were looked up, without those that have changed since."""
 
     # -- runs ----------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ class Logs:
         return MappingProxyType({name: self._run(name) for name in self._reader.names()})
 
     def __getitem__(self, name: str) -> Run:
-        """A run. Raises KeyError, which names similar runs."""
+        """A run. For an unknown name, raises KeyError with similar names."""
         if name not in self._reader:
             close = close_matches(name, self._reader.names())
             raise UnknownNameError(f"no run {quoted(name)}{close}")
@@ -72,7 +72,7 @@ class Logs:
         return f"Logs(num_runs={len(sizes)}, num_bytes={sum(sizes.values())})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the runs, with more of those that have been read."""
+        """For notebooks: a table of the runs, with details of those that have been read."""
         sizes, rows = self._reader.sizes, []
         for run in list(self.runs.values())[:MAX_SHOWN]:
             is_read = run.is_read
@@ -82,24 +82,24 @@ class Logs:
         return table_html(("run", "bytes", "tags", "last event", "state"), rows, caption)
 
     def find(self, query: str) -> list[Run]:
-        """The runs that a query finds, which is written as in the page: `lr>1e-4 loss:last<0.5`.
+        """The runs that match a query such as `lr>1e-4 loss:last<0.5`, as in the page.
 
-        Reads all runs. Raises BadRequestError for what is no query, and warns of hyperparameters
-        and tags that no run has.
+        Reads all runs. Raises BadRequestError for a text that is not a valid query, and warns about
+        hyperparameters and tags that no run has.
         """
         return self._selected(None, query)
 
     def read(self, runs: Names = None, where: str | None = None) -> list[Run]:
-        """The runs with these names that a query finds, read together.
+        """Reads the runs with these names that match a query, and returns them.
 
-        This is faster than one after the other. Raises KeyError for an unknown name.
+        Faster than reading them one by one. Raises KeyError for an unknown name.
         """
         return self._selected(runs, where)
 
     def forget(self, runs: Iterable[str]) -> None:
-        """Frees the memory for what was read of these runs, which are read again if asked for.
+        """Frees the memory for the data of these runs. If they are used again, they are read again.
 
-        Runs and series that the caller has stay as they are.
+        Runs and series that the caller still has do not change.
         """
         for name in runs:
             self._runs.pop(name, None)
@@ -117,18 +117,18 @@ class Logs:
 
     @property
     def modified(self) -> Mapping[str, float]:
-        """Maps the names of all runs to when a file was written last, in seconds since the epoch.
+        """Maps the name of each run to the time of the last write to its files.
 
-        Nothing is read.
+        Times are in seconds since the epoch. Reads no files.
         """
         return self._reader.modified
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files that have been read, the directories and the index; a line
+        """Problems of the files that have been read, of the directories and of the index, one line
         each. A command that opened logs with problems ends with status 3.
 
-        What was found first is logged as a warning, too.
+        The first problem of each file is also logged as a warning.
         """
         return self._reader.problems
 
@@ -137,10 +137,10 @@ class Logs:
     def scalars(
         self, tags: Names = None, runs: Names = None, where: str | None = None
     ) -> ScalarTable:
-        """All points of these tags, in these runs, if a query finds them: see `find`.
+        """All points of these tags in these runs. With `where`, only in runs that match a query.
 
-        Raises KeyError for a name that no run has, unless it is a pattern. If the query finds no
-        run, the table is empty, and a warning says so.
+        See `find` for queries. Raises KeyError for a name that no run has, unless it is a pattern.
+        If no run matches the query, warns, and returns an empty table.
         """
         found = self._scalar_tags(tags, self._selected(runs, where), where)
         series = [(run.name, tag, run[tag]) for run, own in found for tag in own]
@@ -155,11 +155,11 @@ class Logs:
         runs: Names = None,
         where: str | None = None,
     ) -> LogTable:
-        """One value of each tag, with a row for each run that has any of the tags.
+        """One value of each tag, in a row for each run that has any of the tags.
 
-        The columns are `run` and the tags, as float64, with NaN for what a run lacks. With `steps`
-        each tag is followed by a column `TAG:step` with the step of the value. A tag with the name
-        of another column gets a `_` at its end. Tags, runs and `where` are those of `scalars`.
+        The columns are `run` and the tags, as float64, with NaN where a run has no value. With
+        `steps`, each tag is followed by a column `TAG:step` with the step of the value. A tag with
+        the name of another column gets a `_` at its end. See `scalars` for the other arguments.
         """
         with_tags = self._scalar_tags(tags, self._selected(runs, where), where)
         found = [(run, own) for run, own in with_tags if own]
@@ -177,10 +177,10 @@ class Logs:
         return LogTable(columns)
 
     def hparams(self, runs: Names = None, where: str | None = None) -> LogTable:
-        """The hyperparameters, with a row for each run that has some; see `Run.hparams`.
+        """The hyperparameters, in a row for each run that has any; see `Run.hparams`.
 
-        The columns are `run` and the names. Numbers are float64, with NaN for what a run lacks. All
-        other columns have objects, with None for what a run lacks.
+        The columns are `run` and the hyperparameters. Columns of numbers are float64, with NaN
+        where a run has no value. All other columns are objects, with None for a missing value.
         """
         selected = self._selected(runs, where)
         by_run = self.attributes().index.hparams.by_run
@@ -196,10 +196,10 @@ class Logs:
                 columns[column] = np.array(values, bool if types == {bool} else object)
         return LogTable(columns)
 
-    # -- what is logged later ------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------
 
     def refresh(self) -> set[str]:
-        """Looks for what was logged since, and reads it for all runs that have been read.
+        """Scans the directories, and reads the new data of all runs that have been read.
 
         Returns the names of the runs that are new, have changed, or are gone.
         """
@@ -209,11 +209,10 @@ class Logs:
         return changed
 
     def follow(self, *, interval: float | None = None) -> Iterator[set[str]]:
-        """Waits for changes, and yields what `refresh` returns, unless that is empty. Never ends.
+        """Waits for changes, and yields the names of the runs that are new, changed or gone.
 
-        The system reports changes at once on most file systems. On all others, they are found after
-        at most `interval` seconds, or four times as long as a scan takes. The interval is one
-        second, and 30 seconds if a directory is remote, where a scan costs requests.
+        Never ends. Most file systems report changes at once. On others, changes are found by a scan
+        every `interval` seconds, by default 1, or 30 if a directory costs requests to list.
         """
         if interval is None:
             interval = 1.0
@@ -241,12 +240,12 @@ class Logs:
         return self._runs.setdefault(name, Run(name, self._reader))
 
     def _selected(self, names: Names, where: str | None) -> list[Run]:
-        """The runs with these names that a query finds, all of them read."""
+        """Reads the runs with these names that match a query, and returns them."""
         query = None if where is None else parse(where)
         known = self._reader.names()
         runs = [self._run(name) for name in matching(names, known, "run")]
         if query is not None:
-            # Hyperparameters of a run may be those of any other.
+            # A run may have the hyperparameters of any other run.
             columns = self.attributes()
             found = set(columns.runs_found(query))
             runs = [run for run in runs if run.name in found]
@@ -258,7 +257,7 @@ class Logs:
     def _scalar_tags(
         self, tags: Names, runs: Sequence[Run], where: str | None
     ) -> list[tuple[Run, list[str]]]:
-        """Each run with those of the tags that it has; a warning if a query has left no run."""
+        """Each run with the tags of these that it has. Warns if no run matched the query."""
         if where is not None and tags is not None and not runs:
             warnings.warn(f"no run is found by {quoted(where)}", stacklevel=3)
             return []
@@ -268,23 +267,23 @@ class Logs:
 
 
 def open(paths: Paths, *, purge_orphaned_data: bool = True) -> Logs:
-    """The logs below a directory; nothing is read but the directory.
+    """The logs below a directory. Scans the directory, but reads no files yet.
 
-    `paths` is a directory or an event file, a sequence of these, or a mapping of names to these, in
-    which the names are put before those of the runs. Runs are named as `tbcore serve` names them.
-    Unless `purge_orphaned_data` is false, rows that a restart of the training orphaned are left
-    out, as the server leaves them out.
+    `paths` is a directory or an event file, a sequence of these, or a mapping from names to these.
+    Runs have the same names as in `tbcore serve`, after the name in the mapping, if any. Rows that
+    a restart of the training orphaned are left out, as in the server, unless `purge_orphaned_data`
+    is false.
 
-    Raises FileNotFoundError for a path that does not exist, and ValueError for a file that is no
-    event file, or an address that cannot be read.
+    Raises FileNotFoundError for a path that does not exist, and ValueError for a file that is not
+    an event file, or an address that is not valid.
     """
     return Logs(paths, purge_orphaned_data=purge_orphaned_data)
 
 
 def matching(names: Names, known: Iterable[str], what: str | None) -> list[str]:
-    """The known names that are wanted. Raises UnknownNameError for names that are not known.
+    """The known names that match `names`. Raises UnknownNameError for an unknown name.
 
-    `what` says in the message what the names are names of. With None, unknown names are ignored.
+    `what` is `run` or `tag`, for the message. If it is None, unknown names are ignored.
     """
     known = dict.fromkeys(known)
     if names is None:

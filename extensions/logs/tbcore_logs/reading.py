@@ -1,10 +1,10 @@
-"""LazyReader: finds the runs below some paths, and reads those that somebody asks for.
+"""LazyReader: finds the runs below some paths, and reads each run when it is first used.
 
-    open      scan                           files and their sizes; nothing is read
-    a run     read what is unread of it      when it is asked for; several runs together
-    refresh   scan, and read on              what was added to the runs that have been read
+    open        scans the paths             finds files and their sizes; reads none
+    snapshots   reads some runs             those that are not read yet, together
+    refresh     scans, and reads new data   of the runs that have been read
 
-It works in the threads that call it, one at a time, with the parts of the server's loader. It
+It runs in the threads that call it, one at a time, and uses the same readers as the server. It
 has no helper process: a program may have threads, and then must not be forked.
 """
 
@@ -41,18 +41,18 @@ from tbcore.engine import (
 logger = logging.getLogger("tbcore.logs")
 
 ROOT = "."
-"""The name of the run of the files in the directory itself, which is above all others."""
+"""The name of the run in the directory itself, which is above all others."""
 _MAX_PROBLEMS = 100
 _INDEX = "tbcore.index", "index"
 """Group and name of the entry point for indexes."""
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
-"""A directory or an event file, several of them, or several with names."""
+"""A directory or an event file; a sequence of these; or a mapping from names to these."""
 
 
 class RunSnapshot(NamedTuple):
-    """A run as it was when it was read."""
+    """The data of a run at one moment."""
 
     view: RunView
     modified: float
@@ -69,13 +69,13 @@ def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
 
 
 class _Problems:
-    """What a reader has found wrong."""
+    """The problems that a reader has found, one line each."""
 
     def __init__(self) -> None:
         self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
 
     def report(self, *lines: str) -> None:
-        """Adds lines to the problems, and logs them, unless they are among them already."""
+        """Adds lines to the problems, and logs them, except lines that are there already."""
         for line in lines:
             if line not in self._problems:
                 self._problems.append(line)
@@ -86,7 +86,7 @@ class LazyReader(_Problems):
     """The runs below some paths. Its methods may be called on any thread."""
 
     def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
-        """Scans the directories. Raises FileNotFoundError, or ValueError for what is no log."""
+        """Scans the directories. Raises FileNotFoundError or ValueError; see `tbcore.open`."""
         super().__init__()
         specs, self._files = _specs_and_files(paths)
         self.directories = [spec.path for spec in specs]
@@ -96,15 +96,15 @@ class LazyReader(_Problems):
         self._reader = BatchReader(purge_orphaned_data=purge_orphaned_data)
         self._lock = threading.RLock()
         self._runs: dict[str, TrackedRun] = {}
-        """Runs are added to a copy only, since another thread may iterate. A run has a view when it
-        has been read."""
+        """Never changed, but replaced by a new dict, since another thread may be iterating. The
+        view of a run is None until the run has been read."""
         self._in_order: list[str] = []
         self._not_in_order: list[str] = []
-        """Names of the runs whose place in the order is not known yet."""
+        """Names of the new runs, which `names` has not sorted yet."""
         self._scan = Scan()
         scan = self._scanned()
         if self._logdir.paced and not scan.runs:
-            # Only now is it known whether remote directories can be listed.
+            # Whether remote directories can be listed is known only after the first scan.
             if scan.missing:
                 raise FileNotFoundError(errno.ENOENT, "no such directory", scan.missing[0])
             if scan.problems:
@@ -112,9 +112,9 @@ class LazyReader(_Problems):
         self._show(scan)
 
     def names(self) -> list[str]:
-        """Names of all runs: those of one scan by their first event, those of later scans last.
+        """Names of all runs. Those found by the same scan are sorted by their first event.
 
-        For runs that were not read yet, reads the first event of a file.
+        Reads the first event of each run that was not read yet.
         """
         with self._lock:
             runs = [self._runs[name] for name in self._not_in_order]
@@ -123,7 +123,7 @@ class LazyReader(_Problems):
             return list(self._in_order)
 
     def names_below(self, name: str) -> list[str]:
-        """Names of the runs in the folders below a run, in no particular order."""
+        """Names of the runs in the directories below a run, in no particular order."""
         with self._lock:
             return [
                 n for n in self._runs if n != name and (name == ROOT or n.startswith(f"{name}/"))
@@ -133,7 +133,7 @@ class LazyReader(_Problems):
         return name in self._runs
 
     def snapshots(self, names: Iterable[str]) -> dict[str, RunSnapshot]:
-        """Reads the runs with these names, together, if they were not read yet.
+        """The data of these runs. Those that were not read yet are read together.
 
         Raises NotFoundError for a run that is gone.
         """
@@ -147,7 +147,7 @@ class LazyReader(_Problems):
             return {run.name: RunSnapshot(run.view or RunView(), run.modified) for run in runs}
 
     def refresh(self) -> set[str]:
-        """Scans again, and reads what was added to the runs that have been read.
+        """Scans again, and reads the new data of the runs that have been read.
 
         Returns the names of the runs that are new, have changed, or are gone.
         """
@@ -155,7 +155,7 @@ class LazyReader(_Problems):
             return self._show(self._scanned())
 
     def _show(self, scan: Scan) -> set[str]:
-        """As `refresh`, with the result of a scan."""
+        """Updates the runs to the result of a scan; returns the same as `refresh`."""
         with self._lock:
             known, self._scan = self._scan.problems, scan
             for line in scan.problems:
@@ -185,14 +185,14 @@ class LazyReader(_Problems):
             return changed | self._read(run for run in runs.values() if run.view is not None)
 
     def forget(self, name: str) -> None:
-        """Drops what was read of a run. It is read from the start when it is asked for again."""
+        """Drops the data of a run. It is read from the start when it is used again."""
         with self._lock:
             if name in self._runs:
                 self._runs[name] = self._reader.run(name, self._runs[name].files)
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong in the last scan and in the runs that have been read, one line each."""
+        """The problems of the last scan and of the runs that have been read, one line each."""
         with self._lock:
             missing = [one_line(f"{path} does not exist") for path in self._scan.missing]
             return [*missing, *self._scan.problems, *self._problems]
@@ -205,7 +205,10 @@ class LazyReader(_Problems):
 
     @property
     def modified(self) -> Mapping[str, float]:
-        """Maps run names to when the run's newest file was written to, as of the last scan."""
+        """Maps run names to the time of the last write to the run's files, as of the last scan.
+
+        Times are in seconds since the epoch.
+        """
         return {name: run.modified for name, run in self._runs.items()}
 
     def _scanned(self) -> Scan:
@@ -230,18 +233,18 @@ class LazyReader(_Problems):
                 self._report(run)
                 del waiting[run]
         except BaseException:
-            # After Ctrl-C in a notebook, for example, a reader may have read half of something.
+            # After Ctrl-C in a notebook, for example, a reader may be in the middle of a record.
             for run in waiting:
                 run.read_from_start()
             self._reader.release_buffers()
             raise
         if num_waiting > 1 or len(self._runs) == 1:
-            # After a single run of many they are kept: the next one is probably similar.
+            # After a single run of many, the buffers are kept: the next run is probably similar.
             self._reader.release_buffers()
         return {run.name for run in runs if run.new_view() is not None}
 
     def _report(self, run: TrackedRun) -> None:
-        """Logs which files could not be read; the first damage of a file was logged already."""
+        """Collects the problems of a run, and logs those that are not logged yet."""
         reader = run.reader
         self._problems.extend(reader.problems)
         self.report(*reader.read_errors)
@@ -249,7 +252,7 @@ class LazyReader(_Problems):
 
 
 class StoredReader(_Problems):
-    """The runs of an index, with the methods of a LazyReader. The logs are not looked at."""
+    """The runs of an index, with the methods of a LazyReader. Does not scan the logs."""
 
     def __init__(self, path: str) -> None:
         """Opens the index. Raises TbcoreError if that fails."""
@@ -297,11 +300,11 @@ class StoredReader(_Problems):
         return {n for n in before.keys() | after.keys() if before.get(n) is not after.get(n)}
 
     def forget(self, name: str) -> None:
-        """Does nothing: the index keeps what was read."""
+        """Does nothing: the data is in the index."""
 
     @property
     def problems(self) -> list[str]:
-        """What was wrong with the index, and with the files of the runs that were asked for."""
+        """The problems of the index, and of the runs that were used, one line each."""
         return [*dict.fromkeys([*self._problems, *self._index.problems])]
 
     @property
@@ -320,7 +323,7 @@ def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
         if not is_uri(path) and _is_index(path):
             return StoredReader(path)
         reader = LazyReader(path, purge_orphaned_data=purge_orphaned_data)
-        # In an object store, the question costs requests.
+        # Checked last for an object store, where the check costs requests.
         if is_uri(path) and not reader.sizes and _is_index(path):
             return StoredReader(path)
         return reader
@@ -328,28 +331,32 @@ def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
 
 
 def _is_index(path: str) -> bool:
-    """Whether there is an index at a path, if an extension for indexes is installed."""
+    """Whether there is an index at a path.
+
+    Without the extension for indexes, raises an error for an index on a disk, and returns False for
+    anything else.
+    """
     extension = _index_extension()
     if extension is None:
         if os.path.isdir(os.path.join(path, "runs", "_delta_log")):
-            loaded(*_INDEX)  # raises an error that says what to install
+            loaded(*_INDEX)  # Raises the error with the package to install.
         return False
     try:
         with guarded(*_INDEX):
             return bool(extension.is_index(path))
-    except ExtensionError as error:  # It costs nothing but the indexes.
+    except ExtensionError as error:  # Logs can still be read.
         logger.warning("%s", error)
         return False
 
 
 @cache
 def _index_extension() -> Any:
-    """The extension for indexes, which is looked for once; None if there is none."""
+    """The extension for indexes, searched for once; None if there is none."""
     try:
         return loaded(*_INDEX)
     except OptionError:
         return None
-    except TbcoreError as error:  # It costs nothing but the indexes.
+    except TbcoreError as error:  # Logs can still be read.
         logger.warning("%s", error)
         return None
 
@@ -360,8 +367,8 @@ Reader = LazyReader | StoredReader
 def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[str]]]:
     """The directories among the paths, and the event files by the names of their runs."""
     # 1. Check that every path exists.
-    # 2. Event files in one directory belong to one run, which is named by the directory, unless
-    #    there is nothing else or the path has a name.
+    # 2. Event files in one directory belong to one run. It has the name that is given with the
+    #    path; else ROOT if there are no other paths; else the name of the directory.
     named: Iterable[tuple[str | None, PathLike]]
     if isinstance(paths, Mapping):
         named = paths.items()
@@ -378,7 +385,8 @@ def _specs_and_files(paths: Paths) -> tuple[list[LogdirSpec], Mapping[str, list[
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such directory or event file", path)
         elif not is_event_file(path):
-            raise ValueError(one_line(f"{path!r} is no event file: its name lacks 'tfevents'"))
+            line = f"{path!r} is not an event file: its name lacks 'tfevents'"
+            raise ValueError(one_line(line))
         else:
             directory = os.path.dirname(os.path.abspath(path))
             files.setdefault((name, directory), []).append(os.path.abspath(path))

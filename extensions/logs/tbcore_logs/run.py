@@ -1,4 +1,4 @@
-"""Run: one run as it was when it was read. It never changes."""
+"""Run: a snapshot of one run, made when the run is read. It never changes."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """What is known of a tag of a run without its values."""
+    """A tag of a run, without its values."""
 
     name: str
     kind: str
-    """`scalar`, `image`, `audio`, `histogram`, `text` or `graph`; for anything else, the name of
-    the writer's plugin or of the field, such as `tensor`. A tag with scalars counts as `scalar`."""
+    """`scalar`, `image`, `audio`, `histogram`, `text` or `graph`; for any other data, the name of
+    the plugin in its metadata or of its field, such as `tensor`. If any of the tag's values are
+    scalars, it is `scalar`."""
     count: int
-    """Number of values of this kind. It is 0 if a restart of the training dropped all of them."""
+    """Number of values of this kind; 0 if all of them were orphaned by a restart."""
     first_step: int | None
     """Step of the value that was written first; None without values."""
     last_step: int | None
     """Step of the value that was written last; None without values."""
     display_name: str = ""
-    """The title that the writer gave the tag; empty if it gave none, as PyTorch's does."""
+    """The tag's title, if it was logged; else "". PyTorch logs none."""
     description: str = ""
-    """The writer's description, as Markdown; empty if there is none."""
+    """The tag's description as Markdown, if it was logged; else ""."""
 
 
 class Run:
-    """One run. It is read when something is asked of it, and does not change after that."""
+    """One run. It is read when its data is first used, and does not change after that."""
 
     def __init__(self, name: str, reader: Reader) -> None:
         """Not called by users: `logs[name]` returns a run."""
@@ -64,7 +65,7 @@ class Run:
         return f"Run({self.name!r}, num_tags={len(self.tags)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: hyperparameters, and the tags with small lines of the scalars."""
+        """For notebooks: the tags, with small charts of scalars, and the hyperparameters."""
         times = f"{self.started or 'unknown'} to {self.last_event or 'unknown'}"
         rows: list[list[object]] = []
         for tag in list(self.tags.values())[:MAX_SHOWN]:
@@ -147,10 +148,10 @@ class Run:
     def hparams(self) -> Mapping[str, HParam]:
         """The hyperparameters, each a float, str or bool; lists and dicts are JSON.
 
-        These are the run's own. If it logged none, they are those of the nearest run above it, and
-        else those of the only run below it that has some.
+        If the run itself logged none, it has those of the nearest run above it that did, or else
+        those of the only run below it that did.
         """
-        # Runs above are few. Those below may be all others, and are read only if need be.
+        # There are few runs above. All other runs may be below, so they are read only if necessary.
         name, reader = self.name, self._reader
         parts = name.split("/")
         paths = [*("/".join(parts[:i]) for i in range(1, len(parts))), ROOT]
@@ -166,12 +167,12 @@ class Run:
 
     @property
     def started(self) -> datetime | None:
-        """When the first event was written, in UTC; None if that is unknown."""
+        """When the first event was written, in UTC; None if unknown."""
         return time_of(self._data.view.first_event_time)
 
     @property
     def last_event(self) -> datetime | None:
-        """When the last event was written, in UTC; None if that is unknown."""
+        """When the last event was written, in UTC; None if unknown."""
         return time_of(self._data.view.last_event_time)
 
     @property
@@ -184,12 +185,12 @@ class Run:
 
     @property
     def _data(self) -> RunSnapshot:
-        """What the run's files contain. They are read when this is first asked for."""
+        """The data in the run's files. The first access reads them."""
         return self._snapshot or load([self], self._reader)[self.name]
 
     @cached_property
     def _multiplexer(self) -> Multiplexer:
-        """A multiplexer with this run alone. It does not change."""
+        """A multiplexer with only this run. It does not change."""
         return multiplexer_of({self.name: self._data})
 
     def _items(self, tag: str, form: str, decode: Callable[[Any], T]) -> LoggedItems[T]:
@@ -207,7 +208,7 @@ class Run:
             raise UnknownNameError(message) from None
 
     def _reading(self, tag: str, decode: Callable[[Any], T]) -> Callable[[Item], T]:
-        """A function that reads and decodes an item of a tag, and reports errors."""
+        """A function that reads and decodes an item of a tag, and reports any error."""
 
         def read(item: Item) -> T:
             try:
@@ -220,7 +221,7 @@ class Run:
 
 
 def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:
-    """What each run's files contain. Runs that were not read yet are read together."""
+    """The data of each run by name. Runs that were not read yet are read together."""
     runs = list(runs)
     snapshots = reader.snapshots(run.name for run in runs if run._snapshot is None)
     for run in runs:
@@ -231,7 +232,7 @@ def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:
 
 @contextmanager
 def _key_errors() -> Iterator[None]:
-    """Makes a NotFoundError a KeyError as well."""
+    """Turns a NotFoundError into an UnknownNameError, which is also a KeyError."""
     try:
         yield
     except NotFoundError as error:
@@ -239,7 +240,7 @@ def _key_errors() -> Iterator[None]:
 
 
 def _described(tag: str, view: RunView) -> Tag:
-    """What is known of a tag: of scalars if it has some, else of its first form."""
+    """A tag with the facts about its scalars, or if it has none, about its first form."""
     kinds, metadata = view.schema.tags[tag]
     forms = [form_of(kind) for kind in kinds]
     shown = SCALAR if SCALAR in forms else forms[0]
@@ -251,7 +252,7 @@ def _described(tag: str, view: RunView) -> Tag:
 
 @lru_cache(maxsize=1024)
 def _names(metadata: bytes | None) -> tuple[str, str]:
-    """The display name and the description in the metadata. Many tags have the same metadata."""
+    """The display name and the description in the metadata, which many tags share."""
     parsed = values.Metadata.FromString(metadata or b"")
     return parsed.display_name, parsed.summary_description
 

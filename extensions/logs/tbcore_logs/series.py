@@ -1,4 +1,4 @@
-"""ScalarSeries: the points of one tag, which draw themselves."""
+"""ScalarSeries: the points of one tag, with methods that draw them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScalarSeries(Points):
     _points: Points
 
     def __init__(self, points: Points) -> None:
-        """Not called by users. The columns are those of `points`, which may make them on demand."""
+        """Not called by users. Columns are those of `points`, which may compute them on demand."""
         object.__setattr__(self, "_points", points)  # The base class is frozen.
 
     @property
@@ -59,7 +59,7 @@ class ScalarSeries(Points):
         return ScalarSeries, (Points(*columns),)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the line, with the most important points."""
+        """For notebooks: the line, and a table of the most important points."""
         points = {"last": self.last, "min": self.min, "max": self.max}
         caption = f"{len(self):,} points"
         if self.num_nonfinite:
@@ -69,9 +69,10 @@ class ScalarSeries(Points):
         return f"{self.plot()}{table}"
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draws the line: as SVG, a str that a notebook draws, or on `ax`, axes of matplotlib.
+        """Draws the line on `ax`, axes of matplotlib, and returns `ax`.
 
-        Returns the SVG, which is empty if no value is finite, or `ax`.
+        Without `ax`, returns the line as SVG: a str that notebooks display, "" if no value is
+        finite.
         """
         if ax is None:
             return line_svg(self.step, self.value, label="step")

@@ -1,6 +1,6 @@
-"""LogTable and ScalarTable: tables of columns, as frames of pandas, polars or Arrow.
+"""LogTable and ScalarTable: tables with conversions to pandas, polars and Arrow.
 
-None of these packages is imported before a method that needs it is called.
+Each of these packages is imported when a method that needs it is called.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN_COLUMNS = 10
-"""Maximum number of columns of which a table shows anything."""
+"""Maximum number of columns that are shown of a table."""
 _NUM_SHOWN_ROWS = 5
-"""Number of rows that a notebook shows of a table's start, and of its end."""
+"""Number of rows at the start, and at the end, of a table that a notebook shows."""
 
 
 class Categories(NamedTuple):
-    """A column of few different strings."""
+    """A column with few different strings."""
 
     codes: NDArray[np.int32]
-    """Shape (num_rows,): indices of `names`."""
+    """Shape (num_rows,): for each row, an index into `names`."""
     names: Sequence[str]
 
 
 class LogTable:
-    """A table. Columns have one dtype each; they are read-only."""
+    """A table. Each column is a read-only array with a dtype of its own."""
 
     def __init__(self, columns: Mapping[str, Categories | NDArray[Any]]) -> None:
-        """Not called by users. All columns have the same length; there is at least one."""
+        """Not called by users. There is at least one column, and all have the same length."""
         self._columns = columns
         for column in columns.values():
             (column.codes if isinstance(column, Categories) else column).flags.writeable = False
@@ -58,7 +58,7 @@ class LogTable:
         return f"{type(self).__name__}(num_rows={len(self)}, columns={names})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first and the last rows."""
+        """For notebooks: the first and the last rows."""
         names = list(self._columns)[:_MAX_SHOWN_COLUMNS]
         head = range(min(len(self), _NUM_SHOWN_ROWS))
         tail = range(max(len(self) - _NUM_SHOWN_ROWS, len(head)), len(self))
@@ -79,7 +79,7 @@ class LogTable:
 
     @cached_property
     def columns(self) -> Mapping[str, NDArray[Any]]:
-        """The columns as arrays of shape (num_rows,). Strings are in arrays of objects."""
+        """Maps names to columns of shape (num_rows,). Strings are in object arrays."""
         columns = {}
         for name, column in self._columns.items():
             if isinstance(column, Categories):
@@ -89,7 +89,7 @@ class LogTable:
         return MappingProxyType(columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A frame of pandas, in which runs and tags are categorical."""
+        """A pandas DataFrame, in which runs and tags are categorical."""
         pd = _import("pandas")
 
         def array(column: Categories | NDArray[Any]) -> Any:
@@ -102,7 +102,7 @@ class LogTable:
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """A frame of polars, in which runs and tags are categorical."""
+        """A polars DataFrame, in which runs and tags are categorical."""
         pl = _import("polars")
 
         def series(name: str, column: Categories | NDArray[Any]) -> Any:
@@ -116,7 +116,7 @@ class LogTable:
         return frame
 
     def to_arrow(self) -> pyarrow.Table:
-        """A table of Arrow, in which runs and tags are dictionary arrays."""
+        """An Arrow table, in which runs and tags are dictionary arrays."""
         pa = _import("pyarrow")
 
         def array(column: Categories | NDArray[Any]) -> Any:
@@ -133,9 +133,9 @@ class LogTable:
 class ScalarTable(LogTable):
     """Points of several tags and runs: `run`, `tag`, `step`, `wall_time` and `value`.
 
-    Rows are sorted by run, by tag, and within a tag in the order they were written. Runs are in the
-    order of `logs.runs`. Steps are int64, wall times float64, in seconds since the epoch, and
-    values float32, or float64 if a value needs it.
+    Rows are grouped by run, in the order of `logs.runs`, then by tag; the points of a tag are in
+    the order written. Steps are int64, wall times are float64, in seconds since the epoch, and
+    values are float32, or float64 if a value needs it.
     """
 
     def __init__(
@@ -153,13 +153,14 @@ class ScalarTable(LogTable):
         self._wide_columns = run, tag, step, value
 
     def wide(self) -> LogTable:
-        """The columns `run` and `step`, and one of values for each tag, with NaN where it has none.
+        """One row per run and step: the columns `run`, `step`, and the values of each tag.
 
-        Rows are sorted by run and step. If a tag has several points at a step, the last one counts,
-        and a warning says how many are left out. A tag named `run` or `step` gets a `_` at its end.
+        Values are NaN where a tag has none. Rows are sorted by run and step. If a tag has several
+        points at a step, the last one counts; a warning has the number of points left out. A tag
+        named `run` or `step` gets a `_` at its end.
         """
         # 1. Sort the points by run and step.
-        # 2. Number the distinct pairs: these are the rows.
+        # 2. Number the distinct pairs of run and step: each is a row.
         # 3. Write the values of each tag to its column, in the order they were written.
         run, tag, step, value = self._wide_columns
         order = np.lexsort((step, run.codes))  # 1
@@ -188,14 +189,14 @@ class ScalarTable(LogTable):
 
 
 def free_name(name: str, columns: Mapping[str, object]) -> str:
-    """The name for another column, with `_` at its end if there is a column of that name."""
+    """The name with as many `_` at its end as needed to differ from all columns."""
     while name in columns:
         name = f"{name}_"
     return name
 
 
 def _import(package: str) -> Any:
-    """The package; ModuleNotFoundError says how to install it."""
+    """Imports a package. If it is not installed, the error has the command that installs it."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
@@ -206,7 +207,7 @@ def _import(package: str) -> Any:
 
 
 def _of_one_type(column: NDArray[np.object_]) -> list[Any]:
-    """The elements, converted to strings if they have several types; None stays None."""
+    """The elements as a list, converted to strings if they have several types; None stays None."""
     elements: list[Any] = column.tolist()
     if len({type(element) for element in elements if element is not None}) < 2:
         return elements

@@ -1,4 +1,4 @@
-"""Differences of texts, as the lines that `diff -u` prints."""
+"""Differences between texts, as the lines that `diff -u` prints."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import json
 _CONTEXT = 3
 """Number of equal lines that are shown before and after a difference."""
 _MAX_LINES = 5000
-"""Maximum number of lines, of both texts together, that are compared one by one. This takes time
-that grows with the square of their number; what is longer is shown as replaced."""
+"""Maximum number of lines, in both texts together, that are compared. The time grows with the
+square of their number, so longer texts are shown as replaced as a whole."""
 
 
 def unified_diff(a: str, b: str, a_name: str = "a", b_name: str = "b") -> list[str]:
-    """The lines that differ, with `-` or `+` before them, and a few around; [] for equal texts.
+    """The lines that differ, after `-` or `+`, with a few lines of context; [] for equal texts.
 
-    JSON objects and lists are compared with a line for each value, in the order of their keys.
+    JSON objects and lists are compared with one value per line, sorted by key.
     """
     a_json, b_json = _json_lines(a), _json_lines(b)
     if a_json is not None and b_json is not None:
         a_lines, b_lines = a_json, b_json
     else:
         a_lines, b_lines = a.splitlines(), b.splitlines()
-    # What is equal at the start and at the end is cut off first, but for the lines around.
+    # Equal lines at the start and at the end are cut off first, except for the context.
     shortest = min(len(a_lines), len(b_lines))
     head = next((i for i in range(shortest) if a_lines[i] != b_lines[i]), shortest)
     tail = next(
@@ -55,7 +55,7 @@ def unified_diff(a: str, b: str, a_name: str = "a", b_name: str = "b") -> list[s
 
 
 def _json_lines(text: str) -> list[str] | None:
-    """The lines of a text that is a JSON object or list; None for any other."""
+    """The lines of a JSON object or list, indented and sorted by key; None for any other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import command, environment, lines, on_terminal, piped, received_by_terminal
 
-from tbcore_logs.printing.access import manners
+from tbcore_logs.printing.access import command_output
 from tbcore_testing import EventFileWriter, summaries, write_run
 
 WALL_TIME = 1_700_000_000.0
@@ -266,7 +266,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         assert (status, "Traceback" in text, "9999" in text) == (0, False, False), text
 
 
-# -- manners -----------------------------------------------------------------------------------
+# -- command_output ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["ls", "LOGS", "--runs", "exp/lr9"], 1, "no run 'exp/lr9'; close: 'exp/lr2'"),
         (["ls", "LOGS/empty"], 1, "no event files below"),
         (["ls", "LOGS/nowhere"], 2, "does not exist"),
-        (["ls", "LOGS/empty/file.txt"], 2, "is no event file"),
+        (["ls", "LOGS/empty/file.txt"], 2, "is not an event file"),
         (["ls", "LOGS", "--where", "lr>"], 2, "--where: "),
         (["ls", "LOGS", "--where", "re:("], 2, "--where: "),
         (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; did you mean 'loss'?"),
@@ -329,7 +329,7 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path, name: str) -> None
 
 def test_a_lost_connection_does_not_end_a_command() -> None:
     """SIGPIPE would end it without a word, while it reads remote files."""
-    with manners():
+    with command_output():
         one, other = socket.socketpair()
         other.close()
         with one, pytest.raises(BrokenPipeError):

@@ -328,7 +328,8 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_event_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(ValueError, match=r"notes.txt' is no event file: its name lacks 'tfevents'"):
+    wrong = r"notes.txt' is not an event file: its name lacks 'tfevents'"
+    with pytest.raises(ValueError, match=wrong):
         tbcore.open(tmp_path / "notes.txt")
 
 

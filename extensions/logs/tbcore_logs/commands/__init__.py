@@ -1,4 +1,4 @@
-"""The commands as they are declared: a module for each, whose docstring is its line in `--help`.
+"""The declarations of the commands, one module each; its docstring is the line in `tbcore --help`.
 
-What a command does is in `tbcore_logs.printing`, and imported when the command is run.
+The implementations are in `tbcore_logs.printing`, and imported when a command is run.
 """

@@ -1,4 +1,4 @@
-"""What the declarations of the commands have in common: their class and their options."""
+"""The class and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tbcore.engine import Command
 
 
 class LogCommand(Command):
-    """A command that prints logs. What LOGDIR and its options select is passed as `selection`."""
+    """A command that prints logs. The fields of LogSelection are passed to it as `selection`."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from tbcore_logs.printing.access import LogSelection, manners
+        from tbcore_logs.printing.access import LogSelection, command_output
 
-        with manners():
+        with command_output():
             options = ctx.params.keys() & set(LogSelection._fields)
             given = {name: ctx.params.pop(name) for name in options}
             if given:
@@ -27,12 +27,12 @@ class LogCommand(Command):
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
-    """The names in the values of an option, which commas separate; None if there is none."""
+    """The comma-separated names in the values of an option; None if there are none."""
     return [name for text in texts for name in text.split(",") if name] or None
 
 
 def count(text: str) -> int:
-    """The type of an option with a number of things."""
+    """The type of options that take a number of things, 0 or more."""
     try:
         number = int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the commands have in common: logs are opened, and read with progress on stderr."""
+"""Access to logs for the commands: opens them, and reads them with progress on stderr."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tbcore_logs.run import Run
 logger = logging.getLogger("tbcore")
 
 _BATCH_BYTES = 1 << 26
-"""Maximum size of the files of runs that are read together; a larger run is read by itself."""
+"""Maximum size of runs that are read together; a larger run is read alone."""
 _BATCH_RUNS = 2000
 _PROGRESS_AFTER_SECONDS = 1.0
 
@@ -31,11 +31,11 @@ ITEMS_OF: Mapping[str, Callable[[Run, str], LoggedItems[Any]]] = {
     IMAGE: Run.images, AUDIO: Run.audio, HISTOGRAM: Run.histograms, TEXT: Run.texts,
     GRAPH: lambda run, tag: run.graph(),
 }  # fmt: skip
-"""The method of a run that returns the values of a tag of each kind but scalars."""
+"""Maps each kind of tag except scalars to the method of a run that returns its values."""
 
 
 class LogSelection(NamedTuple):
-    """What the argument LOGDIR and the options --runs, --where and --tags select."""
+    """The argument LOGDIR, and the options --runs, --where and --tags."""
 
     logdir: str | None
     runs: list[str] | None = None
@@ -57,10 +57,11 @@ class LogSelection(NamedTuple):
         return logs, names
 
     def names(self, logs: Logs, *, is_first: bool = True) -> list[str]:
-        """The names of the runs, with those that are there now.
+        """The names of the selected runs among those that exist now.
 
-        With a query, reads all runs, and `is_first` warns of hyperparameters and tags that no run
-        has. Raises UnknownNameError for a name that no run has, UsageError for a wrong query.
+        With a query, reads all runs; if `is_first`, warns about hyperparameters and tags that no
+        run has. Raises UnknownNameError for a name that no run has, and UsageError for a query that
+        is not valid.
         """
         try:
             query = None if self.where is None else parse(self.where)
@@ -77,16 +78,17 @@ class LogSelection(NamedTuple):
         return [name for name in found if name in of_query]
 
     def tags_of(self, known: Iterable[str]) -> list[str]:
-        """Those of a run's tags that are wanted; the run need not have all."""
+        """The selected tags among those of a run, which need not have all of them."""
         return matching(self.tags, known, None)
 
 
 @contextlib.contextmanager
-def manners() -> Iterator[None]:
-    """Makes a command that prints end quietly if nobody reads on, and report as tbcore does.
+def command_output() -> Iterator[None]:
+    """Prints warnings like tbcore, and ends the process quietly when the reader of stdout is gone.
 
-    On Windows, where there is no SIGPIPE, `main` prints the error. Elsewhere SIGPIPE ends the
-    command, but only then: a lost connection to a remote file raises an error.
+    It ends by SIGPIPE, like other commands in a pipe. SIGPIPE is ignored until then, so a lost
+    connection to a remote file raises an error. On Windows, which has no SIGPIPE, `main` prints
+    the error.
     """
     try:
         with warnings_printed():
@@ -104,7 +106,7 @@ def manners() -> Iterator[None]:
 
 @contextlib.contextmanager
 def if_readable() -> Iterator[None]:
-    """Goes on after what cannot be read, with a warning."""
+    """Turns an error of unreadable data into a warning."""
     try:
         yield
     except (DataError, NotFoundError) as error:
@@ -113,7 +115,7 @@ def if_readable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Makes an error while something is written to a path one line."""
+    """Turns an OSError while a path is written into a ClickException with one line."""
     try:
         yield
     except BrokenPipeError:
@@ -124,41 +126,42 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def opened(logdir: str | None) -> Logs:
-    """The logs of a directory or event file, else of $TBCORE_LOGDIR, else of this directory."""
+    """The logs in a directory or event file, by default those in `default_logdir`."""
     path = logdir or default_logdir()
     context = click.get_current_context()
     try:
         logs = Logs(path)
     except FileNotFoundError as error:
-        missing = error.filename  # of an object store perhaps the bucket
+        missing = error.filename  # In an object store, it may be the bucket.
         raise click.UsageError(f"{missing!r} does not exist", context) from None
-    except TbcoreError:  # some of which are ValueErrors
+    except TbcoreError:  # Some are ValueErrors.
         raise
     except ValueError as error:
         raise click.UsageError(str(error), context) from None
     except OSError as error:
         raise DataError(str(error)) from None
-    context.ensure_object(list).append(logs)  # for the exit status, in `main`
+    context.ensure_object(list).append(logs)  # `main` needs it for the exit status.
     return logs
 
 
 def default_logdir() -> str:
+    """$TBCORE_LOGDIR, or else the working directory."""
     return os.environ.get("TBCORE_LOGDIR") or "."
 
 
 def run_named(logs: Logs, name: str) -> Run:
-    """A run, whose name may be typed as a path is: `./exp/a/`."""
+    """A run by its name, which may be typed as a path: `./exp/a/`."""
     path = os.path.normpath(name)
     return logs[path if path in logs and name not in logs else name]
 
 
 def read(logs: Logs, names: Iterable[str]) -> list[Run]:
-    """Reads runs, and shows progress if that takes longer than a second."""
+    """Reads runs, and shows progress after a second."""
     return [run for batch in read_in_batches(logs, names) for run in batch]
 
 
 def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
-    """Reads runs as `read` does, some at a time, and yields those that have been read."""
+    """Reads runs in batches, and shows progress after a second. Yields each batch."""
     sizes = logs.sizes
     batches: list[list[str]] = [[]]
     num_bytes = total = done = 0
@@ -179,7 +182,7 @@ def read_in_batches(logs: Logs, names: Iterable[str]) -> Iterator[list[Run]]:
 
 @contextlib.contextmanager
 def progress(text: Callable[[], str]) -> Iterator[None]:
-    """Shows a line on stderr, if it is a terminal, after a second and until the end."""
+    """Shows a line while the `with` block runs, after a second, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""`tbcore diff`: what differs between two runs."""
+"""`tbcore diff`: the differences between two runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tbcore_logs.text_differences import unified_diff
 
 
 def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
-    """Prints what differs between two runs; returns the exit status, which is 1 if anything does.
+    """Prints the differences between two runs. Returns the exit status: 1 if there are any, else 0.
 
-    Texts and scalars are compared by what was logged last.
+    Compares the last text and the last scalar of each tag.
     """
     logs = opened(logdir)
     a, b = (run_named(logs, name) for name in names)
@@ -73,7 +73,7 @@ def _hparams(a: Run, b: Run) -> list[tuple[str, Any, Any]]:
 
 
 def _texts(a: Run, b: Run) -> dict[str, list[str]]:
-    """The lines that differ, for each tag of both with texts that do."""
+    """The lines of `unified_diff` for each common tag whose last texts differ."""
     found = {}
     for tag in _common(a, b, TEXT):
         try:
@@ -95,7 +95,7 @@ def _values(a: Run, b: Run) -> list[tuple[str, float | None, float | None, float
 
 
 def _difference(x: float, y: float) -> float:
-    """y - x, of the digits that are printed: that of two float32, 0.3 and 0.2, is 0.1."""
+    """y - x, computed from the printed digits, so that float32 0.3 - 0.2 is 0.1."""
     if not math.isfinite(y - x):
         return y - x
     return float(Decimal(str(exact(y))) - Decimal(str(exact(x))))

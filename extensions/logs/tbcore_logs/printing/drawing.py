@@ -1,4 +1,4 @@
-"""Lines as text: sparklines of a few characters, and charts of braille dots."""
+"""Charts as text: sparklines of a few characters, and charts of braille dots."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.ui
 
 
 def sparkline(values: NDArray[np.floating], width: int) -> str:
-    """The values in at most `width` characters, each the mean of a part; `!` if none is finite."""
+    """The values as at most `width` bars, each the mean of some; `!` if none of them is finite."""
     if not len(values):
         return ""
     count = min(width, len(values))
     starts = np.arange(count) * len(values) // count
     is_finite = np.isfinite(values)
     counts = np.add.reduceat(is_finite, starts, dtype=np.int64)
-    # Scaled to 0..1 first: a sum of large numbers overflows.
+    # Scaled to 0..1 first, since a sum of large numbers may overflow.
     scaled = _scaled(np.where(is_finite, values, np.nan).astype(np.float64))
     sums = np.add.reduceat(np.nan_to_num(scaled), starts)
     means = _scaled(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
@@ -31,10 +31,10 @@ def sparkline(values: NDArray[np.floating], width: int) -> str:
 def braille_chart(
     x: NDArray[np.integer], y: NDArray[np.floating], *, width: int, height: int
 ) -> list[str]:
-    """Lines of a chart with labels of both axes; [] if no value is finite.
+    """The lines of a chart with labels on both axes; [] if no value is finite.
 
-    `width` and `height` are in characters, with the labels. Points are sorted by x. All points
-    count: each column of dots has the extent of its points.
+    `width` and `height` are in characters and include the labels. Points may have any order. No
+    point is dropped: each column of dots extends from its lowest to its highest point.
     """
     # 1. Scale to dots; find the lowest and highest dot of each column with points.
     # 2. Interpolate columns without points.
@@ -79,7 +79,7 @@ def braille_chart(
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values from 0 for the lowest to 1 for the highest; 0.5 if all are equal; NaN stays."""
+    """The values scaled from 0 (lowest) to 1 (highest); all 0.5 if they are equal. Keeps NaN."""
     if np.isnan(values).all():
         return values
     low, high = np.nanmin(values) / 2, np.nanmax(values) / 2  # The difference may overflow.

@@ -2,8 +2,8 @@
 
     batch of runs  --read-->  series  --chunks of rows-->  writer  -->  temporary file  -->  file
 
-A batch is dropped from memory when it is written. A file gets its name when it is complete, so
-there never is half a file under that name.
+A batch is dropped from memory once it is written. A temporary file is renamed when it is complete,
+so there is never an incomplete file with the final name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def export(
         with _opened_for_writing(output) as file:
             writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
             num_rows = (_write_wide if is_wide else _write_long)(writer, source)
-            source.check()  # before the file gets its name
+            source.check()  # Before the file gets its final name.
             if not num_rows:
                 raise click.ClickException("no scalars match; nothing is written")
     if media is not None:
@@ -85,7 +85,7 @@ class _Source(NamedTuple):
     """All tags of the runs that were read, as keys."""
 
     def runs(self) -> Iterator[Run]:
-        """The runs, read in batches; each batch is dropped from memory after its last run."""
+        """Yields the runs, read in batches. A batch is dropped from memory after its last run."""
         for batch in read_in_batches(self.logs, self.names):
             for run in batch:
                 self.known_tags.update(dict.fromkeys(run))
@@ -93,12 +93,12 @@ class _Source(NamedTuple):
             self.logs.forget(run.name for run in batch)
 
     def scalars(self) -> Iterator[tuple[Run, list[str]]]:
-        """Each run with its tags of scalars."""
+        """Yields each run with its selected tags of scalars."""
         for run in self.runs():
             yield run, self.selection.tags_of(run.scalar_tags)
 
     def check(self) -> None:
-        """Raises UnknownNameError for a tag that no run has, once all runs were read."""
+        """Raises UnknownNameError for a tag that no run has. Call it when all runs are read."""
         matching(self.selection.tags, self.known_tags, "tag")
 
 
@@ -125,9 +125,10 @@ def _write_long(writer: Writer, source: _Source) -> int:
 
 
 def _write_wide(writer: Writer, source: _Source) -> int:
-    """Writes a row for each step of a run, with a column for each tag; returns their number.
+    """Writes a row for each step of each run, with a column for each tag.
 
-    Reads all runs twice, since the columns must be known before the first row.
+    Returns the number of rows. Reads all runs twice, since the columns must be known before the
+    first row.
     """
     tags = dict.fromkeys(tag for _, own in source.scalars() for tag in own)
     if not tags:
@@ -139,7 +140,7 @@ def _write_wide(writer: Writer, source: _Source) -> int:
     num_rows, num_left_out = 0, 0
     for run, own in source.scalars():
         with if_readable(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the points that are counted here for all runs
+            warnings.simplefilter("ignore")  # Points that are left out are counted below.
             wide = source.logs.scalars(own, [run.name]).wide()
             _, step, *values = wide.columns.values()
             num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
@@ -164,16 +165,16 @@ def _chunks(num_rows: int) -> Iterator[slice]:
 
 @contextlib.contextmanager
 def _opened_for_writing(path: str) -> Iterator[IO[bytes]]:
-    """A file with this name, which it gets at the end if there was no error; `-` is stdout.
+    """Opens a temporary file, and renames it to `path` if the `with` block raises no error.
 
-    Raises ClickException with one line if the file cannot be written.
+    `-` is stdout. Raises ClickException with one line if the file cannot be written.
     """
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     if os.path.exists(path) and not os.path.isfile(path):
-        raise click.ClickException(f"cannot write {path!r}: it exists, and is no file")
+        raise click.ClickException(f"cannot write {path!r}: it exists, and is not a file")
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         # Ctrl-C must not end the process before the temporary file is deleted.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -207,7 +208,7 @@ def _write_media(folder: Path, source: _Source) -> int:
                 try:
                     samples = _samples(item.value)
                 except (DataError, NotFoundError):
-                    continue  # It was reported.
+                    continue  # It has been reported already.
                 for content, ending in samples:
                     num_of_step[item.step] += 1
                     number = num_of_step[item.step]
@@ -221,7 +222,7 @@ def _write_media(folder: Path, source: _Source) -> int:
 
 
 def _samples(value: Any) -> list[tuple[bytes, str]]:
-    """The content and the ending of each file in a value."""
+    """The content and the file ending of each sample in a value."""
     if hasattr(value, "clips"):
         ending = "wav" if "wav" in value.content_type.lower() else "bin"
         return [(clip.encoded, ending) for clip in value.clips]
@@ -232,7 +233,7 @@ def _samples(value: Any) -> list[tuple[bytes, str]]:
 
 
 def _safe(name: str) -> str:
-    """A name for a directory that is never outside of its parent; different for different names."""
+    """A unique name for a directory that cannot lead outside of its parent."""
     quoted = quote(name, safe=" +,=@()[]", errors="surrogatepass")
     if quoted.startswith("."):
         quoted = f"%2E{quoted[1:]}"

@@ -34,16 +34,17 @@ _OWN_COLUMNS = (
 )
 """The columns that are always shown."""
 _HIDDEN_COLUMNS = "started", "age"
-"""What runs can be sorted by, too. The cells of `age` ascend with the age."""
+"""Columns that are not shown, but can be sorted by. Cells of `age` increase with the age."""
 
 
 class _Value(NamedTuple):
-    """A column that was chosen."""
+    """A column of values of a tag, or of a hyperparameter."""
 
     text: str
+    """The name as typed, such as `loss:last` or `lr`."""
     cells: Sequence[Any]
     tag: str | None
-    """The tag with the values; None for a hyperparameter."""
+    """The tag; None for a hyperparameter."""
 
 
 def list_runs(
@@ -109,7 +110,7 @@ def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) 
 
 
 def _row(run: Run, step: int | None, *values: Any) -> list[Any]:
-    """The cells of the hidden, the own and the chosen columns."""
+    """The cells of a run in _HIDDEN_COLUMNS, in _OWN_COLUMNS and in the chosen columns."""
     started, last = run.started, run.last_event
     took = (last - started).total_seconds() if last and started else None
     age = None if last is None else -last.timestamp()
@@ -117,7 +118,10 @@ def _row(run: Run, step: int | None, *values: Any) -> list[Any]:
 
 
 def _value(text: str, attributes: RunColumns) -> _Value:
-    """A column for `TAG:last`, `TAG:min`, `TAG:max`, `TAG:at(STEP)`, a hyperparameter, or a tag."""
+    """The column for `TAG:last`, `:min`, `:max` or `:at(STEP)`, a hyperparameter, or a tag.
+
+    Raises UsageError if no run has the tag or hyperparameter.
+    """
     match = re.fullmatch(r"(.+):(last|min|max|at\((-?\d{1,18})\))", text, re.DOTALL)
     if match:
         tag, stat, step = match[1], match[2].partition("(")[0], match[3]
@@ -137,7 +141,7 @@ def _value(text: str, attributes: RunColumns) -> _Value:
 
 
 def _sorted(rows: list[list[Any]], index: int, *, reverse: bool) -> list[list[Any]]:
-    """The rows by a cell: numbers before texts; runs without the value, or with NaN, last."""
+    """The rows sorted by a cell: numbers before texts. Missing values and NaN are last."""
 
     def is_missing(row: list[Any]) -> bool:
         cell = row[index]

@@ -1,13 +1,13 @@
-"""How commands print: a table for people on a terminal, tab-separated in a pipe, or JSON.
+"""Output of commands: a table for people on a terminal, tab-separated lines in a pipe, or JSON.
 
-    terminal   STATE  RUN       STEP  AGE    a table that fits; numbers and times are rounded
+    terminal   STATE  RUN       STEP  AGE    fits the terminal; numbers and times are rounded
                live   lr=0.1/a  8.2k  4 s
     pipe       state\trun\tstep\tlast_event    all digits, nothing cut; times are ISO 8601
     --json     [{"state": "live", "run": ...   the same names and values
-    --csv      state,run,step,last_event       the values of the pipe
+    --csv      state,run,step,last_event       the same values as in a pipe
     -0         lr=0.1/a\0                      names only, for `xargs -0`
 
-Control characters in names and texts from logs are escaped, so that a log cannot drive a terminal.
+Control characters in logged names and texts are escaped, so that a log cannot control a terminal.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def width() -> int:
 
 
 def styled(text: str, **style: Any) -> str:
-    """The text in a style of `click.style`, on a terminal that shows colours."""
+    """The text in a style of `click.style`; plain unless stdout is a terminal with colours."""
     is_plain = (
         not any(style.values()) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
@@ -58,10 +58,10 @@ def styled(text: str, **style: Any) -> str:
 
 
 def exact(value: Any) -> Any:
-    """The value for programs. A float32 gets the shortest digits that are read as this float32.
+    """The value for programs. A float32 gets the shortest digits that identify it.
 
-    So 0.1 is 0.1, though the float32 is 0.10000000149011612. Large numbers stay as they are, since
-    their shortest digits are those of another whole number.
+    So a logged 0.1 is 0.1, not 0.10000000149011612. Numbers from 2**24 on are not changed, since
+    their shortest digits may be those of another whole number.
     """
     if not isinstance(value, float) or not abs(value) < 1 << 24:
         return value
@@ -116,7 +116,7 @@ def short_age(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """A moment for people, in local time; "" where that has a year that Python does not have."""
+    """A moment for people, in local time; "" for a year that Python does not support."""
     try:
         return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
     except (OSError, OverflowError):
@@ -127,31 +127,31 @@ def short_time(moment: datetime | None) -> str:
 
 
 Form = Literal["json", "csv", "null"]
-"""What a table is printed as, if not as a table for a terminal or a pipe."""
+"""A form of a table for programs; None stands for a table on a terminal or in a pipe."""
 
 
 class PrintedColumn(NamedTuple):
     """A column of a table."""
 
     name: str
-    """The name in JSON and in a pipe; "" for what only a terminal shows."""
+    """The name in JSON and in a pipe; "" for a column that only a terminal shows."""
     title: str = ""
-    """The title on a terminal, if that is not the name."""
+    """The title on a terminal, if it differs from the name."""
     short: Callable[[Any], str] = short
-    """Makes the text for a terminal. Control characters are escaped afterwards."""
+    """Formats a cell for a terminal. Control characters are escaped afterwards."""
     is_name: bool = False
-    """Whether the cells may be cut in the middle, to fit a table on a terminal."""
+    """Whether cells may be cut in the middle to fit on a terminal."""
     is_text: bool = False
-    """Whether they may be cut at the end."""
+    """Whether cells may be cut at the end to fit on a terminal."""
 
 
 def print_table(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], form: Form | None = None
 ) -> None:
-    """Prints rows, in the order of the columns.
+    """Prints rows, whose cells are in the order of the columns.
 
-    `null` prints the names in the rows only, each with a NUL behind it. They are as in the logs,
-    but escaped on a terminal.
+    The form `null` prints only the names in the rows, each followed by NUL. They are printed as
+    logged, but escaped on a terminal.
     """
     if form == "json":
         print_json(objects(columns, rows))
@@ -178,14 +178,14 @@ def objects(
 def table_lines(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool = True
 ) -> list[str]:
-    """The lines of a table: those for a terminal, or else tab-separated ones."""
+    """The lines of a table for a terminal, or if stdout is not one, tab-separated lines."""
     if is_terminal():
         return _terminal_lines(columns, rows, with_header=with_header)
     return list(map("\t".join, _texts(columns, rows)))[0 if with_header else 1 :]
 
 
 def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> Iterator[list[str]]:
-    """The names of the columns, and then the cells of each row, for a pipe."""
+    """Yields the names of the columns, and then the cells of each row, for a pipe."""
     named = [index for index, column in enumerate(columns) if column.name]
     yield [one_line(columns[index].name) for index in named]
     for row in rows:
@@ -195,10 +195,10 @@ def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> I
 def _terminal_lines(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], *, with_header: bool
 ) -> list[str]:
-    """The lines of a table that fits on the terminal, with a last line if columns are left out."""
-    # 1. Make the texts, and find the width that each column needs.
-    # 2. Leave out the last columns, if they do not fit even when names are cut.
-    # 3. Cut names, and then the last column, to what is left of the terminal.
+    """The lines of a table that fits on the terminal. The last one has the columns left out."""
+    # 1. Format the cells, and find the width that each column needs.
+    # 2. Leave out the last columns that do not fit even if names and texts are cut.
+    # 3. Cut names, and then texts, until the rows fit.
     available = width()
     texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
     for row in rows:
@@ -220,7 +220,7 @@ def _terminal_lines(
     known = [[row[i] for row in rows if row[i] is not None] for i in range(num_shown)]
     is_number = [bool(cells) and all(isinstance(c, int | float) for c in cells) for cells in known]
     for row in texts:
-        shown = zip(row, widths, columns, is_number, strict=False)  # without what is left out
+        shown = zip(row, widths, columns, is_number, strict=False)  # Only the columns that fit.
         cells = [
             padded(cut(text, size, at_end=column.is_text), size, is_right=is_right)
             for text, size, column, is_right in shown
@@ -245,7 +245,7 @@ def json_line(data: Mapping[str, Any]) -> str:
 
 
 def _safe_json(text: str) -> str:
-    """JSON with the control characters escaped that JSON allows in strings."""
+    """JSON with all control characters escaped, even those that JSON allows in strings."""
     return re.sub(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
@@ -263,7 +263,7 @@ def text_width(text: str) -> int:
 
 
 def cut(text: str, available: int, *, at_end: bool = False) -> str:
-    """The text, without its end, or a part in its middle, if it is wider than this."""
+    """The text, without its end or a part in its middle if it is wider than `available`."""
     if text_width(text) <= available:
         return text
     tail = 0 if at_end else (available - 1) // 2
@@ -277,6 +277,6 @@ def cut(text: str, available: int, *, at_end: bool = False) -> str:
 
 
 def padded(text: str, target: int, *, is_right: bool) -> str:
-    """The text with blanks before or after it, as wide as this."""
+    """The text with blanks before or after it, as wide as `target`."""
     padding = " " * (target - text_width(text))
     return padding + text if is_right else text + padding

@@ -1,8 +1,8 @@
 """`tbcore report`: the runs as Markdown, for READMEs and pull requests.
 
-# runs                        times, and the number of runs
-| run | lr | loss |  |        hyperparameters that differ, values, and the lines in characters
-## loss                       with -o, a drawing of each tag in a light and in a dark form
+# runs                        number of runs, and the times of the first and the last event
+| run | lr | loss |  |        hyperparameters that differ, and the value and sparkline of each tag
+## loss                       with -o, a drawing of each tag, as a light and a dark SVG
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tbcore_logs.printing.output import short, short_count, short_time
 _NUM_DEFAULT_TAGS = 3
 _SPARKLINE_WIDTH = 12
 _MAX_ROWS = 50
-"""Maximum number of runs in a table; lines are drawn for all runs."""
+"""Maximum number of runs in the table. Drawings show all runs."""
 _SCHEMES = {
     "light": ("#57606a", ("#3b70ef", "#d96d23", "#00a174", "#b22936",
                           "#7f21a4", "#00ace9", "#f06eb4", "#cd9d0e")),
     "dark": ("#9198a1", ("#5386f9", "#f47615", "#2cae83", "#bc4d50",
                          "#9a58b9", "#33c7ff", "#ff87c7", "#eec25a")),
 }  # fmt: skip
-"""Colours of the text and of the lines of a drawing, those of the page."""
+"""Maps each colour scheme to the colours of the text and the lines in a drawing, as in the page."""
 
 
 def report(selection: LogSelection, *, output: str | None, at: str) -> int:
-    """Writes the report, with drawings beside it if it is a file; returns the exit status."""
+    """Writes the report to stdout, or to a file, with drawings. Returns the exit status."""
     found = read(*selection.opened())
     num_runs = Counter(tag for run in found for tag in run.scalar_tags)
     tags = [tag for tag, _ in num_runs.most_common(_NUM_DEFAULT_TAGS)]
@@ -61,7 +61,7 @@ def report(selection: LogSelection, *, output: str | None, at: str) -> int:
 
 
 def _about(runs: Sequence[Run]) -> str:
-    """How many runs there are, and from when."""
+    """The number of runs, and the times of the first and the last event."""
     times = [time for run in runs for time in (run.started, run.last_event) if time is not None]
     when = f", {short_time(min(times))} to {short_time(max(times))}" if times else ""
     return f"{len(runs):,} run{'s' if len(runs) > 1 else ''}{when}"
@@ -99,7 +99,7 @@ def _table(runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
 
 
 def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
-    """Draws a tag of all runs that have it; returns the lines that show the drawing."""
+    """Draws a tag of all runs that have it; returns the Markdown that shows the drawing."""
     with_tag = [run for run in runs if tag in run.scalar_tags]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", tag)
     for scheme, (ink, colors) in _SCHEMES.items():
@@ -122,5 +122,5 @@ def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
 
 
 def _escaped(text: Any) -> str:
-    """The text as a cell of a Markdown table: nothing in it is markup."""
+    """The text with all Markdown escaped, for a cell of a table."""
     return re.sub(r"[\\`*\[\]<|&~$]|(?<!\w)[_#]|_(?!\w)", r"\\\g<0>", one_line(str(text)))

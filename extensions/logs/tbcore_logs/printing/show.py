@@ -1,4 +1,4 @@
-"""`tbcore show`: what one run has, or the points of one tag."""
+"""`tbcore show`: the contents of a run, or of one of its tags."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _MAX_CHART_HEIGHT = 20
 
 
 def show(names: Sequence[str], *, as_json: bool) -> int:
-    """Prints a run, or a tag of it; `names` are `[LOGDIR] RUN [TAG]`. Returns the exit status."""
+    """Prints a run, or one of its tags. Returns the exit status.
+
+    `names` are `[LOGDIR] RUN [TAG]`.
+    """
     logs, name, tag = _interpreted(names)
     with progress(lambda: "reading logs"):
         run = run_named(logs, name)
@@ -52,14 +55,15 @@ def show(names: Sequence[str], *, as_json: bool) -> int:
 
 
 def last_text(run: Run, tag: str) -> str:
-    """The text that was logged last; the texts of an array are lines of their own."""
+    """The text that was logged last; if it is an array, each of its texts is a line."""
     items = run.texts(tag)
     value = items[-1].value if items else ""
     return value if isinstance(value, str) else "\n".join(map(str, value.ravel()))
 
 
 def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
-    """The logs, the run and the tag. Of two names, the first is a directory if it has the run."""
+    """The logs, the run and the tag. The first of two names is LOGDIR if it has a run of the
+    second name."""
     if len(names) == 3:
         return opened(names[0]), names[1], names[2]
     if len(names) == 1:
@@ -70,7 +74,7 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
         if os.path.normpath(second) in logs or second in logs:
             return logs, second, None
         if os.path.abspath(first) == os.path.abspath(default_logdir()):
-            run_named(logs, second)  # raises the error, which names close runs
+            run_named(logs, second)  # Raises the error, with the names of similar runs.
     try:
         logs = opened(None)
         run_named(logs, first)
@@ -100,7 +104,7 @@ def _show_run(run: Run, as_json: bool) -> int:
         PrintedColumn("description", short=_shortened, is_text=True),
     ]
     rows = [_tag_row(run, tag) for tag in run.tags.values()]
-    for index in (-2, -1):  # Most writers give neither.
+    for index in (-2, -1):  # Most writers log neither title nor description.
         if not any(row[index] for row in rows):
             del columns[index]
             for row in rows:
@@ -134,7 +138,7 @@ def _show_run(run: Run, as_json: bool) -> int:
 
 
 def _tag_row(run: Run, tag: Tag) -> list[Any]:
-    """What `_show_run` prints of a tag."""
+    """The cells of a tag in the table of `_show_run`."""
     line: str | None = None
     values: list[float | None] = [None] * 4
     if tag.kind == SCALAR:
@@ -172,7 +176,7 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
 
 
 def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
-    """Prints the steps of a tag with anything but scalars; of texts, the last one."""
+    """Prints the values of a tag that are not scalars; on a terminal, only the last text."""
     if kind == TEXT and is_terminal() and not as_json:
         items = run.texts(tag)
         title = f"{run.name}: {tag}, step {items[-1].step:,}, the last of {len(items):,}"
@@ -193,7 +197,7 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
 
 
 def _described(item: Any) -> Any:
-    """What a program or a person can read of a value: a text, or a description."""
+    """A text, or a description of any other value."""
     try:
         value = item.value
     except (DataError, NotFoundError) as error:

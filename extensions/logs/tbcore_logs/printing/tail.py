@@ -1,4 +1,4 @@
-"""`tbcore tail`: the last steps of a run, a line each, and those that are logged later."""
+"""`tbcore tail`: the last steps of a run, one line each, and later steps as they are logged."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ _MAX_WIDTH = 24
 
 @dataclass
 class _Line:
-    """What was logged for a step: the first point of each tag that no line has yet."""
+    """The values of a step: at most one point of each tag."""
 
     step: int
     wall_time: float
-    """Of the last point, in seconds since the epoch."""
+    """Wall time of the last of these points, in seconds since the epoch."""
     values: dict[str, float]
 
 
 def tail(
     selection: LogSelection, *, limit: int, follow: bool, total: int | None, as_json: bool
 ) -> int:
-    """Prints the last lines; returns the exit status, which with `follow` is never reached."""
+    """Prints the last lines; returns the exit status. With `follow`, it never returns."""
     logs, names = selection.opened()
     is_chosen = selection.runs is not None or selection.where is not None
     if not is_chosen:
-        # Of files, since the last event of a run is known only when it has been read.
+        # By the times of the files: the last event of a run is known only after the run is read.
         names = [max(names, key=lambda name: logs.modified[name])]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
@@ -83,14 +83,14 @@ def tail(
 
 
 class _LineReader:
-    """Makes lines of what is new in one run."""
+    """Makes lines of the new points of one run."""
 
     def __init__(self, selection: LogSelection, total: int | None) -> None:
         """`total` is the step at which the training will end."""
         self._selection = selection
         self._total = total
         self._next_ordinals: dict[str, int] = {}
-        """For each tag the ordinal of the first point that no line has."""
+        """Maps each tag to the ordinal of its first point that is not in a line yet."""
         self._recent: deque[_Line] = deque(maxlen=_NUM_RATE_LINES)
 
     def new_lines(self, run: Run) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ class _LineReader:
 
 
 class _Printer:
-    """Prints lines with a header at first, and whenever there are more tags."""
+    """Prints lines, with a header before the first line and whenever there are new tags."""
 
     def __init__(self, columns: list[str], as_json: bool, *, shows_run: bool) -> None:
         self._columns = columns
@@ -145,7 +145,7 @@ class _Printer:
         self._num_lines = 0
 
     def print(self, run: str, fields: Mapping[str, Any]) -> None:
-        """Prints a line at once, so that what reads a pipe has it."""
+        """Prints a line and flushes it, so that a program at the end of a pipe gets it at once."""
         cells = {"run": run, **fields}
         if self._as_json:
             click.echo(json_line({name: exact(value) for name, value in cells.items()}))

@@ -22,7 +22,7 @@ from tbcore.engine import one_line
 from tbcore_logs.printing.output import json_line
 
 _ROW_GROUP_ROWS = 1 << 17
-"""Number of rows after which a Parquet file gets a row group."""
+"""Minimum number of rows of each row group in a Parquet file, except the last one."""
 
 
 class Writer:
@@ -38,27 +38,26 @@ class Writer:
     def begin(
         self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
     ) -> None:
-        """Names the columns: first those of texts, then those of numbers.
+        """Starts the table. Its columns are those of `texts`, followed by those of `numbers`.
 
-        `numbers` has the dtypes. With `is_sparse`, NaN means that there is no value.
+        `numbers` maps names to dtypes. With `is_sparse`, NaN stands for a missing value.
         """
         self._texts, self._numbers, self._is_sparse = texts, numbers, is_sparse
         self._write_header()
 
     def _write_header(self) -> None:
-        """Writes what comes before the rows, when the columns are known."""
+        """Writes the part of the file before the rows."""
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-        """Writes the rows of a chunk, in which each column of texts has one value."""
+        """Writes a chunk of rows. All of them have the same texts; `columns` are the numbers."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """Writes what is left."""
+        """Writes the rest of the file."""
 
 
 class CsvWriter(Writer):
-    """Writes CSV as RFC 4180 describes it, but with LF. Control characters are escaped on a
-    terminal alone."""
+    """Writes CSV as in RFC 4180, but with LF. Control characters are escaped only on a terminal."""
 
     def _write_header(self) -> None:
         self._file.write(self._joined([*self._texts, *self._numbers]) + b"\n")
@@ -77,8 +76,8 @@ class CsvWriter(Writer):
 
 
 class JsonLinesWriter(Writer):
-    """Writes an object for each row. Non-finite numbers are `"NaN"`, `"Infinity"`, `"-Infinity"`;
-    columns without a value are left out."""
+    """Writes an object for each row, without the columns that have no value. Non-finite numbers are
+    the strings `NaN`, `Infinity` and `-Infinity`."""
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
         start = json_line(dict(zip(self._texts, texts, strict=True))).encode()[:-1]
@@ -97,7 +96,7 @@ class JsonLinesWriter(Writer):
 
 
 class ParquetWriter(Writer):
-    """Writes Parquet with pyarrow, which is imported here."""
+    """Writes Parquet. Imports pyarrow when it is created."""
 
     def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
         super().__init__(file)
@@ -119,7 +118,7 @@ class ParquetWriter(Writer):
         fields = [(name, text) for name in self._texts]
         fields += [(name, pa.from_numpy_dtype(dtype)) for name, dtype in self._numbers.items()]
         self._schema = pa.schema(fields)
-        # Dictionaries of numbers take memory and time, and numbers of logs seldom repeat.
+        # No dictionaries of numbers: they take memory and time, and logged numbers rarely repeat.
         self._writer = pa.parquet.ParquetWriter(
             self._file, self._schema, compression="zstd", use_dictionary=list(self._texts)
         )
@@ -154,13 +153,13 @@ WRITERS: Mapping[str, type[Writer]] = {
     "jsonl": JsonLinesWriter,
     "parquet": ParquetWriter,
 }
-"""The writers by the endings of files."""
+"""Maps the ending of a file to its writer."""
 
 
 def _digits(column: NDArray[Any], names: Mapping[str, bytes]) -> list[bytes]:
-    """The shortest digits of each number that are read as the same number of its dtype.
+    """The shortest digits that identify each number among those of its dtype.
 
-    `names` has texts for `nan`, `inf` and `-inf`, if these are not to be used themselves.
+    `names` maps `nan`, `inf` and `-inf` to the texts to write instead.
     """
     contiguous = np.ascontiguousarray(column)
     cells = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
@@ -171,5 +170,5 @@ def _digits(column: NDArray[Any], names: Mapping[str, bytes]) -> list[bytes]:
 
 
 def _valid(text: str) -> str:
-    """The text without surrogates, which UTF-8 does not have."""
+    """The text with surrogates escaped, which are not valid in UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
