@@ -1,12 +1,12 @@
-"""The classes that scripts read logs with, so that one import line is all that changes in a script.
+"""Classes of TensorBoard and tbparse for reading logs: a script only needs another import line.
 
     from tbcore_compat import EventAccumulator, EventMultiplexer    # TensorBoard's
     from tbcore_compat import event_accumulator, event_multiplexer  # its modules
     from tbcore_compat import SummaryReader                         # tbparse's
 
-They have the names, arguments and results of the originals, and read with `tbcore_logs`: all values
-are there, and scalars that were logged as tensors are scalars, too. New scripts are shorter with
-`tbcore.open`.
+They have the names, arguments and results of the originals, and read logs with `tbcore_logs`: no
+value is dropped, and scalars that were logged as tensors are scalars, too. New scripts are shorter
+with `tbcore.open`.
 """
 
 from tbcore_compat import event_accumulator, event_multiplexer

@@ -1,6 +1,6 @@
-"""EventAccumulator: one run, with the methods of TensorBoard's class of this name.
+"""EventAccumulator: one run, with the methods of TensorBoard's class of the same name.
 
-Events are named tuples, so that `zip(*accumulator.Scalars(tag))` works as with old versions.
+Events are named tuples, so `zip(*accumulator.Scalars(tag))` works, as with old versions.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ CLAIMS = {
     META_GRAPH: Claim("meta_graph_def"),
     RUN_METADATA: Claim("tagged_run_metadata"),
 }
-"""The keys of `EventAccumulator.Tags`, and the kinds of values that each has."""
+"""Maps the keys of `EventAccumulator.Tags` to the kinds of values under each. As in TensorBoard,
+images, clips and histograms that were logged as tensors are only under `tensors`."""
 
 DEFAULT_SIZE_GUIDANCE = {
     COMPRESSED_HISTOGRAMS: 500, IMAGES: 4, AUDIO: 4, SCALARS: 10000, HISTOGRAMS: 1, TENSORS: 10,
 }  # fmt: skip
 STORE_EVERYTHING_SIZE_GUIDANCE = dict.fromkeys(DEFAULT_SIZE_GUIDANCE, 0)
-"""Both are for scripts that pass them on: nothing is ever sampled."""
+"""For scripts that use these two constants. They have no effect, since nothing is sampled."""
 
 NORMAL_HISTOGRAM_BPS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
-"""Shares of a normal distribution, in hundredths of a percent, that are below its mean plus -inf,
--1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
+"""Shares of a normal distribution, in hundredths of a percent, below its mean plus -inf, -1.5, -1,
+-0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
 ScalarEvent = namedtuple("ScalarEvent", "wall_time step value")
 """A point. Wall times are seconds since the epoch, here and in all other events."""
@@ -57,28 +58,29 @@ AudioEvent = namedtuple(
     "AudioEvent", "wall_time step encoded_audio_string content_type sample_rate length_frames"
 )
 TensorEvent = namedtuple("TensorEvent", "wall_time step tensor_proto")
-"""A TensorProto as it was logged. One number comes back as a float32 or float64, in both forms that
-there are: as `tensor_content`, and as `float_val` or `double_val`."""
+"""A TensorProto as it was logged. A single number becomes a float32 or float64 that is in both
+`tensor_content` and `float_val` or `double_val`, as scripts may read either."""
 HistogramEvent = namedtuple("HistogramEvent", "wall_time step histogram_value")
 CompressedHistogramEvent = namedtuple(
     "CompressedHistogramEvent", "wall_time step compressed_histogram_values"
 )
-"""The values are pairs of a share, in hundredths of a percent, and what this share is below."""
+"""The values are pairs of a share, in hundredths of a percent, and the value that this share of the
+samples is below."""
 LoggedHistogram = namedtuple("LoggedHistogram", "min max num sum sum_squares bucket_limit bucket")
 """The last two are lists, with the right edge of each bucket and the number of its samples."""
 HistogramValue = LoggedHistogram
-"""The name that it has in TensorBoard."""
+"""Its name in TensorBoard."""
 
 EventValues = namedtuple("EventValues", "Keys Items")
-"""All values of one form: `Keys()` has the tags, and `Items(tag)` the events of a tag. These are in
-the order written, and read from disk each time."""
+"""All values of one form: `Keys()` returns the tags, and `Items(tag)` the events of a tag in the
+order written, which are read from disk each time."""
 
 
 class EventAccumulator:
-    """The event files in one directory, or a single one, as one run.
+    """One run: the event files in a directory, or a single event file.
 
     It is empty until `Reload` is called. The attributes `scalars`, `tensors`, `images`, `audios`,
-    `histograms` and `compressed_histograms` have `Keys()` and `Items(tag)`.
+    `histograms` and `compressed_histograms` are `EventValues`.
     """
 
     def __init__(
@@ -88,16 +90,16 @@ class EventAccumulator:
         compression_bps: Sequence[float] = NORMAL_HISTOGRAM_BPS,
         purge_orphaned_data: bool = True,
     ) -> None:
-        """`size_guidance` has no effect: there are always all values.
+        """`size_guidance` has no effect: all values are always there.
 
-        `compression_bps` are the shares in `CompressedHistograms`. Unless `purge_orphaned_data` is
-        false, values that a restart of the training orphaned are left out.
+        `compression_bps` are the shares in `CompressedHistograms`. Values that a restart of the
+        training orphaned are left out, unless `purge_orphaned_data` is false.
         """
         self.path = os.fspath(path)
         self.purge_orphaned_data = purge_orphaned_data
         self._compression_bps = compression_bps
         self.reader: LazyReader | None = None
-        """Of the path, or of a directory above it. Neither this nor `run` is for users."""
+        """The reader of the path, or of a directory above it. Like `run`, it is not for users."""
         self.run = ROOT
         """The name of the run in the reader."""
         self._show(RunSnapshot(RunView(), 0.0))
@@ -107,7 +109,7 @@ class EventAccumulator:
         self.compressed_histograms = self._values(COMPRESSED_HISTOGRAMS)
 
     def Reload(self) -> EventAccumulator:
-        """Reads what was logged since the last call; returns the accumulator itself.
+        """Reads the data that was logged since the last call. Returns the accumulator itself.
 
         Raises FileNotFoundError if the path does not exist.
         """
@@ -118,7 +120,7 @@ class EventAccumulator:
         return self.load()
 
     def load(self) -> EventAccumulator:
-        """Shows the run as its reader has it. Not called by users."""
+        """Shows the data that the reader has of the run. Not called by users."""
         if self.reader is not None and self.run in self.reader:
             self._show(self.reader.snapshots([self.run])[self.run])
         elif not os.path.exists(self.path):
@@ -126,15 +128,15 @@ class EventAccumulator:
         return self
 
     def Tags(self) -> dict[str, Any]:
-        """The tags of each form. Of graphs it says whether there is one."""
+        """Maps each form to its tags; for graphs, to whether there is one."""
         tags: dict[str, Any] = {form: self._tags(form) for form in CLAIMS}
         tags[META_GRAPH] = bool(tags[META_GRAPH])
         return {**tags, GRAPH: tags[META_GRAPH] or bool(tags[GRAPH])}
 
     def Scalars(self, tag: str) -> list[ScalarEvent]:
-        """The points of a tag, in the order written, as are all values here.
+        """The points of a tag, in the order written.
 
-        Raises KeyError for an unknown tag, as do all methods with a tag.
+        All methods with a tag return values in this order, and raise KeyError for an unknown tag.
         """
         return self.events(SCALARS, tag)
 
@@ -154,15 +156,15 @@ class EventAccumulator:
         return self.events(COMPRESSED_HISTOGRAMS, tag)
 
     def Graph(self) -> Any:
-        """The newest GraphDef. Raises ValueError without a graph.
+        """The newest GraphDef. Raises ValueError if there is no graph.
 
-        The classes of graphs and of run metadata are those of `tensorboard` or `tensorflow`; raises
+        The classes of graphs and of run metadata are from `tensorboard` or `tensorflow`. Raises
         ModuleNotFoundError if neither is installed.
         """
         return _message("framework.graph", "GraphDef").FromString(self.SerializedGraph())
 
     def SerializedGraph(self) -> bytes:
-        """The bytes of the GraphDef, which need no other package."""
+        """The newest GraphDef as bytes, for which no other package is needed."""
         try:
             return self._last(GRAPH)
         except ValueError:
@@ -171,7 +173,7 @@ class EventAccumulator:
         return b"".join(meta[field.begin : field.end] for field in found)
 
     def MetaGraph(self) -> Any:
-        """The newest MetaGraphDef. Raises ValueError without one."""
+        """The newest MetaGraphDef. Raises ValueError if there is none."""
         return _message("protobuf.meta_graph", "MetaGraphDef").FromString(self._last(META_GRAPH))
 
     def RunMetadata(self, tag: str) -> Any:
@@ -180,7 +182,7 @@ class EventAccumulator:
         return _message("protobuf.config", "RunMetadata").FromString(data)
 
     def FirstEventTimestamp(self) -> float:
-        """When the first event was written. Raises ValueError without events."""
+        """When the first event was written. Raises ValueError if there are no events."""
         time = self._view.first_event_time or self.Reload()._view.first_event_time
         if time is None:
             raise ValueError(f"there are no events in {self.path}")
@@ -196,7 +198,10 @@ class EventAccumulator:
         return {tag: Metadata.FromString(data) for tag, data in self._metadata.items()}
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
-        """Maps the tags of a plugin to what it stored in their metadata. Raises KeyError."""
+        """Maps the tags of a plugin to the plugin's data in their metadata.
+
+        Raises KeyError for an unknown plugin.
+        """
         found: dict[str, dict[str, bytes]] = {}
         for tag, metadata in self.summary_metadata.items():
             data = metadata.plugin_data
@@ -207,7 +212,7 @@ class EventAccumulator:
     # -- for SummaryReader ---------------------------------------------------------------------
 
     def events(self, form: str, tag: str) -> list[Any]:
-        """All values of a form with this tag. Raises KeyError for an unknown tag."""
+        """All events of a form with this tag. Raises KeyError for an unknown tag."""
         look_up(tag, dict.fromkeys(self._tags(form)), "tag")
         if form == COMPRESSED_HISTOGRAMS:
             return [
@@ -229,11 +234,11 @@ class EventAccumulator:
         return [event(*row[1:]) for row in rows]
 
     def numbers(self, form: str, tag: str) -> ScalarSeries:
-        """Those values of a tag that are a single number."""
+        """The values of a tag that are single numbers."""
         return self._multiplexer.scalars(self.path, tag, claims=(CLAIMS[form],))
 
     def read(self, form: str, tag: str, decode: Callable[[Value], T]) -> list[tuple[Item, T]]:
-        """All values of a tag that are not a single number, each with the result of `decode`."""
+        """The values of a tag that are not single numbers, each with the result of `decode`."""
         return self._multiplexer.read_items(self.path, tag, (CLAIMS[form],), decode)
 
     # -- private -------------------------------------------------------------------------------
@@ -251,7 +256,7 @@ class EventAccumulator:
         return EventValues(partial(self._tags, form), partial(self.events, form))
 
     def _last(self, form: str, tag: str = "", what: str = "") -> bytes:
-        """The last value of a form that is no summary. Raises ValueError if there is none."""
+        """The last graph or run metadata with this tag. Raises ValueError if there is none."""
         tags = self._tags(form)
         items = self._multiplexer.items(self.path, tag, (CLAIMS[form],)) if tag in tags else []
         if not items:
@@ -261,14 +266,15 @@ class EventAccumulator:
 
 
 def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tuple[float, float]]:
-    """The values that these shares of a histogram's samples are below, each after its share.
+    """Pairs of each share and the value that this share of a histogram's samples is below.
 
-    Samples are assumed to be evenly distributed within their bucket. The last share is 100 percent.
+    Samples are assumed to be evenly distributed within their bucket. The last share counts as 100
+    percent. tbcore_distributions computes the same for many histograms at once.
     """
-    # 1. Append an empty bucket, which is the one of shares that no bucket contains.
+    # 1. Append an empty bucket, which stands for shares that no bucket contains.
     # 2. Accumulate the counts to shares, at the right edge of each bucket.
-    # 3. Find the bucket of each share, and interpolate between its edges, which are limited to the
-    #    range of the samples.
+    # 3. Find the bucket that contains each share, and interpolate between the bucket's edges, which
+    #    are limited to the range of the samples.
     if not histogram.num:
         return [(share, 0.0) for share in shares]
     counts = np.array([*histogram.bucket, 0.0])  # 1
@@ -287,7 +293,7 @@ def compressed(histogram: LoggedHistogram, shares: Sequence[float]) -> list[tupl
 
 
 def look_up(name: str, known: Mapping[str, T], what: str) -> T:
-    """What a name maps to. Raises KeyError, which has similar names, if it is unknown."""
+    """The value for a name. For an unknown name, raises KeyError with similar names."""
     if name not in known:
         raise UnknownNameError(f"no {what} {quoted(name)}{close_matches(name, known)}")
     return known[name]
@@ -314,14 +320,14 @@ time and step."""
 
 
 def _tensor_of_number(number: np.floating[Any]) -> Any:
-    """A TensorProto of a number, in both forms that there are."""
+    """A TensorProto with a number, both in `tensor_content` and in its typed field."""
     tensor = numpy_to_tensor(np.asarray(number))
     (tensor.float_val if number.dtype == np.float32 else tensor.double_val).append(float(number))
     return tensor
 
 
 def _message(module: str, name: str) -> Any:
-    """A class of TensorBoard, or else of TensorFlow, for a message that tbcore does not decode."""
+    """TensorBoard's class for a message that tbcore does not decode, or else TensorFlow's."""
     folder, _, base = module.rpartition(".")
     for path in (f"tensorboard.compat.proto.{base}_pb2", f"tensorflow.core.{folder}.{base}_pb2"):
         try:

@@ -1,4 +1,4 @@
-"""EventMultiplexer: several runs, with the methods of TensorBoard's class of this name."""
+"""EventMultiplexer: several runs, with the methods of TensorBoard's class of the same name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 def _of_run(
     method: Callable[Concatenate[EventAccumulator, P], T],
 ) -> Callable[Concatenate[EventMultiplexer, str, P], T]:
-    """The same method of a multiplexer, with the run as its first argument."""
+    """A method of the multiplexer that calls `method` of the run in its first argument."""
 
     @wraps(method)
     def call(self: EventMultiplexer, run: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -32,7 +32,7 @@ def _of_run(
 
 
 class EventMultiplexer:
-    """Runs by name, each of them an EventAccumulator. They are empty until `Reload` is called."""
+    """Runs by name, each an EventAccumulator. They are empty until `Reload` is called."""
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class EventMultiplexer:
         size_guidance: Mapping[str, int] | None = None,
         purge_orphaned_data: bool = True,
     ) -> None:
-        """Adds the runs with these names and paths; the rest is as in EventAccumulator."""
+        """Adds runs from a mapping of names to paths. See EventAccumulator for other options."""
         self.purge_orphaned_data = purge_orphaned_data
         self._accumulators: dict[str, EventAccumulator] = {}
         self._readers: dict[str, LazyReader] = {}
-        """The directories whose runs were added: these are read together."""
+        """Maps each directory whose runs were added to the reader of these runs."""
         self._reload_called = False
         for run, path in (run_path_map or {}).items():
             self.AddRun(path, run)
 
     def AddRun(self, path: str | os.PathLike[str], name: str | None = None) -> EventMultiplexer:
-        """Adds a run, which is named by its path by default, in place of one with another path.
+        """Adds a run, whose name is its path by default. Returns the multiplexer itself.
 
-        Returns the multiplexer itself.
+        Replaces a run that has the same name and another path.
         """
         path = os.fspath(path)
         accumulator = self._added(path, name or path)
@@ -63,10 +63,10 @@ class EventMultiplexer:
     def AddRunsFromDirectory(
         self, path: str | os.PathLike[str], name: str | None = None
     ) -> EventMultiplexer:
-        """Adds all runs below a directory, and those that are new there if it was added before.
+        """Adds all runs below a directory that are not added yet. Returns the multiplexer itself.
 
-        They are named by their paths from there, after `name/` if there is a name. Does nothing if
-        there is no such directory. Raises ValueError for a file.
+        Their names are their paths relative to the directory, after `name/` if there is a name.
+        Does nothing if the directory does not exist. Raises ValueError for a file.
         """
         path = os.fspath(path)
         if os.path.isfile(path):
@@ -89,7 +89,7 @@ class EventMultiplexer:
         return self
 
     def Reload(self) -> EventMultiplexer:
-        """Reads what was logged since the last call, and drops runs whose path is gone."""
+        """Reads the data that was logged since the last call, and drops runs that are gone."""
         self._reload_called = True
         readers = list(self._readers.values())
         for reader in readers:
@@ -112,7 +112,7 @@ class EventMultiplexer:
         return {name: accumulator.path for name, accumulator in self._accumulators.items()}
 
     def GetAccumulator(self, run: str) -> EventAccumulator:
-        """A run. Raises KeyError for an unknown one, as do all methods with a run."""
+        """A run. All methods with a run raise KeyError for an unknown one."""
         return look_up(run, self._accumulators, "run")
 
     def PluginRunToTagToContent(self, plugin_name: str) -> dict[str, dict[str, bytes]]:
@@ -139,7 +139,7 @@ class EventMultiplexer:
     # -- private -------------------------------------------------------------------------------
 
     def _added(self, path: str, name: str) -> EventAccumulator | None:
-        """Adds a run, and returns it unless it was there before."""
+        """Adds a run and returns it; None if it is there already."""
         if name in self._accumulators and self._accumulators[name].path == path:
             return None
         accumulator = EventAccumulator(path, purge_orphaned_data=self.purge_orphaned_data)

@@ -1,4 +1,4 @@
-"""Frames: the blocks of values that `SummaryReader` finds, as one frame of pandas."""
+"""Frames: combines the blocks of values that `SummaryReader` finds into a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ EXTRA_COLUMNS = (
     "content_type", "dir_name", "file_name", "height", "length_frames", "max", "min", "num",
     "sample_rate", "sum", "sum_squares", "wall_time", "width",
 )  # fmt: skip
-"""Columns that a frame has on demand only."""
+"""Columns that a frame has only on demand."""
 
 Block = Mapping[str, Any]
-"""The values of one tag in one file. Columns of shape (n,): `value` or others, each of float64 or
-objects, and `step` and `wall_time`, which hyperparameters lack. Strings: `tag`, `file_name`, and
-`dir_name`, relative to the reader's path. All blocks of a frame have the same names in the same
-order, with a column first."""
+"""The values of one tag in one file. It has columns of shape (n,): `value` or others, as float64 or
+objects, and except for hyperparameters, `step` and `wall_time`. It also has strings: `tag`,
+`file_name`, and `dir_name`, which is relative to the reader's path. All blocks of a frame have the
+same keys in the same order, and the first one is a column."""
 
 
 def frame_of(blocks: Sequence[Block], extra: Collection[str], pivot: bool) -> pandas.DataFrame:
-    """The frame of all blocks; of EXTRA_COLUMNS, it has those in `extra`.
+    """A frame with the values of all blocks, and the EXTRA_COLUMNS that are in `extra`.
 
-    With `pivot` there is a column for each tag, or several as `TAG/COLUMN`, and a row for each
-    step, within a directory or file if that is a column.
+    With `pivot` there is a column for each tag (or columns `TAG/COLUMN`), and a row for each step.
+    If directories or files are columns, there is a row for each step in each of them.
     """
-    # 1. Make a row of each value, and sort the rows. Names are categories, which are sorted fast.
-    # 2. Without `pivot` this is the result. With it, find the group that each row is in.
+    # 1. Make a row of each value, and sort the rows. Names are categories, as these sort fast.
+    #    Without `pivot`, this is the result.
+    # 2. Find the group of rows that each row becomes a part of.
     # 3. Merge the values of each group, tag by tag.
     import pandas as pd
 
@@ -77,7 +78,7 @@ def _strings(categories: pandas.Series) -> pandas.Series:
 
 
 def _merged(column: pandas.Series, group: NDArray[np.int64]) -> pandas.Series:
-    """The values of each group: one, a list of several, or NaN. NaN is not in a list.
+    """The value of each group, a list of several values, or NaN. NaN in a list is dropped.
 
     `group` has the ascending group of each row of the frame that the column is from.
     """

@@ -1,7 +1,7 @@
-"""Conversions of histograms, as `SummaryReader` has them.
+"""Conversions of histograms, with the results of tbparse's `SummaryReader`.
 
-A histogram is two arrays of the same length: `limits` are the edges of its buckets, ascending, and
-`counts` a zero, and then the number of samples in each bucket.
+A histogram is two arrays of the same length. `limits` has the edges of its buckets, ascending.
+`counts` has a zero, followed by the number of samples in each bucket.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
     """The histogram in a tensor, whose rows are left edge, right edge and count.
 
-    It has `counts`, `limits`, `min`, `max` and `num`; the sums are not known, and NaN.
+    It has `counts`, `limits`, `min`, `max` and `num`. The sums are unknown, so they are NaN.
     """
     left, right, count = np.array(tensor, np.float64).T
     limits = np.concatenate([left[:1], right])
@@ -33,7 +33,7 @@ def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
 
 
 def histogram_to_cdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> Floats:
-    """The share of the samples below each x; these ascend."""
+    """The share of the samples below each x."""
     below, edges = np.cumsum(np.asarray(counts, np.float64)), np.asarray(limits, np.float64)
     at = np.clip(np.asarray(x, np.float64), edges[0], edges[-1])
     right = np.clip(np.searchsorted(edges, at), 1, len(edges) - 1)
@@ -44,7 +44,7 @@ def histogram_to_cdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> Floa
 
 
 def histogram_to_pdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> tuple[Floats, Floats]:
-    """The centres between consecutive x, and the probability density there."""
+    """The centres between consecutive x, and the probability density between them."""
     edges = np.asarray(x, np.float64)
     share = np.diff(histogram_to_cdf(counts, limits, edges))
     return (edges[1:] + edges[:-1]) / 2, share / np.diff(edges)
@@ -60,7 +60,7 @@ def histogram_to_bins(
     """The centres of bins of equal width, and the number of samples in each of them.
 
     The bins are between the bounds, by default the first and the last limit. Samples are assumed to
-    be evenly distributed within their bucket, or within the part of it that is between the bounds.
+    be evenly distributed within the part of their bucket that is between the bounds.
     """
     count, edges = np.asarray(counts, np.float64)[1:], np.asarray(limits, np.float64)
     lower = float(edges[0] if lower_bound is None else lower_bound)
@@ -72,7 +72,7 @@ def histogram_to_bins(
     overlap = np.minimum(right, bins[1:, None]) - np.maximum(left, bins[:-1, None])
     width = right - left
     share = np.clip(overlap, 0, None) / np.where(width > 0, width, np.inf)
-    # A bucket without a width is in the bin that begins at or before it.
+    # A bucket of width 0 counts for the bin that contains its edge.
     points = np.flatnonzero((np.diff(edges) == 0) & (width == 0))
     own = np.clip(np.searchsorted(bins, left[points], "right") - 1, 0, n_bins - 1)
     share[own, points] = 1.0

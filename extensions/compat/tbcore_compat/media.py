@@ -1,4 +1,4 @@
-"""Pictures and clips as arrays, as `SummaryReader` has them."""
+"""Pictures and clips as arrays, with the results of tbparse's `SummaryReader`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _SAMPLE_TYPES = {2: "<i2", 4: "<i4"}
 def pixels(encoded: bytes) -> NDArray[np.uint8]:
     """A picture as an array of shape (height, width, channels).
 
-    That of a GIF has the shape (frames, height, width, 3).
+    A GIF has the shape (frames, height, width, 3). Raises ModuleNotFoundError if Pillow is not
+    installed.
     """
     try:
         from PIL import Image, ImageSequence
@@ -35,7 +36,7 @@ def pixels(encoded: bytes) -> NDArray[np.uint8]:
 def samples(encoded: bytes) -> tuple[NDArray[np.float32], int]:
     """A WAV file as an array of shape (frames, channels), from -1 to 1, and the sample rate.
 
-    Raises ValueError for anything but WAV with 16 or 32 bits.
+    Samples are floats. Raises ValueError for anything but WAV with 16 or 32 bits.
     """
     try:
         with wave.open(io.BytesIO(encoded)) as clip:
@@ -50,9 +51,9 @@ def samples(encoded: bytes) -> tuple[NDArray[np.float32], int]:
 
 
 def tensor_to_image(tensor: NDArray[np.object_]) -> dict[str, Any]:
-    """The `image`, `width` and `height` in a tensor of these and encoded pictures.
+    """The `image`, `width` and `height` in a tensor of width, height and encoded pictures.
 
-    Several pictures are an array of shape (pictures, height, width, channels).
+    If there are several pictures, `image` has the shape (pictures, height, width, channels).
     """
     pictures = np.stack([pixels(encoded) for encoded in tensor[2:]])
     image = pictures[0] if len(pictures) == 1 else pictures
@@ -60,9 +61,10 @@ def tensor_to_image(tensor: NDArray[np.object_]) -> dict[str, Any]:
 
 
 def tensor_to_audio(tensor: NDArray[np.object_]) -> dict[str, Any]:
-    """The `audio` in a tensor with a clip in each row, its `length_frames` and `sample_rate`.
+    """The `audio` in a tensor with a clip in each row, with `length_frames` and `sample_rate`.
 
-    Several clips are an array of shape (clips, frames, channels), and an array of their rates.
+    If there are several clips, `audio` has the shape (clips, frames, channels), and `sample_rate`
+    is an array.
     """
     clips, rates = zip(*(samples(row[0]) for row in tensor), strict=True)
     audio, rate = np.stack(clips), np.array(rates)

@@ -1,6 +1,6 @@
-"""SummaryReader: logs as frames of pandas, with the arguments and columns of tbparse.
+"""SummaryReader: logs as pandas DataFrames, with the arguments and columns of tbparse's class.
 
-reader -> files below it -> columns of each tag -> frame
+reader -> files below its path -> columns of each tag -> frame
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EVENT_TYPES = (IMAGES, AUDIO, HISTOGRAMS, SCALARS, TENSORS, HPARAMS, TEXT)
 
 
 class SummaryReader:
-    """The event files below a directory, or a single one, as they are when this is made."""
+    """A snapshot of the event files below a directory, or of a single event file."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class SummaryReader:
         """Reads the files. Pictures, clips and the like are read when a frame is made.
 
         With `pivot` there is a column for each tag, and a list where a tag has several values at a
-        step. `extra_columns` is a set of EXTRA_COLUMNS, and `event_types` one of EVENT_TYPES, all
-        by default. Raises ValueError for a path that does not exist or for what is no set, and
-        KeyError for unknown names.
+        step. `extra_columns` is a set of EXTRA_COLUMNS, by default empty, and `event_types` is a
+        set of EVENT_TYPES, by default all. Raises ValueError for a path that does not exist and for
+        an argument that is not a set, and KeyError for unknown names.
         """
         self.log_path = os.fspath(log_path)
         self._pivot = pivot
@@ -75,7 +75,7 @@ class SummaryReader:
         options: dict[str, Any] = {"extra_columns": extra_columns, "event_types": event_types}
         for name in sorted(os.listdir(self.log_path)):
             path = os.path.join(self.log_path, name)
-            if os.path.exists(path):  # not for a broken link
+            if os.path.exists(path):  # False for a broken link.
                 self._children[name] = SummaryReader(path, pivot=pivot, _reader=reader, **options)
 
     def __repr__(self) -> str:
@@ -92,19 +92,18 @@ class SummaryReader:
     # -- frames --------------------------------------------------------------------------------
 
     def get_events(self, event_type: str) -> pandas.DataFrame:
-        """The frame of an event type; it has no columns if there are no values.
+        """The frame of an event type. It has no columns if there are no values.
 
-        Rows are sorted by `dir_name` and `file_name`, if these are among the columns, by `tag`,
-        unless the reader pivots, and by `step`.
+        Rows are sorted by `dir_name`, `file_name`, `tag` and `step`, as far as these are columns.
         """
         if _known(event_type, EVENT_TYPES) not in self._event_types:
             raise ValueError(f"event_types has no {event_type!r}")
         return frame_of(list(self._blocks(event_type)), self._extra, self._pivot)
 
     scalars = property(lambda self: self.get_events(SCALARS))
-    """`step`, `tag` and `value`, also of scalars that were logged as tensors."""
+    """`step`, `tag` and `value`. Includes scalars that were logged as tensors."""
     tensors = property(lambda self: self.get_events(TENSORS))
-    """`step`, `tag` and `value`, a number or an array, also of scalars, pictures, clips and
+    """`step`, `tag` and `value`, a number or an array. Includes scalars, pictures, clips and
     histograms that were logged as tensors."""
     histograms = property(lambda self: self.get_events(HISTOGRAMS))
     """`step`, `tag`, `counts` and `limits`."""
@@ -133,13 +132,13 @@ class SummaryReader:
 
     @property
     def raw_tags(self) -> dict[str, Any]:
-        """What `EventAccumulator.Tags` returns for the file, with the tags of texts and
-        hyperparameters. Raises ValueError for a directory."""
+        """The result of `EventAccumulator.Tags` for the file, with the tags of texts and
+        hyperparameters added. Raises ValueError for a directory."""
         file = self._file()
         return {**file.Tags(), **{name: _plugin_tags(file, name) for name in (HPARAMS, TEXT)}}
 
     def get_raw_tags(self, event_type: str | None = None) -> Any:
-        """`raw_tags`, or those of one event type."""
+        """`raw_tags`, or only those of one event type."""
         tags = self.raw_tags
         return tags if event_type is None else tags[_known(event_type, tags)]
 
@@ -149,9 +148,9 @@ class SummaryReader:
         return {event_type: self.get_raw_events(event_type) for event_type in EVENT_TYPES}
 
     def get_raw_events(self, event_type: str | None = None, tag: str | None = None) -> Any:
-        """`raw_events`, or those of one event type, or of a tag as well.
+        """`raw_events`, or only those of one event type, or of one event type and tag.
 
-        Those of hyperparameters are the serialized messages. Raises KeyError for unknown names.
+        Events of hyperparameters are serialized messages. Raises KeyError for unknown names.
         """
         if event_type is None:
             return self.raw_events
@@ -185,7 +184,7 @@ class SummaryReader:
         return _tags(self._accumulator, event_type) if event_type in self._event_types else []
 
     def _blocks(self, event_type: str, dir_name: str = "") -> Iterator[Block]:
-        """The values of each tag in each file."""
+        """Yields the values of each tag in each file."""
         if self._accumulator is not None:
             file_name = os.path.basename(self.log_path)
             for tag, columns in _columns(self._accumulator, event_type):
@@ -210,7 +209,7 @@ def _known(event_type: str, known: Collection[str]) -> str:
 
 
 def _reader_of_files(path: str) -> LazyReader | None:
-    """Reads the event files below a path, each of them as a run that is named by its path."""
+    """Reads the event files below a path, each as a run of its own whose name is its path."""
     walk = os.walk(path, followlinks=True)
     below = [os.path.join(folder, name) for folder, _, names in walk for name in names]
     files = [file for file in below or [path] if is_event_file(file)]
@@ -218,7 +217,7 @@ def _reader_of_files(path: str) -> LazyReader | None:
     if not files:
         return None
     reader = LazyReader({file: file for file in files})
-    reader.snapshots(files)  # together
+    reader.snapshots(files)  # Reads them together.
     return reader
 
 
@@ -246,7 +245,7 @@ def _tags(accumulator: EventAccumulator, event_type: str) -> list[str]:
 
 
 def _columns(accumulator: EventAccumulator, event_type: str) -> Iterator[tuple[str, Block]]:
-    """The columns of each tag in one file, or several of the same tag."""
+    """Yields the columns of each tag in one file. A tag may occur twice: numbers, then others."""
     if event_type == HPARAMS:
         for name, value in _hparams(accumulator).items():
             yield name, {"value": np.fromiter([value], object, 1)}
@@ -265,14 +264,14 @@ def _columns(accumulator: EventAccumulator, event_type: str) -> Iterator[tuple[s
                 "step": np.array([item.step for item, _ in items], np.int64),
                 "wall_time": np.array([item.wall_time for item, _ in items], np.float64),
             }
-            for name in items[0][1]:  # An array of objects, also if each is an array itself.
+            for name in items[0][1]:  # Object arrays, even if each element is an array itself.
                 columns[name] = np.fromiter((own[name] for _, own in items), object, len(items))
-            # PyTorch and tensorboardX append it to the tags of texts.
+            # PyTorch and tensorboardX append this suffix to the tags of texts.
             yield tag.removesuffix("/text_summary") if event_type == TEXT else tag, columns
 
 
 def _decoded(event_type: str, value: Any) -> dict[str, Any]:
-    """The columns of one value, with those of EXTRA_COLUMNS that it has."""
+    """The columns of one value, with the EXTRA_COLUMNS that it has."""
     if event_type == TENSORS:
         array = tensor_to_numpy(value.tensor)
         return {"value": array if array.ndim else array.item()}

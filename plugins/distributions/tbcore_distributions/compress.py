@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from tbcore.values import HistogramValue
 
 BASIS_POINTS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
-"""Shares of a normal distribution, in hundredths of a percent, that are below its mean plus -inf,
--1.5, -1, -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
+"""Shares of a normal distribution, in hundredths of a percent, below its mean plus -inf, -1.5, -1,
+-0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
 _HUNDRED_PERCENT = 10000.0
 """100 percent in basis points."""
