@@ -1,6 +1,6 @@
-"""Connection: an object store or another machine, read by fsspec with one request for each range.
+"""Connection: reads from an object store or another machine with fsspec, by ranges of bytes.
 
-Credentials and endpoints are those that fsspec and its packages find.
+fsspec and its packages find credentials and endpoints.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ logger = logging.getLogger("tbcore.remote")
 T = TypeVar("T")
 
 OVERLAP_BYTES = 64
-"""Number of known bytes that each request gets again, by which a replaced file is noticed."""
+"""Number of known bytes that each request fetches again, to detect a file that was replaced."""
 MAX_REQUESTS = 64
 """Maximum number of requests at the same time."""
 _KEYS_PER_LISTING = 1000
-"""Number of files that object stores list for one request."""
+"""Number of files that object stores list per request."""
 _MAX_FETCHED_BYTES = 1 << 28
-"""Maximum number of bytes that are kept for the next reading of their files."""
+"""Maximum number of bytes that are kept of all files that were fetched ahead."""
 
 _STALL_SECONDS = 60.0
-"""How long a connection over SSH may be silent."""
+"""Timeout of a connection over SSH on which no data arrives."""
 _MIN_CONNECTED_SECONDS = 30.0
-"""Credentials are looked for again if a request is refused, at most once in so many seconds."""
+"""Minimum time between two searches for credentials, which follow a request that was refused."""
 
 _URI = re.compile(r"([a-zA-Z][0-9a-zA-Z.+-]*)://([^/]*)(.*)", re.DOTALL)
 _MAX_MESSAGE = 300
-"""Number of characters from which on only the beginning of an error's first line is shown."""
+"""Maximum number of characters of an error message. Only the first line of a longer one is shown,
+up to this length."""
 
 _passwords: dict[str, str] = {}
-"""Maps the beginning of a URI, such as `ftp://me@host`, to the one with the password."""
+"""Maps the beginning of a URI, such as `ftp://me@host`, to the same with the password."""
 _connections: dict[str, Connection] = {}
 _lock = threading.Lock()
 
 
 class Range(NamedTuple):
-    """Some bytes of a file, from `begin` up to `end`."""
+    """A range of bytes in a file, from `begin` up to `end`."""
 
     path: str
     begin: int
@@ -53,7 +54,7 @@ class Range(NamedTuple):
 
 
 def without_password(uri: str) -> str:
-    """The URI without a password, which is remembered for `connection_of`."""
+    """The URI without its password. Stores the password for `connection_of`."""
     match = _URI.fullmatch(uri)
     assert match is not None, uri
     scheme, authority, path = match.groups()
@@ -66,7 +67,7 @@ def without_password(uri: str) -> str:
 
 
 def connection_of(uri: str) -> Connection:
-    """The connection to a file or directory."""
+    """The connection for the URI of a file or directory. Those with the same host share one."""
     match = _URI.fullmatch(uri)
     assert match is not None, uri
     root = f"{match[1]}://{match[2]}"
@@ -75,23 +76,24 @@ def connection_of(uri: str) -> Connection:
 
 
 class Connection:
-    """A bucket, or a machine. Its methods may be called in any thread, and raise only OSError."""
+    """A bucket or a machine. Methods may be called in any thread, and raise only OSError."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         """The beginning of the URIs of all files here."""
         self.num_requests = 0
-        """Number of requests for ranges and listings. Retries within fsspec do not count."""
+        """Number of requests for ranges and listings, without retries by fsspec."""
         self.num_listing_requests = 0
-        """Number of those for listings."""
+        """Number of requests for listings."""
         self._system: Any = None
         self._connected_at = 0.0
         self._ignores_ranges = False
-        """Whether this file system returned a whole file for a range."""
+        """Whether the file system has returned a whole file instead of a range."""
         self._lock = threading.RLock()
         self._fetched: OrderedDict[str, tuple[EventFile, bytes | OSError, int]] = OrderedDict()
-        """Bytes that were fetched ahead, by the path of their file: with the file's status, and the
-        offset of the first byte. An error is kept, too, so that it is not waited for again."""
+        """Maps the path of each file that was fetched ahead to its status, the bytes, and the
+        offset of the first byte. An error takes the place of the bytes, to prevent a second
+        attempt."""
         self._num_fetched_bytes = 0
 
     # -- listings --------------------------------------------------------------------------------
@@ -108,7 +110,7 @@ class Connection:
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether requests may be made in several threads at the same time."""
+        """Whether several requests may be made at the same time."""
         return bool(self._connected().async_impl)
 
     @property
@@ -117,14 +119,14 @@ class Connection:
         return self.is_concurrent and self.has_flat_listings
 
     def find(self, directory: str) -> Iterable[dict[str, Any]]:
-        """All files below a directory, in a flat listing. Their `name` is a URI."""
+        """All files below a directory, from a flat listing. Their `name` is a URI."""
         found = self._list("find", directory, detail=True).values()
         self._count(num_more := max(len(found) - 1, 0) // _KEYS_PER_LISTING)
         self.num_listing_requests += num_more
         return [self._named(info) for info in found]
 
     def entries(self, directory: str) -> Iterable[dict[str, Any]]:
-        """The entries of one directory. Their `name` is a URI."""
+        """The entries directly in a directory. Their `name` is a URI."""
         return [self._named(info) for info in self._list("ls", directory, detail=True)]
 
     def info(self, path: str) -> dict[str, Any]:
@@ -144,7 +146,7 @@ class Connection:
     # -- bytes -----------------------------------------------------------------------------------
 
     def read(self, wanted: Range) -> bytes:
-        """The bytes of a range; fewer if the file ends before."""
+        """The bytes in a range; fewer if the file ends earlier."""
         if wanted.begin >= wanted.end:
             return b""
         if not self._ignores_ranges:
@@ -156,7 +158,7 @@ class Connection:
         return self._call_with(wanted.path, lambda path: self._read_opened(path, wanted))
 
     def read_many(self, wanted: Sequence[Range]) -> list[bytes | OSError]:
-        """The bytes of each range, or an error. Many requests are made at the same time."""
+        """The bytes in each range, or an error. Makes many requests at the same time."""
 
         def read_all(_: str) -> list[Any]:
             paths = [self._path(each.path) for each in wanted]
@@ -183,20 +185,20 @@ class Connection:
         ]
 
     def _read_opened(self, path: str, wanted: Range) -> bytes:
-        """Reads a range from an open file, for file systems that read whole files otherwise."""
+        """Reads a range by opening the file, for file systems that otherwise read whole files."""
         system = self._connected()
         try:
             with system.open(path, "rb") as file:
                 file.seek(wanted.begin)
                 return bytes(file.read(wanted.end - wanted.begin))
         except (ValueError, NotImplementedError):
-            # The file cannot be searched, since its server knows no ranges.
+            # Seeking is not possible, since the server does not support ranges.
             return bytes(system.cat_file(path)[wanted.begin : wanted.end])
 
     # -- bytes that are fetched ahead ------------------------------------------------------------
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-        """Fetches bytes as `Storage.fetch_ahead` says. `fetched` returns them."""
+        """Fetches bytes of many files together; see `Storage`. `fetched` returns them."""
         ranges: list[Range] = []
         wanted: list[EventFile] = []
         for file, offset in files:
@@ -210,12 +212,12 @@ class Connection:
                 self._keep(file, data, begin)
 
     def has_fetched(self, file: EventFile, end: int = 0) -> bool:
-        """Whether bytes of this file up to `end` were fetched ahead, or could not be."""
+        """Whether the bytes of a file up to `end` were fetched ahead, or could not be."""
         opened, data, begin = self._fetched.get(file.path, (None, b"", 0))
         return opened == file and (isinstance(data, OSError) or begin + len(data) >= end)
 
     def fetched(self, file: EventFile) -> tuple[bytes, int]:
-        """The bytes of this file that were fetched ahead, and the offset of the first one.
+        """The bytes of a file that were fetched ahead, and the offset of the first one.
 
         Raises OSError if they could not be fetched.
         """
@@ -249,11 +251,11 @@ class Connection:
         )
 
     def _call_with(self, path: str, function: Callable[[str], T]) -> T:
-        """Calls a function with the path as the file system writes it. Raises OSError."""
+        """Calls a function with the path in the file system's own form. Raises OSError."""
         self._count(1)
         try:
             system = self._connected()
-            # A connection to one machine is used by one thread at a time.
+            # A connection to a machine is used by one thread at a time.
             with contextlib.nullcontext() if system.async_impl else self._lock:
                 return function(self._path(path))
         except Exception as error:
@@ -269,19 +271,20 @@ class Connection:
         """The file system, connected if necessary."""
         with self._lock:
             if self._system is None:
-                for name in ("paramiko", "gcsfs"):  # They also log what they raise.
+                for name in ("paramiko", "gcsfs"):  # They log the errors that they raise, too.
                     logging.getLogger(name).setLevel(logging.CRITICAL)
                 self._connected_at = time.monotonic()
                 root = _passwords.get(self.root, self.root)
                 try:
                     self._system = _file_system(root)
-                except FileNotFoundError as error:  # a key, for example
+                except FileNotFoundError as error:  # The file of a key, for example.
                     raise OSError(one_line(f"cannot connect: {error}")) from None
                 except Exception as error:
                     raise _as_os_error(error) from None
-                # No options for these are known to all file systems. Each listing is new, few
-                # retries are needed as packages below s3fs retry, too, and SSH has no timeout.
-                with contextlib.suppress(AttributeError):  # Some have a dict; see `_list`.
+                # No listing may be from a cache. Few retries are needed, as the packages that s3fs
+                # uses retry, too. SSH has no timeout by default. These are attributes, since not
+                # all file systems have options for them.
+                with contextlib.suppress(AttributeError):  # Some caches are a dict; see `_list`.
                     self._system.dircache.use_listings_cache = False
                 self._system.retries = 2
                 with contextlib.suppress(AttributeError):
@@ -289,9 +292,9 @@ class Connection:
             return self._system
 
     def _disconnect(self, *, is_refused: bool) -> None:
-        """Makes the next request connect again, if there is a connection that may be lost.
+        """Makes the next request connect again, if the connection to a machine may be lost.
 
-        Of an object store, if a request was refused: other credentials may have been written.
+        An object store is connected again if a request was refused, to get new credentials.
         """
         with self._lock:
             if self._system is None or self._system.async_impl != is_refused:
@@ -300,17 +303,17 @@ class Connection:
                 self._system = None
 
     def _base(self) -> str:
-        """What the file system writes for `root`."""
+        """`root` in the file system's own form."""
         base: str = self._connected()._strip_protocol(self.root)
         return base.rstrip("/")
 
     def _path(self, uri: str) -> str:
-        """What the file system writes for a URI."""
+        """A URI in the file system's own form."""
         return self._base() + uri[len(self.root) :] or "/"
 
 
 def _file_system(root: str) -> Any:
-    """A new file system of fsspec, for the beginning of a URI that may have a password."""
+    """A new fsspec file system for the root of a URI, which may have a password."""
     import fsspec
 
     if root.partition(":")[0] not in ("sftp", "ssh"):

@@ -17,11 +17,11 @@ from tbcore.engine import EventFile, Found, Pacing, is_event_file
 from tbcore_remote.connection import connection_of
 
 MIN_PAUSE_SECONDS = 30.0
-"""Pause between two listings of a directory that changes, or that a page shows."""
+"""Pause between two listings while the directory changes, or while a page is visible."""
 MAX_PAUSE_SECONDS = 600.0
-"""Pause to which the pauses grow while nothing changes and no page is open."""
+"""Maximum pause, to which pauses grow while nothing changes and no page is visible."""
 _PAUSE_FACTOR = 20
-"""A pause is at least this many times as long as the listing took."""
+"""A pause is at least this many times as long as the last listing took."""
 _MAX_THREADS = 16
 
 _VERSIONS = "etag", "ETag", "generation", "md5Hash", "fileId", "blob_id", "xet_hash"
@@ -29,10 +29,7 @@ _TIMES = "LastModified", "mtime", "last_modified", "updated", "Last-Modified", "
 
 
 class RemoteDirectory:
-    """A directory that is listed again and again, with pauses that fit the cost of a listing.
-
-    A `Root` of tbcore.
-    """
+    """A remote directory, which is listed less often the longer a listing takes. A `Root`."""
 
     has_links = False
 
@@ -54,14 +51,14 @@ class RemoteDirectory:
         self._seconds = 0.0
         """How long the last listing took."""
         self._is_wanted = True
-        """Whether to list the directory whenever it was listed last."""
+        """Whether to list the directory in the next scan, even if no listing is due."""
         self._thread: threading.Thread | None = None
 
     def scan(self) -> Found:
-        """The last listing, with the directories that have event files.
+        """The last listing. Lists the directory again if that is due.
 
-        Lists the directory again if that is due. In the background, if the pacing says so: then
-        this is the listing before.
+        If the pacing has `on_listed`, this is done in the background, and the result is that of the
+        listing before. It has only directories with event files.
         """
         is_listing = self._thread is not None and self._thread.is_alive()
         is_viewed = self._pacing.is_viewed()
@@ -80,21 +77,21 @@ class RemoteDirectory:
         return sorted(self._event_file(info, set()) for info in infos)
 
     def list_soon(self) -> None:
-        """Makes the next scan list the directory, whenever it was listed last."""
+        """Makes the next scan list the directory, even if no listing is due."""
         self._is_wanted = True
 
     @property
     def num_requests(self) -> dict[str, int]:
-        """Number of requests so far, of all directories with the same connection."""
+        """Number of requests so far for all directories with the same connection, by its root."""
         return {self.connection.root: self.connection.num_requests}
 
     @property
     def seconds_left(self) -> float:
-        """Time until the directory is to be listed again."""
+        """Time in seconds until the directory is to be listed again."""
         return self._due_at(self._pacing.is_viewed()) - time.monotonic()
 
     def name_of(self, directory: str) -> str:
-        """The path of a directory below the root; `.` for the root itself."""
+        """The path of a directory relative to the root; `.` for the root itself."""
         name = directory[len(self.root) + 1 :]
         return (unquote(name) if self.root.startswith("http") else name) or "."
 
@@ -106,7 +103,7 @@ class RemoteDirectory:
         return self.listed_at + max(pause, _PAUSE_FACTOR * self._seconds)
 
     def _list(self, is_viewed: bool) -> None:
-        """Lists all files. If that fails as a whole, the files of the last listing remain."""
+        """Lists all files. If the root cannot be listed, keeps the files of the last listing."""
         began_at = time.monotonic()
         num_requests_before = self.connection.num_listing_requests
         listed = Found()
@@ -117,7 +114,7 @@ class RemoteDirectory:
                 file = self._event_file(info, shrunk)
                 files[file.path] = file
         except FileNotFoundError:
-            # Of the bucket, since an object store has no directories.
+            # In an object store, which has no directories, it is the bucket that is missing.
             listed.missing.append(self.connection.root if self.connection.is_bucket else self.root)
         except OSError as error:
             listed.cannot_list(self.root, _reason(error))
@@ -137,7 +134,10 @@ class RemoteDirectory:
             self._pacing.on_listed()
 
     def _entries(self, listed: Found) -> Iterator[dict[str, Any]]:
-        """All event files below the root, as fsspec describes them; adds the rest to `listed`."""
+        """Yields fsspec's descriptions of all event files below the root.
+
+        Adds other files and problems to `listed`.
+        """
         if self.connection.has_flat_listings:
             infos = self.connection.find(self.root)
             if not infos and self.root != self.connection.root:
@@ -165,7 +165,7 @@ class RemoteDirectory:
                     if info["type"] == "directory" and name != directory:
                         below.append(name)
                     elif _is_event_file(info):
-                        # A link, and a file on a web server, are known by name only.
+                        # Of a link, or a file on a web server, only the name is known.
                         if info["type"] == "link" or info.get("size") is None:
                             paths.append(name)
                         else:
@@ -185,7 +185,7 @@ class RemoteDirectory:
             listed.add_other_file(self.name_of(info["name"]), info["name"])
 
     def _each(self, function: Callable[[str], Any], paths: list[str]) -> list[Any]:
-        """The result of a function for each path, or an OSError. Requests are made in parallel."""
+        """The result of a function for each path, or an OSError. Calls it in parallel."""
 
         def result(path: str) -> Any:
             try:
@@ -199,18 +199,19 @@ class RemoteDirectory:
             return list(pool.map(result, paths))
 
     def _event_file(self, info: dict[str, Any], shrunk: set[str]) -> EventFile:
-        """The status of a file, by which changes are noticed."""
+        """The status of a file, which changes when the file does."""
         path, size = info["name"], int(info.get("size") or 0)
         known = self._files.get(path)
         if known is not None and size < known.size and path not in self._shrunk:
-            # Perhaps an old copy was listed. It is believed when it is listed a second time.
+            # This may be an old copy. It is accepted when it is listed a second time.
             shrunk.add(path)
             return known
         version = next((str(info[name]).strip('"') for name in _VERSIONS if info.get(name)), "")
         modified_ns = next((_nanoseconds(info[name]) for name in _TIMES if info.get(name)), 0)
         changed_ns = 0
         if not version:
-            # By this machine's clock: a change in the same tick of the other one goes unnoticed.
+            # By this machine's clock: of two changes within a tick of the other machine's clock,
+            # only one would be visible.
             is_known = known is not None and (known.size, known.mtime_ns) == (size, modified_ns)
             changed_ns = known.ctime_ns if known is not None and is_known else time.time_ns()
         return EventFile(path, version, size, modified_ns, changed_ns)
@@ -225,7 +226,7 @@ def _reason(error: OSError) -> str:
 
 
 def _nanoseconds(moment: object) -> int:
-    """A time as fsspec's file systems give it, in nanoseconds since the epoch; 0 if unknown."""
+    """A time from an fsspec file system in nanoseconds since the epoch; 0 if it is not valid."""
     try:
         if isinstance(moment, str):
             is_iso = moment[:4].isdigit()

@@ -9,17 +9,16 @@ from tbcore.engine import EventFile
 from tbcore_remote.connection import OVERLAP_BYTES, Range, connection_of
 
 _BULK_BYTES = 1 << 20
-"""Reading at least this much at once is the reading of a whole file, so that more is fetched."""
+"""A read of at least this many bytes means that the whole file is read, so more is fetched."""
 _FETCH_BYTES = 1 << 24
-"""Number of bytes that one request fetches at most of a file that is read as a whole."""
+"""Maximum number of bytes that one request fetches of a file that is read as a whole."""
 
 
 class RemoteFile:
-    """A file that is read by ranges, each of which costs a request: see `Storage.open_file`.
+    """A file that is read by ranges, with one request for each: see `OpenFile`.
 
-    What was fetched last is kept. Each request also gets the last known bytes again: so a file that
-    was replaced between two requests is noticed, and no further request is needed to find out
-    whether it still is the file that was read.
+    The bytes of the last request are kept. Each request fetches the last known bytes again. So if
+    the file was replaced between two requests, this is detected without a further request.
     """
 
     __slots__ = ("_begin", "_connection", "_data", "_parts", "opened")
@@ -28,7 +27,7 @@ class RemoteFile:
 
     def __init__(self, listed: EventFile) -> None:
         self.opened = listed
-        """The file's status when it was listed; only so many bytes are read."""
+        """The file's status when it was listed. Nothing is read beyond its size."""
         self._connection = connection_of(listed.path)
         self._data, self._begin = self._connection.fetched(listed)
         self._parts: dict[int, bytes] = {}
@@ -37,16 +36,16 @@ class RemoteFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Does nothing: there is no connection of this file's own."""
+        """Does nothing: the file has no connection of its own."""
 
     def current_size(self) -> int:
         """The file's size in bytes when it was listed."""
         return self.opened.size
 
     def fetch(self, parts: Iterable[tuple[int, int]]) -> None:
-        """Fetches parts of the file at once, each an offset and a size, for later calls of `read`.
+        """Fetches parts of the file together, each an offset and a size, for later calls of `read`.
 
-        An error is raised by the call of `read`.
+        Raises nothing: `read` raises the error.
         """
         ranges = [Range(self.opened.path, offset, offset + size) for offset, size in parts]
         for wanted, data in zip(ranges, self._connection.read_many(ranges), strict=True):
@@ -54,7 +53,7 @@ class RemoteFile:
                 self._parts[wanted.begin] = data
 
     def read(self, offset: int, size: int) -> bytes:
-        """The `size` bytes from `offset` on; fewer at the end of the file."""
+        """Reads `size` bytes at `offset`; fewer at the end of the file."""
         part = self._parts.pop(offset, None)
         if part is not None and len(part) == size:
             return part
@@ -65,7 +64,7 @@ class RemoteFile:
         return self._data[max(offset - self._begin, 0) : max(end - self._begin, 0)]
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Fills the buffer from `offset` on; returns how many bytes there were."""
+        """Fills the buffer with the bytes at `offset`; returns the number of bytes read."""
         end = min(offset + len(buffer), self.opened.size)
         if end <= offset:
             return 0
@@ -74,9 +73,9 @@ class RemoteFile:
         return end - offset
 
     def _fetch(self, begin: int, end: int, *, is_bulk: bool) -> None:
-        """Fetches the bytes from `begin` up to `end`, unless they are there.
+        """Fetches the bytes from `begin` up to `end`, unless they are kept already.
 
-        Raises OSError if the file is no longer the one that was listed.
+        Raises OSError if the file was replaced.
         """
         known_end = self._begin + len(self._data)
         if begin >= end or (self._begin <= begin and end <= known_end):
@@ -86,7 +85,7 @@ class RemoteFile:
         first = max(begin - OVERLAP_BYTES, 0)
         kept = known = b""
         if self._begin <= begin <= known_end and self._data:
-            # The bytes before `first` are kept, and those after it are fetched a second time.
+            # Bytes before `first` are kept. Known bytes from there on are fetched again.
             kept_from = max(first, self._begin)
             first = max(known_end - OVERLAP_BYTES, kept_from)
             kept = self._data[kept_from - self._begin : first - self._begin]

@@ -1,4 +1,4 @@
-"""SFTP to hosts that prove who they are: a host without a known key is refused before a login."""
+"""SFTP with verified hosts: a host whose key is not known is refused before a login."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tbcore_remote.ssh_files import SshError, SshHost
 
 
 class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
-    """A file system over SFTP that connects as ssh does with BatchMode: it never asks.
+    """A file system over SFTP that connects like ssh with BatchMode, which never prompts the user.
 
     Raises SshError for a host that ssh would not trust.
     """
@@ -41,7 +41,7 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
             raise SshError(f"cannot log in as {host.user}: {reason}; {advice}") from None
 
     def _transport(self, *args: Any, **options: Any) -> paramiko.Transport:
-        """A connection that prefers the types of the known keys, as ssh does."""
+        """A connection that prefers the key types of the known keys, as ssh does."""
         transport = _Transport(*args, **options)
         types = {key.key_type for key in self._known_keys if key.marker is None}
         security = transport.get_security_options()
@@ -52,7 +52,7 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
         return transport
 
     def missing_host_key(self, client: object, hostname: str, key: paramiko.PKey) -> None:
-        """Raises SshError unless the key is known and not revoked. paramiko calls it for all."""
+        """Raises SshError unless the key is known and not revoked. Called for every host's key."""
         name, data = self._host.key_name, key.get_base64()
         shown = f"the key of {name}, {key.get_name()} {key.fingerprint},"
         of_host = [each for each in self._known_keys if each.marker is None]
@@ -66,7 +66,7 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
             advice = "this may be an impostor; if the host has a new key, remove that line"
             raise SshError(f"{shown} differs from {where}: {advice}")
         if any(each.marker == "cert-authority" for each in self._known_keys):
-            # `ssh` trusts the certificate, and so would not add the key.
+            # `ssh` would not add the key to known_hosts, since it trusts the certificate.
             advice = f"add it to known_hosts as `{name} {key.get_name()} KEY`, from `ssh-keyscan`"
             raise SshError(f"{shown} is not known, and certificates are not supported; {advice}")
         command = shlex.join(["ssh", "-p", str(self._host.port), self._host.name])
@@ -75,5 +75,5 @@ class VerifiedSftp(SFTPFileSystem):  # type: ignore[misc]
 
 class _Transport(paramiko.Transport):  # type: ignore[misc]
     def auth_interactive_dumb(self, *args: Any, **options: Any) -> list[str]:
-        """Refuses what would print a question and wait for an answer."""
+        """Raises AuthenticationException instead of prompting the user on the terminal."""
         raise paramiko.AuthenticationException("more than a key is asked for")

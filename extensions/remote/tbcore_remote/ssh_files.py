@@ -1,7 +1,7 @@
-"""SshHost: what ssh's own files say of a host: its address, the user, and the keys of both.
+"""SshHost: a host's address, user and keys, from the configuration files of ssh.
 
-They are read as ssh reads them, except that nothing is executed: if ssh would run a program to
-connect to a host, the host is refused. Words that are not named here are ignored.
+The files are read as by ssh, except that nothing is executed: a host to which ssh would connect
+through a program is refused. Words of the configuration that are not named here are ignored.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _KNOWN_HOSTS = {
     "userknownhostsfile": ["~/.ssh/known_hosts", "~/.ssh/known_hosts2"],
     "globalknownhostsfile": ["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"],
 }
-"""The files for a word that the configuration does not have."""
+"""Maps words that name files of known hosts to the defaults of ssh."""
 _WORDS = {"hostname", "port", "user", "hostkeyalias", "identityfile", *_KNOWN_HOSTS}
 _REFUSED = {"proxyjump": "proxy", "proxycommand": "proxy", "revokedhostkeys": "revoked"}
-"""Words with which a host is refused, unless their value is `none`. Of those with the same value
-here, the first one counts."""
+"""Words for which a host is refused, unless their value is `none`. The words of a group, such as
+`proxy`, set the same option, so only the first one in the configuration counts."""
 
 _MAX_CHARACTERS = 1 << 24
 """Maximum length of a file."""
 _MAX_FILES = 200
-"""Maximum number of configuration files that are read for a host, which may include each other."""
+"""Maximum number of configuration files that are read for a host: they may include each other."""
 _MAX_WILDCARDS = 2
 """Maximum number of folders and names with wildcards in the path of an Include, each of which
 lists directories."""
@@ -60,10 +60,10 @@ class KnownKey(NamedTuple):
 
 
 class SshHost:
-    """What ssh's files say of a host.
+    """The configuration of a host.
 
-    Of each word, the first value counts; a user and a port that are given count before all files.
-    Every method raises SshError if a file is not valid, or if ssh would run a program to connect.
+    The first value of each word counts. `user` and `port` take precedence over all files. Every
+    method raises SshError if a file is not valid, or if ssh would run a program to connect.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class SshHost:
         config_files: Mapping[str, str] = CONFIG_FILES,
     ) -> None:
         self.name = name
-        """The name that was given, which the configuration may map to another one."""
+        """The host's name as given, which the configuration may map to another one."""
         given = {"user": user, "port": port}
         self._values = {word: [str(value)] for word, value in given.items() if value}
         """Maps each word, in lower case, to its values."""
         self._num_files = 0
         self._is_final = self._has_final = False
-        """Whether the files are read a second time, and whether a `Match final` needs that."""
+        """Whether this is the second pass over the files, and whether a `Match final` needs it."""
         self._read_all(config_files)
         if self._has_final:
             self._is_final = True
@@ -107,14 +107,14 @@ class SshHost:
 
     @property
     def key_name(self) -> str:
-        """The name for which known_hosts files have the host's keys."""
+        """The name under which known_hosts files have the host's keys."""
         name = self.address.lower()
         return self._value("hostkeyalias", name if self.port == 22 else f"[{name}]:{self.port}")
 
     def known_keys(self) -> list[KnownKey]:
-        """The lines of known_hosts files that are for this host.
+        """The lines of known_hosts files for this host.
 
-        As with ssh, keys without a port count for any port, unless there is a key for this port.
+        As in ssh, keys without a port are valid for any port, unless there is a key for this port.
         """
         paths = [path for word in _KNOWN_HOSTS for path in self.paths(word)]
         keys = list(_known_keys(self.key_name, paths))
@@ -123,7 +123,7 @@ class SshHost:
         return keys
 
     def paths(self, word: str) -> list[str]:
-        """The paths that are the value of a word, such as `identityfile`; of files that exist."""
+        """The paths of existing files in the value of a word, such as `identityfile`."""
         values = {
             "%": "%", "d": os.path.expanduser("~"), "h": self.address, "n": self.name,
             "k": self._value("hostkeyalias", self.name), "p": str(self.port), "r": self.user,
@@ -174,7 +174,7 @@ class SshHost:
                     raise self._refusal(match[1], where)
 
     def _holds(self, criteria: list[str], where: str) -> bool:
-        """Whether the criteria of a Match line hold."""
+        """Whether the criteria of a Match line are met."""
         result, unknown = True, ""
         rest = iter(criteria)
         for each in rest:
@@ -202,7 +202,7 @@ class SshHost:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """The lines of a file, each after its number and the file; none if there is no such file."""
+    """Yields the place of each line (its number and the file) and the line; none without a file."""
     if not os.path.isfile(path):
         return
     try:
@@ -218,7 +218,7 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _split(text: str, where: str) -> list[str]:
-    """The words of a line, without quotes, escapes and a comment.
+    """The words of a line, without quotes, escapes and comments.
 
     Source: argv_split, OpenSSH's misc.c.
     """
@@ -259,7 +259,7 @@ def _included(patterns: Iterable[str], folder: str, where: str) -> Iterator[str]
 
 
 def _expanded(text: str, values: Mapping[str, str]) -> str:
-    """A text of which tokens, such as %h, and variables, such as ${HOME}, have their values."""
+    """The text with tokens such as %h, and variables such as ${HOME}, replaced by their values."""
     try:
         return _TOKEN.sub(
             lambda each: values[each[1]] if each[2] is None else os.environ[each[2]], text
@@ -269,7 +269,7 @@ def _expanded(text: str, values: Mapping[str, str]) -> str:
 
 
 def _known_keys(name: str, paths: Iterable[str]) -> Iterator[KnownKey]:
-    """The lines of known_hosts files whose names match, such as `[host]:2222`."""
+    """Yields the lines of known_hosts files for a name, such as `[host]:2222`."""
     for path in paths:
         for where, line in _lines(path):
             match = _KNOWN_KEY.match(line)
@@ -278,7 +278,7 @@ def _known_keys(name: str, paths: Iterable[str]) -> Iterator[KnownKey]:
 
 
 def _is_for(name: str, names: str) -> bool:
-    """Whether the names in a line of a known_hosts file, which may be hashed, include a name."""
+    """Whether a name is among those in a line of a known_hosts file, which may be hashed."""
     if not names.startswith("|1|"):
         return _matches(name, names.lower().split(","))
     try:

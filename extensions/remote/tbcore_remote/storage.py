@@ -1,4 +1,4 @@
-"""FsspecStorage: the storage of all addresses that fsspec knows, as tbcore's engine uses it."""
+"""FsspecStorage: the storage for all URI schemes that fsspec supports."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _NO_STORAGES = {
     "zip", "tar", "libarchive", "cached", "blockcache", "filecache", "simplecache",
     "async_wrapper", "asyncwrapper", "asynclocal",
 }  # fmt: skip
-"""Schemes of fsspec for what is in this process, on this machine, or in files of a storage."""
+"""Schemes of fsspec for data in this process, on this machine, or inside files elsewhere."""
 
 
 class FsspecStorage:
-    """A `Storage` of tbcore: object stores and other machines, of any scheme."""
+    """A `Storage` for object stores and other machines."""
 
     requests_cost = True
     has_versions_of_content = True
 
     def checked_address(self, address: str) -> str:
-        """The address without a password, which is remembered.
+        """The address without its password, which is kept for connections.
 
-        Raises UnknownStorageError for what cannot be a directory, and ImportError if fsspec or the
-        package for the scheme is not installed.
+        Raises UnknownStorageError for an address that is not valid, and ImportError if fsspec or
+        the package for the scheme is not installed.
         """
         scheme, _, rest = address.partition("://")
         authority, _, path = rest.partition("/")
@@ -58,11 +58,11 @@ class FsspecStorage:
         return RemoteDirectory(directory, Pacing()).files()
 
     def open_file(self, file: EventFile) -> RemoteFile:
-        """A file, which need not have been listed. Raises OSError if it could not be fetched."""
+        """Opens a file, listed or unlisted. Raises OSError if fetching it ahead has failed."""
         return RemoteFile(file)
 
     def fetch_ahead(self, files: Iterable[tuple[EventFile, int]], max_bytes: int) -> None:
-        """Fetches at most `max_bytes` of each file, from an offset on, for their next reading."""
+        """Fetches at most `max_bytes` of each file, starting at an offset, before it is opened."""
         by_connection: dict[Connection, list[tuple[EventFile, int]]] = {}
         for file, offset in files:
             by_connection.setdefault(connection_of(file.path), []).append((file, offset))
@@ -70,13 +70,13 @@ class FsspecStorage:
             connection.fetch_ahead(wanted, max_bytes)
 
     def has_fetched(self, file: EventFile, end: int = 0) -> bool:
-        """Whether bytes of this file up to `end` were fetched ahead, or could not be."""
+        """Whether the bytes of a file up to `end` were fetched ahead, or could not be."""
         return connection_of(file.path).has_fetched(file, end)
 
     def forget_fetched(self, path: str) -> None:
-        """Frees the bytes of a file that were fetched ahead, which an open file still has."""
+        """Frees the bytes of a file that were fetched ahead. A file that is open keeps its own."""
         connection_of(path).forget(path)
 
 
 STORAGE: Storage = FsspecStorage()
-"""What the entry points name."""
+"""The object of all entry points."""
