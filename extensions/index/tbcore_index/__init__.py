@@ -1,4 +1,4 @@
-"""An index for tbcore: what many runs logged, read once, and served at once.
+"""An index for tbcore: the data of many runs, read once, so that a server can show it immediately.
 
 tbcore index --logdir LOGDIR --index INDEX     makes or updates an index
 tbcore serve --index INDEX                     serves it
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> RunIndex:
     """Opens an index. Raises TbcoreError if there is none. The user has confirmed `logdirs`."""
     if is_server:
-        # Arrow's own allocator keeps some megabytes for each thread that has read from the index.
+        # Arrow's own allocator keeps some megabytes per thread that has read from the index.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from tbcore_index.reader import IndexReader
 
@@ -26,7 +26,7 @@ def open(path: str, *, is_server: bool = False, logdirs: Sequence[str] = ()) -> 
 
 
 def is_index(path: str) -> bool:
-    """Whether there is an index at a path. Raises DataError if that cannot be found out."""
+    """Whether there is an index at a path. Raises DataError if this cannot be determined."""
     from tbcore.engine import is_uri
 
     if not is_uri(path):
@@ -42,7 +42,7 @@ def is_index(path: str) -> bool:
 
 
 def check(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
-    """Reads all of an index, and compares it with the logs below `specs`."""
+    """Reads a whole index, and compares it with the logs below `specs`."""
     from tbcore_index.checks import check_index
 
     return check_index(path, specs)

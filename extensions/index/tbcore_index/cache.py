@@ -1,4 +1,4 @@
-"""SegmentCache: open files and row groups of an index, the most recently used ones."""
+"""SegmentCache: caches the most recently used files and row groups of an index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_OPEN_FILES = 512
 
 
 class SeriesRow(NamedTuple):
-    """A row of `series`; the fields are its columns."""
+    """A row of the table `series`, with a field for each column."""
 
     run: str
     tag: str
@@ -50,7 +50,7 @@ CACHED: dict[str, Sequence[str]] = {
     "series": SeriesRow._fields,
     **{t: [f.name for f in COLUMNS[t] if f.type != pa.string()] for t in ("points", "items")},
 }
-"""The columns that are read and cached, by table: of points and items the numbers."""
+"""Maps tables to the columns that are read and cached: all of `series`, the numbers of others."""
 
 
 _Group = tuple[list[NDArray[Any]], int]
@@ -62,7 +62,7 @@ class SegmentGoneError(NotFoundError):
 
 
 class SegmentCache:
-    """Open files and row groups. May be used from several threads."""
+    """Open files and row groups. May be used in any thread."""
 
     def __init__(self, place: Place, max_bytes: int) -> None:
         self._place = place
@@ -89,7 +89,7 @@ class SegmentCache:
             return self._files[key]
 
     def columns(self, table: str, segment: str, group: int) -> list[NDArray[Any]]:
-        """The columns of a row group, which are those in `CACHED`."""
+        """The columns in `CACHED` of a row group. Raises DataLossError or SegmentGoneError."""
         key = table, segment, group
         with self._lock:
             if key not in self._groups:
@@ -97,7 +97,7 @@ class SegmentCache:
                     rows = self.file(table, segment).group(group, CACHED[table])
                     columns = [_array(rows.column(name).combine_chunks()) for name in CACHED[table]]
                 except (pa.ArrowException, TypeError, ValueError) as error:
-                    # A column has nulls, which none should have.
+                    # A column has nulls, which a valid file does not have.
                     raise DataLossError(
                         f"a segment of the index is damaged: {segment}: {error}"
                     ) from None
@@ -114,7 +114,7 @@ def _array(column: pa.Array) -> NDArray[Any]:
     """A column as an array, in which equal texts are the same object."""
     # Not by `to_numpy`, which imports pandas.
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-        encoded = column.dictionary_encode("encode")  # with null as one of the texts
+        encoded = column.dictionary_encode("encode")  # A null becomes one of the texts.
         texts = np.array(encoded.dictionary.to_pylist(), object)
         found: NDArray[Any] = texts[np.from_dlpack(encoded.indices)]
         return found

@@ -1,4 +1,4 @@
-"""check_index: reads all of an index, and compares it with the logs."""
+"""check_index: reads a whole index, and compares it with the logs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_index(path: str, specs: Sequence[LogdirSpec]) -> CheckReport:
 
 
 def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Finding]:
-    """What the index says differently from the files of its runs."""
+    """Yields a finding for each run whose index differs from its files."""
     reader = BatchReader(purge_orphaned_data=index.purge_orphaned_data)
     found = Logdir(specs).scan().runs
     runs = [
@@ -57,12 +57,12 @@ def _compared(index: IndexReader, specs: Sequence[LogdirSpec]) -> Iterator[Findi
         except TbcoreError:
             continue  # The damage was found above.
         if difference:
-            line = f"the index says something else about {difference}"
+            line = f"the index differs from the file in {difference}"
             yield Finding("corrupt", run.files[0].path, one_line(line), run.name)
 
 
 def _difference(expected: RunView, found: RunView) -> str:
-    """Where two views of a run differ; empty if they do not."""
+    """The first difference between two views of a run; "" if there is none."""
     if dict(expected.schema.tags) != dict(found.schema.tags):
         return "its tags"
     for tag in expected.schema.tags:

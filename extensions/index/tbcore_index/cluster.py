@@ -24,7 +24,7 @@ from tbcore.engine import LogdirSpec, OptionError, one_line
 from tbcore_index.tables import Place
 from tbcore_index.tls import CERT, KEY
 
-# A lost cluster is one line of our own. Read when `distributed` is imported.
+# We report a lost cluster in one line. The setting is read when `distributed` is imported.
 dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
 
 import distributed  # noqa: E402
@@ -44,15 +44,16 @@ def connected(
     tls: str | None = None,
     is_insecure: bool = False,
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
-    """An executor of `workers` processes, or of the cluster, and what counts its workers.
+    """An executor of `workers` local processes or of a cluster, and a function: its worker count.
 
-    `tls` is a folder of `make_keys`; without it the keys are those of Dask's own configuration.
-    Raises OptionError, with a line for each worker, if workers lack something; and if a cluster
-    that others can reach over the network is not encrypted, unless `is_insecure`.
+    `tls` is a folder from `make_keys`; without it, keys are from Dask's own configuration. Raises
+    OptionError if workers have other versions or lack access, naming each of them. Raises
+    OptionError, unless `is_insecure`, if others can reach the cluster over the network and it is
+    not encrypted.
     """
     with contextlib.ExitStack() as stack:
         if workers is not None:
-            # Other users of this machine can connect to its loopback address, too.
+            # Encrypted, since other users of this machine can connect to its loopback address.
             local = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=None,
                 protocol="tls://", security=distributed.Security.temporary(),
@@ -73,7 +74,7 @@ def connected(
                     address, security=_keys_in(tls) if tls else None, timeout=_CONNECT_SECONDS
                 )
             except (OSError, ValueError, TypeError, RuntimeError) as error:
-                # Dask raises TypeError without keys, RuntimeError where nothing is encrypted.
+                # Dask raises TypeError if keys are missing, RuntimeError if there is no encryption.
                 why = "it needs keys: --tls DIR" if isinstance(error, TypeError) else error
                 line = one_line(f"cannot connect to the cluster {cluster}: {why}")
                 raise OptionError(line) from None
@@ -82,13 +83,13 @@ def connected(
             logger.warning("the cluster has no worker yet; waiting for one")
             client.wait_for_workers(1)
         _check_workers(client, specs, place)
-        # A task is given out again after three workers died of it.
+        # Dask itself retries a task whose worker died, up to three times.
         executor = client.get_executor(pure=False, retries=0)
         yield executor, lambda: len(client.scheduler_info()["workers"])
 
 
 def _address_of(cluster: str) -> str:
-    """The address of a cluster, perhaps from the file that a scheduler writes.
+    """The address of a cluster, given as an address or as the file that a scheduler writes.
 
     Waits for the file. Raises ValueError if there is no address in it.
     """
@@ -103,7 +104,7 @@ def _address_of(cluster: str) -> str:
                 return str(json.load(file)["address"])
         except FileNotFoundError:  # A job may be in a queue for hours.
             found_at = math.inf
-        except (OSError, ValueError, KeyError, TypeError) as error:  # It may be half written.
+        except (OSError, ValueError, KeyError, TypeError) as error:  # It may be incomplete.
             found_at = min(found_at, time.monotonic())
             if time.monotonic() - found_at >= _CONNECT_SECONDS:
                 raise ValueError(f"no address in {cluster!r}: {error}") from None
@@ -111,9 +112,9 @@ def _address_of(cluster: str) -> str:
 
 
 def _is_safe(address: str) -> bool:
-    """Whether the way to an address is encrypted, or only this machine can reach it.
+    """Whether connections to an address are encrypted, or only this machine can make them.
 
-    Raises OSError if a name has no address.
+    Raises OSError if the host name cannot be resolved.
     """
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme in ("tls", "wss"):
@@ -123,7 +124,7 @@ def _is_safe(address: str) -> bool:
 
 
 def _keys_in(folder: str) -> distributed.Security:
-    """What a folder of `make_keys` has. Raises OptionError if it lacks a file."""
+    """The keys in a folder from `make_keys`. Raises OptionError if a file is missing."""
     cert, key = (os.path.join(os.path.expanduser(folder), name) for name in (CERT, KEY))
     for path in (cert, key):
         if not os.path.exists(path):
@@ -135,7 +136,7 @@ def _keys_in(folder: str) -> distributed.Security:
 
 
 def probe(specs: Sequence[LogdirSpec], index: str) -> tuple[dict[str, str], str]:
-    """What a worker has, and why it cannot work; empty if it can."""
+    """The versions that a worker has, and the reason why it cannot work; "" if it can."""
     versions = {
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "tbcore": __version__,
@@ -151,7 +152,7 @@ def probe(specs: Sequence[LogdirSpec], index: str) -> tuple[dict[str, str], str]
 
 
 def _check_workers(client: distributed.Client, specs: Sequence[LogdirSpec], place: Place) -> None:
-    """Raises OptionError if a worker has other versions, or lacks access."""
+    """Raises OptionError if a worker has other versions, or has no access to logs or index."""
     expected, _ = probe((), place.path)
     found = client.run(probe, list(specs), place.path, on_error="return")
     lines = []

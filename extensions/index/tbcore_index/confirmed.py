@@ -1,10 +1,11 @@
-"""Confirmed: the directories below which an index may name files.
+"""Confirmed: the directories below which files that an index names may be opened.
 
-An index says where the images and the new data of its runs are, and its author can write any path
-there. So files are opened only below directories that this user has confirmed: with `--logdir`, or
-by running `tbcore index`, which keeps its log directories in a file that nobody else can read or
-write. The file has the id of the index in its name, so the index may be moved and copied. Who owns
-the files of an index proves nothing: a downloaded one belongs to its user.
+An index contains the paths of the files with the images and the new data of its runs. Its author
+can write any path there, so files are opened only below directories that this user has confirmed:
+with `--logdir`, or by running `tbcore index`, which stores its log directories in a file that only
+this user can read and write. The id of the index is in the name of that file, so the index may be
+moved and copied. The owner of the index's own files is no proof: the user also owns an index that
+was downloaded.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ class Confirmed:
     """The directories that the user has confirmed for an index."""
 
     def __init__(self, index_id: str, directories: Iterable[str] = ()) -> None:
-        """`directories` are confirmed by the caller; the file of the index may have others."""
+        """`directories` are confirmed by the caller, in addition to those stored for the index."""
         self._file = _file_of(index_id)
         self.directories = {*map(resolved, directories), *self._read()}
-        """Paths and URIs as `resolved` returns them; those of single files, too."""
+        """Paths and URIs of directories, or of single files, as `resolved` returns them."""
 
     def covers(self, path: str) -> bool:
-        """Whether a path is one of the directories or below one, after links are resolved."""
+        """Whether a path is one of the directories, or below one, once links are resolved."""
         return "\0" not in path and self._has(resolved(path))
 
     def add(self, directories: Iterable[str]) -> None:
-        """Confirms directories, for later processes of this user as well.
+        """Confirms directories, and stores them for later processes of this user.
 
-        Logs a warning if their file cannot be written.
+        Logs a warning if the file cannot be written.
         """
         new = {path for path in map(resolved, directories) if not self._has(path)}
         if not new:
@@ -60,9 +61,9 @@ class Confirmed:
             logger.warning("%s; to open files of the logs, servers will need --logdir", line)
 
     def add_links(self, files: Iterable[EventFile]) -> None:
-        """Confirms where files are that a scan of confirmed directories found through links."""
+        """Confirms the targets of links in confirmed directories through which files were found."""
 
-        @cache  # Many files are below the same directories, of which few are links.
+        @cache  # Many files are below the same directories, and few of these are links.
         def real(path: str) -> str:
             parent, name = os.path.split(path)
             path = os.path.join(real(parent), name) if name else path
@@ -81,7 +82,7 @@ class Confirmed:
         return not above.isdisjoint(self.directories)
 
     def _read(self) -> list[str]:
-        """The directories in the file of the index."""
+        """The directories that are stored for the index."""
         try:
             found = json.loads(self._file.read_text("utf-8")) if self._file else []
         except (OSError, ValueError):
@@ -90,10 +91,10 @@ class Confirmed:
 
 
 def resolved(path: str) -> str:
-    """A path or URI in a form by which directories are compared.
+    """A path or URI in a form in which directories can be compared.
 
-    On a disk links are resolved. The path of a URI is decoded as often as that is possible, for a
-    server may do so; scheme, user, host and port stay as they are.
+    Links on a disk are resolved. The path of a URI is percent-decoded until it no longer changes,
+    since a server may do the same; its scheme, user, host and port are not changed.
     """
     if not is_uri(path):
         return os.path.realpath(path)
@@ -106,9 +107,9 @@ def resolved(path: str) -> str:
 
 
 def _file_of(index_id: str) -> Path | None:
-    """The file of an index in this user's data directory; None without either.
+    """The file for an index in this user's data directory; None if the id is not valid.
 
-    The id may be any text, written by who made the index.
+    The id may be any text, since the author of the index wrote it.
     """
     folder = user_directory("XDG_DATA_HOME", "~/.local/share")
     if not (os.path.isabs(folder) and re.fullmatch("[0-9a-f]{32}", index_id)):

@@ -1,9 +1,9 @@
-"""Coordinator: finds what is new in the logs, gives it out as batches, and commits the results.
+"""Coordinator: finds new data in the logs, has it read in batches, and commits the results.
 
     scan -> plan -> batches -> executor -> segments -> commit      then a pause, and the next scan
 
-A batch is the unit of work, of failure and of a commit: either all of its runs are in the index
-afterwards, or none. A batch may be given out twice, since each attempt writes under new names.
+A batch is the unit of work, of failure and of a commit: afterwards, either all of its runs are in
+the index or none. A batch may be submitted twice, since each attempt writes files with new names.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ logger = logging.getLogger("tbcore.index")
 _BATCH_BYTES = 1 << 26
 _BATCH_FILES = 2000
 _MIN_FILE_BYTES = 1 << 14
-"""A smaller file counts as this many bytes: opening it takes as long as decoding these."""
+"""A smaller file counts as this many bytes: opening it takes as long as decoding this many."""
 _COMMIT_SECONDS = 60.0
-"""Pause between two commits: what a lost coordinator costs."""
+"""Time between two commits, and so the maximum time of work that is lost with a coordinator."""
 _MIN_DEADLINE_SECONDS = 60.0
 _DEADLINE_FACTOR = 10
-"""A batch is given out again after this many times the median time of a batch."""
+"""A batch is submitted again after this many times the median time of a batch."""
 _QUIET_SECONDS = 600.0
 _GROWTH = 1.25
-"""A run that grows is written again when it has grown by this factor, or has been quiet so long."""
+"""A growing run is written again when it has grown by this factor, or has not grown for
+`_QUIET_SECONDS`."""
 _SMALL_ROWS = 1 << 18
 _MAX_SMALL_SEGMENTS = 16
-"""Segments with fewer rows are merged when there are so many."""
+"""Segments of fewer than `_SMALL_ROWS` rows are merged when there are more of them than this."""
 _MAX_ROWS_MERGED = 1 << 21
 
 
 @dataclass
 class _Task:
-    """A batch that was given out, perhaps twice. The first result counts."""
+    """A batch that was submitted, possibly twice. The first result counts."""
 
     batch: Batch
     began: float = field(default_factory=time.monotonic)
@@ -67,34 +68,34 @@ class Coordinator:
     ) -> None:
         """Takes over the index, which must exist. Raises TbcoreError if it cannot be opened.
 
-        `specs` are the log directories that the user gave, which confirms them: by default those
-        that the index was made from.
-        `num_workers` is asked now and then how many workers the executor has. `on_progress` is
-        called with the number of runs of an update, how many of them are done, the number of bytes
-        read, and the seconds.
+        `specs` are the log directories that the user gave, and thereby confirmed; by default, those
+        that the index was made from. `num_workers` returns the executor's current number of
+        workers. `on_progress` is called with the number of runs in an update, the number of runs
+        that are done, the number of bytes read, and the time in seconds.
         """
         self._executor = executor
         self._num_workers = num_workers
         self._on_progress = on_progress
-        self._tables = Tables(Place(index))  # A commit that was interrupted is mended first.
+        self._tables = Tables(Place(index))  # Completes a commit that was interrupted.
         self._reader = IndexReader(index)
         specs = self._reader.specs if specs is None else specs
         self._reader.confirmed.add(spec.path for spec in specs)
         self._logdir = Logdir(specs)
         self._left_out: dict[str, tuple[Sequence[EventFile], str]] = {}
-        """Runs that could not be read, with the files that they had then and a line."""
+        """Maps runs that could not be read to their files at that time, and a line about the error.
+        """
         self.problems: list[str] = []
-        """One line for each thing that went wrong in the last update, and for what was missing
-        before and still is. A line may be there twice."""
+        """One line for each problem in the last update, even if it is an old one. The same line may
+        occur twice."""
         self.num_written = 0
         """Number of runs that the last update wrote."""
 
     def update(self, *, all_changes: bool = True) -> None:
         """Brings the index up to date once.
 
-        Without `all_changes` a run that is still growing is written again only now and then. Raises
-        IndexConflictError if another process took over the index, and TbcoreError if the cluster is
-        gone; what was committed before stays.
+        Without `all_changes`, a run that is still growing is written again only if `_is_due`.
+        Raises IndexConflictError if another process took over the index, and TbcoreError if the
+        cluster is gone; earlier commits stay.
         """
         self._reader.refresh()
         self.problems, self.num_written = [], 0
@@ -119,7 +120,7 @@ class Coordinator:
             self._commit(results)
 
     def vacuum(self, keep_days: float) -> int:
-        """Deletes the files that were replaced so long ago; returns their number."""
+        """Deletes the files that were replaced more than `keep_days` ago; returns their number."""
         return self._tables.vacuum(24 * keep_days)
 
     def _commit(self, results: Sequence[tuple[Batch, Done]]) -> None:
@@ -132,8 +133,8 @@ class Coordinator:
     def _plan(self, all_changes: bool) -> tuple[deque[Batch], int]:
         """The batches of an update, and the number of runs to read."""
         # 1. Find the runs that are new, have changed, or are gone.
-        # 2. The new ones are read in the order of their names.
-        # 3. A segment with changed runs is replaced, and so are small ones.
+        # 2. Make batches of the new runs, in the order of their names.
+        # 3. Make batches that replace segments with changed or gone runs, and small segments.
         scan = self._logdir.scan()  # 1
         self.problems += [f"{path} does not exist" for path in scan.missing]
         self.problems += scan.problems
@@ -176,7 +177,7 @@ class Coordinator:
                 small, num_rows = [], 0
         batches.extend(self._merging(small, changed, gone, scan.runs))
         if damaged := self._reader.damaged:
-            # Their runs are new, since nothing is known of them.
+            # The runs in them are not known, so they were found as new runs above.
             self.problems += damaged.values()
             batches.append(Batch([], [*damaged]))
         return batches, len(new) + len(changed)
@@ -188,14 +189,14 @@ class Coordinator:
         gone: set[str],
         files: Mapping[str, Sequence[EventFile]],
     ) -> Iterator[Batch]:
-        """A batch that replaces small segments, if one has changed or if there are many."""
+        """Yields a batch that replaces small segments, if any run changed or there are many."""
         names = {run.name for segment in segments for run in self._reader.segments[segment]}
         if names & changed or names & gone or len(segments) > _MAX_SMALL_SEGMENTS:
             of_segments = [(name, files[name]) for name in sorted(names & changed)]
             yield Batch(of_segments, segments, names & gone)
 
     def _results(self, batches: deque[Batch]) -> Iterator[tuple[Batch, Done]]:
-        """Gives out the batches; yields each with its result."""
+        """Submits the batches to the executor. Yields each with its result."""
         pending: dict[Future[Done], _Task] = {}
         seconds: list[float] = []
         num_workers, asked_at = self._num_workers(), time.monotonic()
@@ -238,10 +239,10 @@ class Coordinator:
         return self._executor.submit(work, batch, self._reader.path)
 
     def _halves(self, batch: Batch, error: Exception) -> list[Batch]:
-        """Two batches in place of one that failed; a run that fails alone is left out."""
+        """Two batches to replace one that failed. A run that fails alone is left out."""
         why = one_line(f"{type(error).__name__}: {error}")
         if batch.replaced:
-            # What is in the index stays; its changed runs are tried again with the next update.
+            # The segments stay in the index. The next update tries the changed runs again.
             segments = plural(len(batch.replaced), "segment")
             stay = "stays as it is" if len(batch.replaced) == 1 else "stay as they are"
             self.problems.append(f"{segments} {stay}: {why}")
@@ -257,7 +258,7 @@ class Coordinator:
 
 
 def _is_due(stored: StoredRun, files: Sequence[EventFile]) -> bool:
-    """Whether a run that has changed has grown by much, or not at all for a while."""
+    """Whether a changed run has grown by _GROWTH, has shrunk, or has been quiet for a while."""
     size, known = sum(file.size for file in files), sum(stored.sizes)
     quiet_since = time.time() - max(file.mtime_ns for file in files) / 1e9
     return size >= _GROWTH * known or size < known or quiet_since >= _QUIET_SECONDS

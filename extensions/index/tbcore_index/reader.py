@@ -1,4 +1,4 @@
-"""IndexReader: the runs of an index. Reads a series when somebody asks for it."""
+"""IndexReader: the runs of an index. Series are read when they are used."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ from tbcore_index.view import SegmentRuns, StoredView, damaged
 
 _CACHE_BYTES = 1_000_000_000
 _COMMIT_SECONDS = 5.0
-"""A commit that has reached one table should reach the next one within this time. A command waits
-for it."""
+"""Maximum time for which a command waits until a commit to one table has reached the next one."""
 _SERVER_COMMIT_SECONDS = 30.0
-"""The same for a server, which looks again with its next refresh."""
+"""The same for a server, which does not wait, but checks again in each refresh."""
 _BY_VIEW = "run", "shape", "first_event_time", "last_event_time"
 _SHOWN = (
     *_BY_VIEW, "revision", "first_series", "num_series", "num_points", "num_items",
     "nonfinite_tags", "problems", "files",
 )  # fmt: skip
-"""The columns of `runs` that a list of runs needs; the others are read when a run goes on."""
+"""The columns of `runs` that a list of runs needs. The others are read to resume a run."""
 
 
 class IndexReader:
-    """The runs of an index, as of the last refresh. May be used from several threads."""
+    """The runs of an index, as of the last refresh. May be used in any thread."""
 
     def __init__(
         self,
@@ -58,10 +57,10 @@ class IndexReader:
         is_server: bool = False,
         logdirs: Iterable[str] = (),
     ) -> None:
-        """Opens the index: all of it, or only these segments. The user has confirmed `logdirs`.
+        """Opens an index, or only some of its segments. The user has confirmed `logdirs`.
 
-        For a server, rows that could not be read are no problem any more when they can be read.
-        Raises TbcoreError if there is no index, or if it is of another format.
+        In a server, a problem with rows that could not be read is over once they can be read.
+        Raises TbcoreError if there is no index, or if it has another format.
         """
         self.place = Place(path)
         self.path = self.place.path
@@ -97,21 +96,21 @@ class IndexReader:
                 f"file of its logs is opened; for images and {what}"
             ]
         self.runs: Mapping[str, StoredRun] = {}
-        """By name. A run that has not changed since the last refresh is the same object. Runs are
-        in the order of their first events."""
+        """Maps names to runs, in the order of their first events. A refresh keeps the objects of
+        runs that have not changed."""
         self.damaged: dict[str, str] = {}
-        """Segments of which the runs are not known, since their files are damaged: each with a line
-        that says why."""
+        """Maps each segment whose runs are unknown, because its file of `runs` is damaged, to a
+        line about the damage."""
         self._lost: dict[str, tuple[str, Callable[[], object]]] = {}
-        """Segments of which a file of series, points or items is damaged or gone, as somebody found
-        who asked for its rows: each with a line that says so, and what asks for the rows again. Any
-        thread adds to it, so it is copied before a loop; only `refresh` removes."""
+        """Maps each segment for which reading series, points or items failed to a line about the
+        error, and a function that reads the same rows again. Any thread adds to it, so it is copied
+        before a loop; only `refresh` removes from it."""
         self.is_server = is_server
         self._log_problem = ""
-        """What is wrong with the logs of the tables; empty if nothing is."""
+        """A line if the Delta logs of the tables do not match; empty if they do."""
         self._difference: tuple[tuple[int, int], float] | None = None
-        """The versions of `runs` and `series` if these have other segments, and when that was first
-        seen, by the monotonic clock."""
+        """The versions of `runs` and `series` if their segments differ, and when that was first
+        seen, in seconds of the monotonic clock."""
         self._series: OpenTable | None = None
         self._only = only
         self._version: int | None = None
@@ -121,20 +120,20 @@ class IndexReader:
         self._places: dict[str, StoredView] = {}
         self._schemas: dict[str, Schema] = {}
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
-        """The bookmarks of the segment of which one was asked for last."""
+        """The last segment of which a bookmark was read, and all bookmarks of that segment."""
         self._cache = SegmentCache(self.place, _CACHE_BYTES)
         self._lock = threading.Lock()
         self.refresh()
 
     def refresh(self) -> None:
-        """Takes note of what was committed since.
+        """Updates the runs to the last commit.
 
-        Raises TbcoreError or OSError if the index cannot be read; then all stays as it was.
+        If the index cannot be read, raises TbcoreError or OSError and changes nothing.
         """
         with self._lock:
-            for segment, (_, ask) in self._lost.copy().items() if self.is_server else ():
+            for segment, (_, read_again) in self._lost.copy().items() if self.is_server else ():
                 with contextlib.suppress(TbcoreError, OSError):
-                    ask()
+                    read_again()
                     del self._lost[segment]
             if self._version is not None:
                 self._table = self.place.updated(self._table)
@@ -227,7 +226,7 @@ class IndexReader:
             self._log_problem = str(error)
 
     def bookmark(self, name: str, revision: str) -> Any:
-        """What a RunReader needs to go on with a run. Raises DataLossError, or NotFoundError."""
+        """The bookmark of a run at this revision. Raises DataLossError or NotFoundError."""
         run = self._places.get(name)
         if run is None or run.revision != revision:
             raise NotFoundError(f"run {quoted(name)} was indexed again")
@@ -240,12 +239,12 @@ class IndexReader:
 
     @property
     def problems(self) -> Collection[str]:
-        """One line for each segment of which a file is damaged or gone, and one for the logs."""
+        """One line for each segment with a file that is damaged or gone, and for `_log_problem`."""
         lost = (line for line, _ in self._lost.copy().values())
         return [*filter(None, [self._log_problem]), *self.damaged.values(), *lost]
 
     def _schema(self, run: StoredView) -> Schema:
-        """The schema of a run, which is that of all runs of its shape."""
+        """The schema of a run. All runs with the same `shape` share it."""
         tags: dict[str, TagInfo] = {}
         for row in self.series_rows(run):
             kinds = tags[row.tag].kinds if row.tag in tags else ()
@@ -253,7 +252,7 @@ class IndexReader:
         return Schema(tags)
 
     def may_open(self, run: str, path: str) -> bool:
-        """Whether a file that the index names may be opened."""
+        """Whether a path that the index names may be opened: see `RunIndex.found`."""
         is_found = any(path == file.path for file in self.found.get(run, ()))
         return is_found or self.confirmed.covers(path)
 
@@ -288,7 +287,10 @@ class IndexReader:
         return dict(zip(CACHED[table], columns, strict=True))
 
     def located(self, run: StoredView) -> StoredView:
-        """Where a run is by now: its segment may have been replaced. Raises NotFoundError."""
+        """The run in its current segment, as the old one may have been replaced.
+
+        Raises NotFoundError if the run has changed.
+        """
         if run.segment in self.segments:
             return run
         found = self._places.get(run.name)

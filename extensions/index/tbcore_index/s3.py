@@ -1,4 +1,4 @@
-"""s3: what s3fs found to reach S3, as options of Delta Lake: credentials, region and endpoint."""
+"""s3: the credentials, region and endpoint that s3fs found, as options of Delta Lake."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tbcore.engine import one_line
 
 
 def s3_options(system: Any, *, was_refused: bool) -> dict[str, str]:
-    """Options of Delta Lake with which it reaches S3 as an S3FileSystem does.
+    """Options with which Delta Lake connects to S3 in the same way as an S3FileSystem.
 
-    Credentials that end soon are renewed. If a request `was_refused`, they are looked for again:
-    somebody may have written others into a file. Raises OSError if there are none.
+    Credentials that expire soon are renewed. If a request `was_refused`, they are searched for
+    again, since they may have been replaced in a file. Raises OSError if there are none.
     """
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
     from fsspec.asyn import sync

@@ -1,4 +1,4 @@
-"""SegmentWriter: writes a segment, which holds what was read of some runs."""
+"""SegmentWriter: writes a segment, which contains the data of some runs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from tbcore.engine import Columns, EventFile, RunView, Schema, Table, is_uri
 from tbcore_index.tables import COLUMNS, Place, Segment
 
 _SETTLED_NS = 3_000_000_000
-"""A file that changed so short a time before it was read may have changed once more since, with the
-same size and time. It is looked at again."""
+"""If a file changed less than this long before it was read, it may have changed once more since,
+with the same size and time. So it is checked again."""
 _REFERENCES = ("file", "offset", "length", "index", "crc")
 
 
 class ReadRun(NamedTuple):
-    """A run that was read, with what an index keeps of it."""
+    """The data of a run that an index stores."""
 
     name: str
     view: RunView
     files: Sequence[EventFile]
     """The files as they were when they were opened."""
     bookmark: str
-    """What a RunReader needs to go on, as JSON."""
+    """The bookmark for `RunReader.resume_at`, as JSON."""
     problems: Sequence[str]
     """One line for each damaged record."""
 
 
 def settled(file: EventFile, opened_at_ns: int) -> EventFile:
-    """A file as an index remembers it: with a negative time if it may have changed unnoticed."""
+    """The status of a file to store: `ctime_ns` is negative if it may have changed unnoticed."""
     if not (is_uri(file.path) and file.version) and opened_at_ns - file.mtime_ns < _SETTLED_NS:
         return file._replace(ctime_ns=-1)
     return file
@@ -103,7 +103,7 @@ class SegmentWriter:
 
 
 class _Layout(NamedTuple):
-    """How the columns of a table become series, for runs with the same tags."""
+    """How the columns of a table become series. Runs with the same tags share it."""
 
     tag: Sequence[str]
     """The tag of each series; series are in the order of the schema."""
@@ -116,7 +116,7 @@ class _Layout(NamedTuple):
     points: Sequence[int]
     """The indices of the columns of scalars in the order of their rows in the segment."""
     items: Sequence[int]
-    """The indices of the columns of references in that order."""
+    """The indices of the columns of references in the order of their rows in the segment."""
     shape: str
     """Identifies the tags, kinds and metadata."""
 
@@ -231,7 +231,7 @@ def _series(parts: Sequence[_Part]) -> pa.Table:
 
 
 def _statistics(table: Table) -> dict[str, NDArray[Any]]:
-    """What `series` says of each column of a table, and at last of a series without rows."""
+    """Columns of `series`: a value for each column of a table, then one for series without rows."""
     num = len(table.columns.entries)
     num_scalar = table.columns.num_scalar
     first, last = np.array(table.bounds[:-1], np.int64), np.array(table.bounds[1:], np.int64) - 1

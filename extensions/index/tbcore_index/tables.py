@@ -1,14 +1,14 @@
 """The four tables of an index: their columns, their files, and commits to them.
 
     INDEX/
-      runs/    _delta_log/  <segment>.parquet     what it does not name does not exist
+      runs/    _delta_log/  <segment>.parquet     the segments in this table exist, no others
       series/  _delta_log/  <segment>.parquet
       points/  _delta_log/  <segment>.parquet
       items/   _delta_log/  <segment>.parquet
 
-A segment is a batch of runs: one file in each table, written once under a name of its own.
-Each table is a Delta Lake table. A commit replaces whole segments, first in the other tables and
-then in `runs`, by which servers go.
+A segment is a batch of runs. It has one file in each table, which is written once, under a new
+name. Each table is a Delta Lake table. A commit replaces whole segments, first in the other tables,
+and then in `runs`, which readers use to find segments.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tbcore.engine import OptionError, checked_address, is_uri, one_line
 from tbcore_index.s3 import s3_options
 
 FORMATS = ("1",)
-"""Versions of the layout of an index that can be read: the newest one is the last, and the two
-before it stay. `extensions/index/tests/formats` has an index of each."""
+"""Versions of the format that can be read: the newest one, which is last, and up to two before it.
+`extensions/index/tests/formats` has an index of each."""
 FORMAT = FORMATS[-1]
 """The version that is written."""
 _ID = "tbcore.id"
-"""The property with the id of an index, by which `Confirmed` knows it."""
+"""The property with the id of an index, under which `Confirmed` stores its directories."""
 _APP = "tbcore-index"
-"""Name of the transactions, of which Delta Lake lets no two overlap."""
+"""Name of the transactions. Delta Lake permits no two of them at the same time."""
 
 _TEXT, _INT, _NUMBER = pa.string(), pa.int64(), pa.float64()
 
@@ -76,11 +76,11 @@ COLUMNS = {
         (pa.list_(_TEXT), "problems"),
     ),
 }  # fmt: skip
-"""The tables in the order of commits, each with its columns. Runs, series and rows have the order
-of the segment; the rows of a run are sorted by tag and field."""
+"""The tables in the order of commits, each with its columns. Runs have the same order in all files
+of a segment; the rows of a run are sorted by tag and field."""
 
 _MAX_ATTEMPTS = 10
-"""Maximum number of attempts to take over a table to which another process commits."""
+"""Maximum number of attempts to take over a table while another process commits to it."""
 _GROUP_ROWS = {"points": 1 << 16, "items": 1 << 16, "series": 1 << 13, "runs": 1 << 16}
 """Maximum number of rows in a row group, which is what is read at once."""
 _ENCODINGS = {_INT: "DELTA_BINARY_PACKED", _NUMBER: "BYTE_STREAM_SPLIT"}
@@ -90,7 +90,7 @@ _MAX_GROUP_BYTES = 1 << 28
 
 
 class Segment(NamedTuple):
-    """The files of a segment that were written, and are not committed yet."""
+    """A segment whose files were written, and are not committed yet."""
 
     name: str
     num_rows: Mapping[str, int]
@@ -100,7 +100,7 @@ class Segment(NamedTuple):
 
 
 class IndexConflictError(TbcoreError):
-    """Somebody else has committed to the index in the meantime."""
+    """Another process has committed to the index in the meantime."""
 
 
 class IndexWriteError(TbcoreError):
@@ -121,7 +121,7 @@ class Place:
     """Where an index is: a directory, or a URI in an object store."""
 
     def __init__(self, path: str) -> None:
-        """Raises OptionError for an address that cannot be read."""
+        """Raises OptionError for an address that is not valid."""
         path = checked_address(os.path.expanduser(path))
         self.path = path if is_uri(path) else os.path.abspath(path)
         self._has_failed = False
@@ -141,7 +141,8 @@ class Place:
         return pafs.PyFileSystem(pafs.FSSpecHandler(system)), root
 
     def delta(self, table: str) -> OpenTable:
-        """A table as it is now. Raises OptionError if there is none, else DataError."""
+        """A table at its last version. Raises OptionError if there is none, and DataError if it
+        cannot be read."""
         with self.reaching("cannot open the index", DataError):
             try:
                 return OpenTable(f"{self.path}/{table}", self._options())
@@ -156,7 +157,7 @@ class Place:
         return OpenTable(table.table_uri, options, table.version())
 
     def updated(self, table: OpenTable) -> OpenTable:
-        """The table as it is now. Raises DataError if it cannot be read."""
+        """The table at its last version. Raises DataError if it cannot be read."""
         with self.reaching("cannot read the index", DataError):
             table = self.reopened(table)
             table.update_incremental()
@@ -164,7 +165,7 @@ class Place:
 
     @contextlib.contextmanager
     def reaching(self, failure: str, kind: type[TbcoreError] = TbcoreError) -> Iterator[None]:
-        """Makes an error of Delta Lake one of a kind: a clause after the name of the failure."""
+        """Turns an error of Delta Lake into a `kind`. Its message begins with `failure`."""
         try:
             yield
         except (DeltaError, OSError) as error:
@@ -172,7 +173,7 @@ class Place:
             raise kind(one_line(f"{failure} {self}: {_reason(error)}")) from None
 
     def _options(self) -> dict[str, str] | None:
-        """Options of Delta Lake for object stores. For S3 they are complete; it finds others."""
+        """Options of Delta Lake for object stores. Except for S3, it finds credentials itself."""
         if not is_uri(self.path):
             return None
         options = {"allow_http": "true"}
@@ -182,7 +183,7 @@ class Place:
         return options
 
     def check_writable(self) -> None:
-        """Raises OSError if nothing can be written here."""
+        """Raises OSError if no file can be written here."""
         system, root = self._files
         path = f"{root}/{uuid.uuid4().hex}.probe"
         with system.open_output_stream(path):
@@ -196,7 +197,7 @@ class Place:
         return {info.base_name: info.size for info in infos}
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Creates the tables that do not exist yet, and gives an id to those that have none.
+        """Creates the tables that do not exist yet, and adds an id to tables that have none.
 
         Raises TbcoreError if that fails.
         """
@@ -247,7 +248,7 @@ class Place:
 
 
 def _reason(error: Exception) -> str:
-    """The cause of an error of Delta Lake: what S3 says, or the last line of what led to it."""
+    """The cause of an error of Delta Lake: S3's message, or the last in the chain of causes."""
     text = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()
     messages: list[str] = re.findall(r"<Message>(.*?)</Message>", text, re.DOTALL)
     if messages:
@@ -256,7 +257,7 @@ def _reason(error: Exception) -> str:
 
 
 _DAMAGE = pa.ArrowException, OSError, ValueError, KeyError
-"""What is raised for files of which bytes have changed."""
+"""Exceptions that may be raised for a file whose bytes have changed."""
 
 
 class SegmentFile:
@@ -285,7 +286,7 @@ class SegmentFile:
             metadata = self._file.metadata.row_group(number)
             if metadata.num_rows > self._group_rows or metadata.total_byte_size > _MAX_GROUP_BYTES:
                 raise self._damaged(f"row group {number} claims {metadata.num_rows} rows")
-            # Threads would each keep memory of their own.
+            # Without threads, as each thread would keep memory of its own.
             names = columns or self._columns.names
             rows = self._file.read_row_group(number, names, use_threads=False)
             return rows.cast(pa.schema([self._columns.field(name) for name in rows.column_names]))
@@ -302,7 +303,7 @@ class SegmentFile:
         return (self.group(number, columns) for number in range(self._file.num_row_groups))
 
     def rows(self, begin: int, end: int) -> list[tuple[int, int, int]]:
-        """The row groups that these rows are in, each with the rows in the group."""
+        """The row groups that contain these rows, each with the range of the rows in the group."""
         size = self._group_rows
         return [
             (group, max(begin - group * size, 0), min(end - group * size, size))
@@ -314,13 +315,13 @@ class SegmentFile:
 
 
 class Tables:
-    """The tables of an index, to which one process at a time commits."""
+    """The tables of an index. One process at a time can commit to them."""
 
     def __init__(self, place: Place) -> None:
-        """Takes over the index: a process that did so before gets IndexConflictError from now on.
+        """Takes over the index: the process that had it gets IndexConflictError from now on.
 
-        Brings the other tables in line with `runs`, if a commit was interrupted. Raises TbcoreError
-        if there is no index.
+        If a commit was interrupted, makes the other tables consistent with `runs`. Raises
+        TbcoreError if there is no index.
         """
         self._place = place
         self._tables = {name: place.delta(name) for name in reversed(COLUMNS)}
@@ -336,7 +337,7 @@ class Tables:
                     self._commit(name, added, known - committed)
 
     def _take_over(self, name: str) -> None:
-        """Makes the next commit to a table fail for any process that opened it before."""
+        """Makes the next commit of any other process to a table fail."""
         for attempt in reversed(range(_MAX_ATTEMPTS)):
             try:
                 return self._commit(name, [], [])
@@ -347,7 +348,7 @@ class Tables:
                 self._tables[name] = self._place.updated(self._tables[name])
 
     def incomplete(self) -> set[str]:
-        """Segments of which a file is gone, or has another size than when it was written."""
+        """Segments with a file that is gone, or whose size has changed since it was written."""
         found = set()
         for name, table in self._tables.items():
             sizes = self._place.sizes(name)
@@ -365,7 +366,7 @@ class Tables:
             self._commit(name, files, removed)
 
     def vacuum(self, keep_hours: float) -> int:
-        """Deletes files that no version of the last hours names; returns their number."""
+        """Deletes files that are in no version of the last hours; returns their number."""
         options: Any = {"dry_run": False, "full": True, "enforce_retention_duration": False}
         with self._place.reaching("cannot delete files of the index"):
             tables = map(self._place.reopened, self._tables.values())
@@ -375,7 +376,7 @@ class Tables:
         self, name: str, added: Sequence[tuple[str, int, int]], removed: Collection[str]
     ) -> None:
         now_ms = int(time.time() * 1000)
-        # Only the number of rows: readers would take statistics of some columns for those of all.
+        # Only the number of rows: readers would assume that statistics cover all columns.
         actions: list[AddAction | RemoveAction] = [
             AddAction(
                 f"{segment}.parquet", size, {}, now_ms, True, json.dumps({"numRecords": rows})

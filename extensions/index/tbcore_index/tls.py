@@ -1,4 +1,4 @@
-"""make_keys: a certificate and a key, by which the processes of one cluster know each other."""
+"""make_keys: makes a certificate and a key with which the processes of a cluster authenticate."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _DAYS = 365
 def make_keys(folder: str) -> None:
     """Makes a folder with a key, and the certificate that scheduler, workers and clients accept.
 
-    All of them use both, so nobody else can connect. Only this user can read the folder. Raises
-    OptionError if it exists, or if a package is missing.
+    All of them use the same two files, so no others can connect. Only this user can read the
+    folder. Raises OptionError if it exists, or if a package is missing.
     """
     try:
         from cryptography import x509

@@ -1,4 +1,4 @@
-"""StoredView: a run of an index, whose rows are read when they are asked for."""
+"""StoredView: a run of an index, whose rows are read when they are used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class IndexedFile(FileRef):
-    """A file that an index names, which is opened if the user has confirmed where it is."""
+    """A file that an index names. It can be opened if the user has confirmed its directory."""
 
     reader: IndexReader
     run: str
@@ -44,10 +44,10 @@ class IndexedFile(FileRef):
 
 
 class SegmentRuns:
-    """What the runs of a segment show, in columns: there may be a million runs."""
+    """The facts about the runs of a segment, as columns, since there may be a million runs."""
 
     def __init__(self, index: IndexReader, segment: str, rows: pa.Table) -> None:
-        """Takes the rows of a segment in `runs`. Raises ValueError or TypeError for nulls."""
+        """`rows` are the segment's rows in `runs`. Raises ValueError or TypeError for nulls."""
         columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
         files = columns["files"].flatten()
         fields = {name: files.field(name) for name in EventFile._fields}
@@ -66,11 +66,11 @@ class SegmentRuns:
         self.problems = list(map(tuple, columns["problems"].to_pylist()))
         self.path, self.version = fields["path"], fields["version"]
         self.bounds = np.from_dlpack(columns["files"].offsets)
-        """The files of a run are those from its bound to the next one."""
+        """Run i has the files from `bounds[i]` up to `bounds[i + 1]`."""
 
 
 class StoredView(StoredRun):
-    """A run of an index. Its rows are read when they are asked for."""
+    """A run of an index. Its rows are read when they are used."""
 
     __slots__ = ("_row", "_runs", "name")
     name: str
@@ -80,7 +80,7 @@ class StoredView(StoredRun):
     def __init__(
         self, runs: SegmentRuns, row: int, name: str, schema: Schema, *times: float | None
     ) -> None:
-        """`times` are those of the first and the last event."""
+        """`times` are the times of the first and the last event, in seconds since the epoch."""
         assign = object.__setattr__  # The base class is frozen.
         assign(self, "_runs", runs)
         assign(self, "_row", row)
@@ -142,7 +142,7 @@ class StoredView(StoredRun):
 
     @property
     def _files(self) -> slice:
-        """Where its files are."""
+        """The range of its files in the columns of files."""
         bounds = self._runs.bounds
         return slice(bounds.item(self._row), bounds.item(self._row + 1))
 
@@ -203,7 +203,7 @@ class StoredView(StoredRun):
         return self._read_at(self._runs.index.series_rows)
 
     def _read_at(self, read: Callable[[StoredView], T]) -> T:
-        """Calls a function with where the run is by now: its segment may have been replaced.
+        """Calls a function with the run in its current segment: the old one may have been replaced.
 
         Raises DataLossError if a file of the segment is damaged or gone.
         """
@@ -220,7 +220,7 @@ class StoredView(StoredRun):
             raise DataLossError(line) from None
 
     def _table(self, run: StoredView, rows: Sequence[SeriesRow]) -> Table:
-        """A table with the rows of these series, which have some."""
+        """A table with the rows of these series, none of which is empty."""
         in_order = sorted(rows, key=lambda row: (not row.is_scalar, row.first_row))
         numbers = {(row.tag, row.field, row.is_scalar): i for i, row in enumerate(in_order)}
         scalars = [row for row in in_order if row.is_scalar]
@@ -250,7 +250,7 @@ class StoredView(StoredRun):
     def _read(
         self, run: StoredView, table: str, rows: Sequence[SeriesRow]
     ) -> dict[str, NDArray[Any]]:
-        """The rows of these series, of which one follows the other in the file."""
+        """The rows of these series, which must be adjacent in the file."""
         if not rows:
             return {}
         end = rows[-1].first_row + rows[-1].num_rows

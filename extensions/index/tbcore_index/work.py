@@ -15,30 +15,30 @@ from tbcore_index.segments import ReadRun, SegmentWriter, bookmark_json, settled
 from tbcore_index.tables import Place, Segment
 
 MAX_SEGMENT_ROWS = 1 << 22
-"""About the number of rows at which a segment is written: some 20 MB, 100 MB while it is made."""
+"""Approximate number of rows in a full segment: 20 MB on disk, and 100 MB in memory."""
 
 
 class Batch(NamedTuple):
-    """What one task does."""
+    """The work of one task."""
 
     runs: Sequence[tuple[str, Sequence[EventFile]]]
-    """The runs to read, each with its files; those in a replaced segment are read on."""
+    """The runs to read, each with its files. Of runs in a replaced segment, new data is read."""
     replaced: Sequence[str] = ()
-    """Segments of which all other runs are copied."""
+    """Segments to replace. All runs in them that are not in `runs` or `gone` are copied."""
     gone: Collection[str] = ()
     """Runs in replaced segments that are not copied, since their files are gone."""
     confirmed: Collection[str] = ()
-    """The directories below which the index may name files: see `Confirmed`."""
+    """The directories below which files that the index names may be opened: see `Confirmed`."""
 
 
 class Done(NamedTuple):
-    """What a task has done."""
+    """The result of a task."""
 
     segments: Sequence[Segment]
-    """The segments that it wrote, which take the place of those that it replaced."""
+    """The segments that it wrote, instead of those in `Batch.replaced`."""
     problems: Sequence[str]
-    """One line for each damaged record of the runs that were read, also of those in the index
-    before, and each file or run that could not be read."""
+    """One line for each file or run that could not be read, and for each damaged record of the runs
+    in `Batch.runs`, even if it was known before."""
     num_bytes: int
     """Number of bytes that were read from event files."""
 
@@ -70,7 +70,8 @@ def work(batch: Batch, path: str) -> Done:
         try:
             writer.add(run)
         except UnicodeError:
-            problems.append(one_line(f"run {run.name}: left out, since a name is no Unicode"))
+            line = f"run {run.name}: left out, since a name is not valid Unicode"
+            problems.append(one_line(line))
 
     def add_as_stored(name: str) -> None:
         known = stored[name]
@@ -97,7 +98,8 @@ def work(batch: Batch, path: str) -> Done:
                 lost[one_line(str(error))] += 1
                 again.append((name, stored[name].known_files))
             write_if(writer.num_rows >= MAX_SEGMENT_ROWS)
-    # What has just changed is kept apart from much that has not: it may change again soon.
+    # Runs that have just changed may change again soon, so they get a segment of their own if many
+    # unchanged runs were copied.
     write_if(bool(names) and writer.num_rows >= MAX_SEGMENT_ROWS // 16)
     runs: list[TrackedRun] = []
     for name, files in batch.runs:
@@ -138,16 +140,16 @@ def _are(num_runs: int) -> str:
 
 
 def _damaged_records(run: StoredRun) -> list[str]:
-    """The problems of a run without those of files that could not be read, which are tried again.
+    """The problems of a run that are damaged records. Files that could not be read are tried again.
 
-    A line of a damaged record begins with the path and a colon.
+    A line about a damaged record begins with the path and a colon.
     """
     paths = tuple(one_line(f"{file.path}: ") for file in run.known_files)
     return [line for line in run.problems if line.startswith(paths)]
 
 
 def _as_read(run: TrackedRun, bookmark: object, problems: Sequence[str]) -> ReadRun:
-    """A run that was read, with its files by their indices."""
+    """The data to store of a run that was read. Its files are in the order of the view's."""
     view = run.commit()
     readers = run.reader.file_readers
     files = [

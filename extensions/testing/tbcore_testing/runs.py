@@ -66,7 +66,7 @@ def write_run(
     if wall_time is None:
         wall_time = WALL_TIME + 1000.0 * file_index
     if filename is None:
-        # The same time in all names, so that the index decides the order.
+        # All names have the same time, so that they are sorted by the index.
         filename = f"events.out.tfevents.{int(WALL_TIME)}.testing.{file_index:06d}"
     if as_tensors and dtype is None:
         dtype = "float32"

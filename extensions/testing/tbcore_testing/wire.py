@@ -8,7 +8,7 @@ from tbcore.engine import encode_varint
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """Encodes the field with this number, of an integer, enum or bool type."""
+    """Encodes a field of an integer, enum or bool type. `number` is the field's number."""
     return encode_varint(number << 3) + encode_varint(value)
 
 
@@ -18,6 +18,6 @@ def double_field(number: int, value: float) -> bytes:
 
 
 def bytes_field(number: int, content: bytes | str) -> bytes:
-    """Encodes a field whose type is bytes, string or a message, which must be serialized."""
+    """Encodes a field of type bytes or string, or of a message type, given as serialized bytes."""
     data = content.encode() if isinstance(content, str) else content
     return encode_varint(number << 3 | 2) + encode_varint(len(data)) + data

@@ -240,7 +240,7 @@ class EventFileWriter:
         self.add_bytes(bytes(record))
 
     def add_bytes(self, data: bytes) -> None:
-        """Writes bytes unchanged, such as a part of a record, or bytes that are no record."""
+        """Writes bytes unchanged, such as a part of a record, or bytes that are not a record."""
         self._file.write(data)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""report: makes a check fail with what is wrong, and what to do."""
+"""report: makes a check fail with a list of problems, and advice."""
 
 from __future__ import annotations
 
