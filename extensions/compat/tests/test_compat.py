@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tbcore.values import HistogramValue
 from tbcore_compat import EventAccumulator, EventMultiplexer, event_accumulator
 from tbcore_testing import EventFileWriter, write_run
 from tbcore_testing.graphs import Node, graph_def
@@ -121,6 +122,22 @@ def test_histograms_are_compressed_to_the_given_shares(tmp_path: Path) -> None:
     # One sample is in the first of thirty buckets, and one in the last.
     np.testing.assert_allclose(values, [0.0, 0.5 / 30, 29 / 30, 1.0])
     assert [value for _, value in empty] == [0.0, 0.0, 0.0, 0.0]
+
+
+def test_compressed_histograms_are_those_of_the_distributions_tab(tmp_path: Path) -> None:
+    """Up to rounding: neither can import the other, and each computes in its original's order."""
+    from tbcore_distributions.compress import compress
+
+    rng = np.random.default_rng(0)
+    samples = [list(rng.normal(scale=10.0**i, size=1 + 50 * i)) for i in range(5)]
+    write_run(tmp_path, histograms={"weights": [*samples, [], [3.0], [0.0, 0.0, 1e6]]})
+    accumulator = accumulated(tmp_path)
+    ours = [e.compressed_histogram_values for e in accumulator.CompressedHistograms("weights")]
+
+    logged = [event.histogram_value for event in accumulator.Histograms("weights")]
+    theirs = compress([HistogramValue._make(map(np.asarray, each)) for each in logged])
+    values = [[value for _, value in each] for each in ours]
+    np.testing.assert_allclose(values, theirs, rtol=1e-14)
 
 
 def test_reload_reads_what_was_added(tmp_path: Path) -> None:
