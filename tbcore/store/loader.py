@@ -29,14 +29,11 @@ from tbcore.store.helper_process import HelperProcess
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.publisher import Publisher
 from tbcore.store.run_reader import RunReader, preload_small_files
-from tbcore.store.status import LoadStatus
 from tbcore.store.stored_runs import RunIndex, StoredRuns
 from tbcore.store.watch import reports_all_changes, watch
 from tbcore.store.work_queue import TrackedRun, WorkQueue
 from tbcore.text import one_line
 from tbcore.tuning import Tuning, default_tuning
-
-__all__ = ["LoadStatus", "Loader"]
 
 logger = logging.getLogger(__name__)
 

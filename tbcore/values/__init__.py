@@ -1,13 +1,17 @@
 """Decoders for plugins: they convert the result of `Item.read` into numbers, arrays or text.
 
 Most data has two forms on disk: a protobuf field of its own, or a tensor. The functions here accept
-both. For any other value they raise DecodeError, with a message that describes the value.
+both. For any other value they raise DecodeError, with a message that describes the value. Claims
+such as IMAGE_CLAIMS match both forms.
 
 Often only the first value of a tag has metadata. So functions that need the metadata take it as an
 argument: pass `multiplexer.metadata(run, tag)`. Hyperparameters are logged as metadata only.
 """
 
 from tbcore.values.formats import (
+    AUDIO_CLAIMS,
+    HISTOGRAM_CLAIMS,
+    IMAGE_CLAIMS,
     AudioClip,
     AudioValue,
     HistogramValue,
@@ -37,8 +41,9 @@ from tbcore.values.hyperparameters import (
 )
 
 __all__ = [
-    "EXPERIMENT_TAG", "SESSION_END_TAG", "SESSION_START_TAG", "AudioClip", "AudioValue",
-    "DeclaredHParam", "DeclaredMetric", "ExperimentValue", "HistogramValue", "ImageValue",
-    "Metadata", "SessionEndValue", "SessionStartValue", "Value", "audio", "bucket_table",
-    "experiment", "histogram", "image", "scalar", "session_end", "session_start", "tensor", "text",
+    "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "SESSION_END_TAG",
+    "SESSION_START_TAG", "AudioClip", "AudioValue", "DeclaredHParam", "DeclaredMetric",
+    "ExperimentValue", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
+    "SessionStartValue", "Value", "audio", "bucket_table", "experiment", "histogram", "image",
+    "scalar", "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

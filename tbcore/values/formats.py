@@ -13,6 +13,7 @@ from tbcore.errors import DecodeError
 from tbcore.eventfiles import wire
 from tbcore.eventfiles.proto.summary_pb2 import Summary, SummaryMetadata
 from tbcore.eventfiles.tensors import tensor_to_numpy
+from tbcore.kinds import Claim, Claims
 
 Value = Summary.Value | bytes
 """The result of `Item.read`: a Summary.Value, or the serialized bytes of a graph or run metadata.
@@ -20,6 +21,14 @@ The functions here raise DecodeError for such bytes."""
 
 Metadata = SummaryMetadata
 """The result of `multiplexer.metadata`: the metadata in the first value of a tag."""
+
+
+AUDIO_CLAIMS: Claims = (Claim("audio"), Claim("tensor", "audio", is_scalar=False))
+"""The kinds that `audio` decodes: both forms of clips."""
+HISTOGRAM_CLAIMS: Claims = (Claim("histo"), Claim("tensor", "histograms", is_scalar=False))
+"""The kinds that `histogram` and `bucket_table` decode: both forms of histograms."""
+IMAGE_CLAIMS: Claims = (Claim("image"), Claim("tensor", "images", is_scalar=False))
+"""The kinds that `image` decodes: both forms of images."""
 
 
 class HistogramValue(NamedTuple):

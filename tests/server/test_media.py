@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tbcore import BadRequestError, Claim
+from tbcore import BadRequestError
 from tbcore.http.parameters import BODY_KEY, query_of
 from tbcore.media import Media, Sample, index_at_or_before, sort_by_step, union_of_steps
+from tbcore.values import IMAGE_CLAIMS as CLAIMS
 from tbcore.values import Metadata, Value, image
 from tbcore_testing import EventFileWriter, TbcoreClient, make_client, summaries, write_run
 
-CLAIMS = (Claim("image"), Claim("tensor", plugin_name="images", is_scalar=False))
 steps_of = st.lists(st.integers(-3, 6), max_size=12)
 
 

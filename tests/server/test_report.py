@@ -16,7 +16,7 @@ from common_fixtures import WAIT_SECONDS, until
 from tbcore import PluginInfo
 from tbcore.plugins.types import LoadedPlugin, MountedPlugin
 from tbcore.server.report import LogHandler, Reporter, plugins_summary, scan_summary
-from tbcore.store.loader import LoadStatus
+from tbcore.store.status import LoadStatus
 from tbcore.text import plural, size
 
 

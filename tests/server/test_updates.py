@@ -20,8 +20,9 @@ from starlette.routing import Route
 from tbcore import LegacyApi
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.http import json_response
-from tbcore.store.loader import Loader, LoadStatus
+from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
+from tbcore.store.status import LoadStatus
 from tbcore_testing import write_run
 
 Make = Callable[..., Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from tbcore import DecodeError, values
 from tbcore.eventfiles.proto import hparams_pb2
 from tbcore.eventfiles.proto.summary_pb2 import Summary
-from tbcore_testing import summaries
+from tbcore_testing import make_client, summaries, write_run
 
 LARGEST = sys.float_info.max
 
@@ -37,6 +38,30 @@ def listed(histogram: values.HistogramValue) -> tuple[Any, ...]:
     """The histogram with lists instead of arrays, for comparison."""
     assert histogram.bucket_limit.dtype == histogram.bucket.dtype == np.float64
     return (*histogram[:5], histogram.bucket_limit.tolist(), histogram.bucket.tolist())
+
+
+@pytest.mark.parametrize(
+    ("claims", "decode", "write"),
+    [
+        (values.AUDIO_CLAIMS, values.audio, lambda as_tensor: summaries.audio(
+            "t", summaries.wav([0.5]), as_tensor=as_tensor)),
+        (values.HISTOGRAM_CLAIMS, values.histogram, lambda as_tensor: summaries.histogram(
+            "t", [1.0, 2.0], as_tensor=as_tensor)),
+        (values.IMAGE_CLAIMS, values.image, lambda as_tensor: summaries.image(
+            "t", summaries.png(), as_tensor=as_tensor)),
+    ],
+    ids=["audio", "histogram", "image"],
+)  # fmt: skip
+def test_claims_match_both_forms_that_a_decoder_accepts(
+    claims: Any, decode: Any, write: Any, tmp_path: Path
+) -> None:
+    write_run(tmp_path, values=[write(False)], run="field")
+    write_run(tmp_path, values=[write(True)], run="tensor")
+    multiplexer = make_client(tmp_path).multiplexer
+
+    assert multiplexer.tags(claims) == {"field": ["t"], "tensor": ["t"]}
+    for run in ("field", "tensor"):
+        assert len(multiplexer.read_items(run, "t", claims, decode)) == 1
 
 
 @pytest.mark.parametrize("content", [False, True], ids=["typed list", "tensor_content"])

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tbcore import Claim, Claims, Kind
+from tbcore.values import AUDIO_CLAIMS, HISTOGRAM_CLAIMS, IMAGE_CLAIMS
 
 SCALAR, IMAGE, AUDIO = "scalar", "image", "audio"
 HISTOGRAM, TEXT, GRAPH = "histogram", "text", "graph"
 
 CLAIMS: Mapping[str, Claims] = {
     SCALAR: (Claim(is_scalar=True),),
-    IMAGE: (Claim("image"), Claim("tensor", "images", False)),
-    AUDIO: (Claim("audio"), Claim("tensor", "audio", False)),
-    HISTOGRAM: (Claim("histo"), Claim("tensor", "histograms", False)),
+    IMAGE: IMAGE_CLAIMS,
+    AUDIO: AUDIO_CLAIMS,
+    HISTOGRAM: HISTOGRAM_CLAIMS,
     TEXT: (Claim("tensor", "text", False),),
     GRAPH: (Claim("graph_def"), Claim("tensor", "graphs", False)),
 }

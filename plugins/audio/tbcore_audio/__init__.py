@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore import LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore.values import AUDIO_CLAIMS
 from tbcore_audio.routes import make_legacy_api, make_routes
 
-CLAIMS = (Claim("audio"), Claim("tensor", plugin_name="audio", is_scalar=False))
+CLAIMS = AUDIO_CLAIMS
 
 
 @hookimpl

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore import LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore.values import HISTOGRAM_CLAIMS
 from tbcore_distributions.routes import make_legacy_api, make_routes
 
-CLAIMS = (Claim("histo"), Claim("tensor", plugin_name="histograms", is_scalar=False))
+CLAIMS = HISTOGRAM_CLAIMS
 """The logged histograms. The histograms plugin need not be installed."""
 
 

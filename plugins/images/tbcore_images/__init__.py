@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from starlette.routing import Route
 
-from tbcore import Claim, LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore import LegacyApi, Multiplexer, PluginInfo, PluginOptions, hookimpl
+from tbcore.values import IMAGE_CLAIMS
 from tbcore_images.routes import make_legacy_api, make_routes
 
-CLAIMS = (Claim("image"), Claim("tensor", plugin_name="images", is_scalar=False))
+CLAIMS = IMAGE_CLAIMS
 
 
 @hookimpl
