@@ -25,7 +25,7 @@ class Kind:
 
     @property
     def is_graph(self) -> bool:
-        """Whether each value is a graph or run metadata, of which the step means nothing."""
+        """Whether each value is a graph or run metadata. Their steps mean nothing."""
         return self.field in GRAPH_FIELDS
 
 

@@ -56,7 +56,7 @@ class Sample(NamedTuple):
     content_type: str = "application/octet-stream"
     """The content type of the bytes, sent in responses if `safe_content_type` allows it."""
     fields: Mapping[str, Any] = MappingProxyType({})
-    """What listings contain about the sample, such as its size; values for `json_response`."""
+    """Further fields of the sample in listings, such as its size: values for `json_response`."""
 
 
 Decode = Callable[[Value, Metadata], Sequence[Sample]]

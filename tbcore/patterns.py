@@ -123,11 +123,11 @@ _TOKEN = re.compile(
     rf"|(?!\(|\{{,\d*\}})(?:{_CHAR}|\])",
     re.DOTALL | re.ASCII,
 )
-"""What an expression consists of."""
+"""Matches one part of an expression."""
 _MEMBER = re.compile(
     rf"\\[DSWdsw]|(?!-){_CHAR}(?:-(?!-){_CHAR})?|-(?=\])|(?P<end>\])", re.DOTALL | re.ASCII
 )
-"""What the brackets of a list contain."""
+"""Matches one part of the list in brackets, or the bracket at its end."""
 _FAULTS = [
     (re.compile(r"\(\?[=!]"), "lookahead is not supported"),
     (re.compile(r"\(\?<[=!]"), "lookbehind is not supported"),
@@ -140,7 +140,7 @@ _FAULTS = [
     (re.compile(r"\["), "write \\[ for [ inside of []"),
     (re.compile(r"-"), "write \\- for - inside of []"),
 ]
-"""What is not supported, and the errors."""
+"""Patterns of what is not supported, each with the error. The first one that matches is used."""
 
 
 def _check(pattern: str) -> None:

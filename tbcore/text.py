@@ -124,7 +124,7 @@ def describe(error: BaseException) -> str:
     """An exception as one line, such as `ImportError: no module named 'x'`."""
     try:
         text = str(error)
-    except BaseException:  # of somebody else's exception class
+    except BaseException:  # An exception class of a plugin, for example, may raise anything.
         text = ""
     line = printable_line(" ".join(text.split()))
     return f"{type(error).__name__}: {shortened(line)}" if line else type(error).__name__

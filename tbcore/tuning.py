@@ -89,12 +89,12 @@ class Tuning:
     min_pause_seconds: float = 0.1
     """Minimum pause between two passes, however often files change."""
     idle_seconds: float = 600.0
-    """When nobody has asked for data for this long, and nothing is new, the pauses between two
-    passes double."""
+    """The pauses between passes double while nothing is new and there has been no request for data
+    for this long."""
     max_pause_seconds: float = 300.0
     """Pause to which these pauses grow."""
     max_watched_pause_seconds: float = 600.0
-    """The same where the system reports all changes, and where looking costs requests."""
+    """The same where the system reports all changes, and where a scan costs requests."""
     min_bytes_for_helper: int = 1 << 24
     """Minimum number of bytes to read for which the helper process is used. Fewer bytes would be
     read before it is ready."""

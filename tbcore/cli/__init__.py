@@ -94,7 +94,7 @@ def _added() -> dict[str, list[EntryPoint]]:
 
 
 class CommandOrLogdir(CommandGroup):
-    """Runs `serve` if the first argument is no command. Accepts `help` for `--help`."""
+    """Runs `serve` if the first argument is not a command. Accepts `help` for `--help`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*self.commands, *_added()})

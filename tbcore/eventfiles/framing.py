@@ -50,7 +50,7 @@ StopReason = Literal["limit", "incomplete", "bad_length"]
 
 
 class Damage(NamedTuple):
-    """What is wrong with a record. `str()` of it is the text for the log."""
+    """A damaged record. `str()` of it is the text for the log."""
 
     offset: int
     """Offset of the record in its file, in bytes."""

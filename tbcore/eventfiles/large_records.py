@@ -27,15 +27,15 @@ _CHUNK_BYTES = 1 << 20
 """Number of bytes that are read at once to compute a checksum."""
 _MAX_KEPT_FIELD_BYTES = 1 << 12
 """Maximum size at which a field of `_EVENT` is kept. A tensor above this size has more than one
-number, so it is no scalar."""
+number, so it is not a scalar."""
 
 _EMPTIED: Mapping[int, Any] = {}
 """Marks a field that is left empty if it is large."""
 # Fields of a Summary.Value: the old histogram, image, histo, audio and tensor.
 _VALUE = {3: _EMPTIED, 4: _EMPTIED, 5: _EMPTIED, 6: _EMPTIED, 8: _EMPTIED}
 _EVENT = {4: _EMPTIED, 5: {1: _VALUE}, 6: _EMPTIED, 8: {2: _EMPTIED}, 9: _EMPTIED}
-"""Maps the number of each field of an event that may be large to `_EMPTIED`. If the field is a
-message of which only some fields may be large, maps it to a dict of the same form for these."""
+"""Maps the number of each field of an event that may be large to `_EMPTIED`, or if the field is a
+message in which only some fields may be large, to a dict of the same form for that message."""
 
 
 def read_large_event(
@@ -43,10 +43,10 @@ def read_large_event(
 ) -> tuple[Event | None, int | None]:
     """The event of the record at an offset of a file, without its large fields.
 
-    `length` is that of the record's payload. Also returns the masked checksum of the payload. Both
-    are None if the file ends within the record, or if the checksum differs from the stored one.
-    Only the event is None if the payload is no valid event, or if the fields that are kept cost
-    more than `max_bytes`.
+    `length` is the length of the payload. Also returns the payload's masked checksum. Both are None
+    if the file ends within the record, or if the checksum differs from the stored one. Only the
+    event is None if the payload is not a valid event, or if the fields to keep cost more than
+    `max_bytes`.
     """
     begin = offset + HEADER_BYTES
     end = begin + length

@@ -145,7 +145,7 @@ class Arrangement(NamedTuple):
 
     @classmethod
     def of(cls, classes: Sequence[TableColumn], class_of_row: PerRow) -> Arrangement:
-        """Arranges rows, at least one, of which each has the index of its class in `classes`.
+        """Arranges at least one row. `class_of_row` has the index in `classes` of each row's class.
 
         Rows with the same tag and field, and with or without metadata, may be of several classes.
         """

@@ -39,7 +39,7 @@ HEALTH_PILL = "__health_pill__/"
 
 
 class TableColumn(NamedTuple):
-    """What the rows of a column have in common."""
+    """The attributes that all rows of a column share."""
 
     tag: str
     """Empty for `graph_def` and `meta_graph_def`."""
@@ -108,7 +108,7 @@ class References(NamedTuple):
 
 
 class BareEvent(NamedTuple):
-    """An event without a summary, or with a summary of which no value is read.
+    """An event without a summary, or one whose summary has no value that is read.
 
     If it holds a graph or run metadata, it has a row of references, too; otherwise it has no row.
     """

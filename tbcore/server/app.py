@@ -265,7 +265,7 @@ class App:
 
 
 class _Served(NamedTuple):
-    """What a server serves at one time."""
+    """The plugins and routes of a server at one moment."""
 
     plugins: Mapping[str, ServedPlugin]
     """Maps the name of each plugin to the plugin, in the order of names."""

@@ -41,7 +41,7 @@ PAGES = ("/events", "/images", "/audio", "/graphs", "/histograms")
 """Addresses of the old page, one for each of its tabs. They redirect to the page of today."""
 
 STATS_NAME = "legacy tag types"
-"""What a plugin's stats call its `tag_types` functions."""
+"""The name of a plugin's `tag_types` functions in the plugin's stats."""
 
 TagsByType = dict[str, dict[str, Any]]
 """Maps the name of a run to a map from tag type to the run's tags of this type. For some tag types

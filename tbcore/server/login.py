@@ -27,9 +27,9 @@ class Login:
     """Checks the token and makes cookies. It stores nothing: cookies stay valid after a restart.
 
     Browsers send a cookie to every port of a host, so servers of other users may see it. It does
-    not contain the token, and expires. The server's port is no part of its name: in the browser,
-    two servers with the same port may be tunnels with different ports. The name is derived from the
-    token instead, so that two servers do not overwrite each other's cookies.
+    not contain the token, and expires. The server's port is not in its name, since two servers on
+    different machines may have the same port, and one browser may reach both through tunnels. The
+    name is derived from the token instead, so that the two do not overwrite each other's cookies.
 
     A value is `EXPIRY.SIGNATURE`: seconds since the epoch, and an HMAC of them.
     """

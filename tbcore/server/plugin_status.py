@@ -51,7 +51,7 @@ class Activity:
         self._result_generation = -1
         """The generation for which `_result` was computed; -1 before the first result."""
         self.error: str | None = None
-        """What the last call of the hook raised, in one line."""
+        """The exception of the last call of the hook, in one line; None if it raised none."""
         self.traceback = ""
         """The traceback of `error`; empty without one."""
         self.is_timed_out = False
@@ -61,7 +61,7 @@ class Activity:
         self._deadline = 0.0
         """When the running call times out, in seconds of the monotonic clock."""
         self._logged: set[str | type[BaseException]] = set()
-        """What `_is_first` was called for."""
+        """The arguments of all calls of `_is_first`."""
 
     @property
     def _timeout_seconds(self) -> float:

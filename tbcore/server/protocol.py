@@ -50,8 +50,8 @@ request, and a body of one megabyte could arrive as a million chunks."""
 MIN_CHUNK_BYTES = 64
 """Minimum average size of the chunks after the first `MAX_TINY_CHUNKS`, in bytes."""
 UNCLEAR_LINE_END = re.compile(rb"(?<!\r)\n|\n[ \t]")
-"""What h11 accepts between header lines and RFC 9112 deprecates: a line feed alone, and a line that
-continues the one before it."""
+"""Line ends between headers that h11 accepts and RFC 9112 deprecates: a line feed alone, and one
+before a line that continues the previous line."""
 
 Headers = list[tuple[bytes, bytes]]
 

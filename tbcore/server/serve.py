@@ -71,7 +71,7 @@ class ServeOptions:
     max_points: int = 0
     """Maximum number of points of each scalar series in memory; 0 keeps all."""
     exit_when_idle: float | None = None
-    """Seconds without anybody asking for data after which the server ends; None for never."""
+    """Seconds without a request for data after which the server ends; None for never."""
     log_format: Literal["plain", "json"] = "plain"
     open_browser: bool = False
     index: str | None = None
@@ -185,7 +185,7 @@ def _run_server(
 
 
 def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
-    """Ends the server when nobody has asked for data for this long. Runs in its own thread."""
+    """Ends the server after so many seconds without a request for data. Runs in its own thread."""
     began_at = time.monotonic()
     while (left := seconds - min(multiplexer.idle_seconds, time.monotonic() - began_at)) > 0:
         time.sleep(left)
@@ -236,7 +236,7 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
 def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
     """Writes the address with the token to a file, if others may be able to read stdout.
 
-    stdout may be a log in a shared directory if it is no terminal. Returns the path, and None if no
+    stdout may be a log in a shared directory if it is not a terminal. Returns the path; None if no
     file is needed: there is no token, or the user gave it. Only this user can read the file. It is
     in the user's directory for state, which the machines of a cluster share, or else in that for
     temporary files. Raises TbcoreError if neither can be written to.

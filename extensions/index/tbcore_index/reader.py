@@ -120,7 +120,7 @@ class IndexReader:
         self._places: dict[str, StoredView] = {}
         self._schemas: dict[str, Schema] = {}
         self._bookmarks: tuple[str, dict[str, Any]] = "", {}
-        """The last segment of which a bookmark was read, and all bookmarks of that segment."""
+        """The segment from which a bookmark was last read, and all bookmarks of that segment."""
         self._cache = SegmentCache(self.place, _CACHE_BYTES)
         self._lock = threading.Lock()
         self.refresh()
@@ -180,28 +180,25 @@ class IndexReader:
         self.damaged[segment] = self._line(segment, line)
         return []
 
-    def lose(self, segment: str, error: Exception, ask: Callable[[], object]) -> str:
-        """Takes note that rows of a segment cannot be read; returns a line that says so.
+    def lose(self, segment: str, error: Exception, read_again: Callable[[], object]) -> str:
+        """Records that rows of a segment cannot be read, and returns a line about the problem.
 
-        `ask` raises the error again while that is so.
+        `read_again` reads the same rows. Once it raises no error, the problem is over.
         """
-        lost = self._lost.get(segment) or (self._line(segment, str(error)), ask)
+        lost = self._lost.get(segment) or (self._line(segment, str(error)), read_again)
         return self._lost.setdefault(segment, lost)[0]
 
     def _line(self, segment: str, why: str) -> str:
-        """Why rows of a segment cannot be read, with its number of runs."""
+        """The line about a segment that cannot be read: the reason, and its number of runs."""
         files = pa.table(self._table.get_add_actions())
         numbers = zip(files["path"].to_pylist(), files["num_records"].to_pylist(), strict=True)
         num_runs = dict(numbers).get(f"{segment}.parquet") or 0
         return one_line(f"{why}; it has data of {plural(num_runs, 'run')}")
 
     def _compare_logs(self) -> None:
-        """Finds out whether `runs` and `series` have the same segments.
-
-        They do not after a lost commit, which is a problem until they do again.
-        """
-        # Without a file of its log, a table is what it was at an earlier time. But the tables also
-        # differ while somebody commits, to `runs` last: then their versions change before long.
+        """Checks whether `runs` and `series` have the same segments, and sets `_log_problem`."""
+        # If a file of its log is lost, a table is at an earlier version. The tables also differ
+        # during a commit, which is to `runs` last; then their versions change soon.
         timeout = _SERVER_COMMIT_SECONDS if self.is_server else _COMMIT_SECONDS
         try:
             self._series = self.place.updated(self._series or self.place.delta("series"))

@@ -33,8 +33,7 @@ _MAX_CHARACTERS = 1 << 24
 _MAX_FILES = 200
 """Maximum number of configuration files that are read for a host: they may include each other."""
 _MAX_WILDCARDS = 2
-"""Maximum number of folders and names with wildcards in the path of an Include, each of which
-lists directories."""
+"""Maximum number of parts with wildcards in the path of an Include: each lists directories."""
 
 _LINE = re.compile(r"\s*\"?([^\s\"=#]+)\"?(?:\s*=\s*|\s+|$)(.*)")
 _CHARACTER = re.compile(r"\\['\"\\ ]|.")

@@ -34,7 +34,7 @@ TAG_TYPES = {
     "meta_graph": False,
     "run_metadata": [],
 }
-"""What the older API's index has for a run without data."""
+"""The entry for a run without data in the index of the older API."""
 PAGES = ("events", "images", "audio", "graphs", "histograms")
 """Addresses of the old page, one for each of its tabs."""
 MakeClient = Callable[..., TbcoreClient]

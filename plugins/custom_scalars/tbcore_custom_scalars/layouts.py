@@ -65,7 +65,7 @@ def parse(value: Value) -> Layout:
 
 
 def merge(layouts: list[Layout]) -> Layout:
-    """Merges layouts, of which there must be at least one.
+    """Merges layouts. There must be at least one.
 
     The version comes from the first layout, and `closed` of each category from the first layout
     that has the category.

@@ -61,7 +61,7 @@ class Experiment(NamedTuple):
     hparams: Sequence[HParamInfo] = ()
     metrics: Sequence[MetricInfo] = ()
     is_logged: bool = False
-    """Whether an experiment was logged; otherwise, nobody has declared what this one contains."""
+    """Whether an experiment was logged. If not, its contents are not declared anywhere."""
 
     def declared(self) -> Experiment:
         """This experiment without undeclared hyperparameters and metrics."""
@@ -72,7 +72,7 @@ class Experiment(NamedTuple):
 
 
 def merge_logged(logged: Sequence[ExperimentValue]) -> Experiment:
-    """Merges logged experiments, of which there must be at least one.
+    """Merges logged experiments. There must be at least one.
 
     Some programs log an experiment in each session. The first hyperparameter of each name is used,
     and the first metric of each name.

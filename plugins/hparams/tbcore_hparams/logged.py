@@ -1,4 +1,4 @@
-"""What a run logged about hyperparameters: its session, and the experiment it belongs to."""
+"""The messages about hyperparameters that a run logged: its session, and its experiment."""
 
 from __future__ import annotations
 

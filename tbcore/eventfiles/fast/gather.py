@@ -50,7 +50,7 @@ _Entry = TypeVar("_Entry")
 
 
 class Learnt:
-    """What was learnt from the records so far."""
+    """The layouts and classes of rows learnt from the records so far."""
 
     def __init__(self, tuning: Tuning) -> None:
         self.layout_cache, self.row_classes = LayoutCache(), RowClasses(tuning)

@@ -51,7 +51,7 @@ class SmallFileDecoder:
         self._files: list[_SmallFile] = []
         """The files with these records."""
         self._decoded: list[DecodedFile] = []
-        """The files of the batch of which a template decoded everything."""
+        """The files of the batch that a template decoded as a whole."""
 
     def _forget(self) -> None:
         """Drops all that was learnt."""

@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 
 class FastWays:
-    """What was learnt from the pieces decoded so far."""
+    """The fast ways to decode pieces, with the layouts and templates learnt so far."""
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning

@@ -1,1 +1,1 @@
-"""What the commands print: what `tbcore.open` returns, as tables, lines, files and drawings."""
+"""The implementations of the commands: print logs as tables, lines, files and drawings."""

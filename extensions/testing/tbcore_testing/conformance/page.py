@@ -202,7 +202,7 @@ class Tab:
 
 @dataclass
 class Leftovers:
-    """What remains of a tab after it was closed by opening another one."""
+    """The leftovers of a tab after it was closed by opening another one."""
 
     resources: list[dict[str, str]]
     """Listeners, timers, connections and observers that the tab's code did not remove."""
@@ -228,7 +228,7 @@ class Leftovers:
 
 
 class PlainVisit(NamedTuple):
-    """What was found in the tab at 1400 px in the light theme."""
+    """The findings in the tab at 1400 px in the light theme."""
 
     errors: TabErrors
     unlabelled_controls: list[str]
@@ -236,7 +236,7 @@ class PlainVisit(NamedTuple):
 
 
 class NarrowVisit(NamedTuple):
-    """What was found in the tab at 400 px in the dark theme."""
+    """The findings in the tab at 400 px in the dark theme."""
 
     errors: TabErrors
     too_wide_elements: list[str]
@@ -293,7 +293,7 @@ class Visits:
 
     @cached_property
     def leftovers(self) -> Leftovers:
-        """What remains after the tab was closed, and after it was opened and closed many times."""
+        """The leftovers of the tab, closed once, and opened and closed many times."""
         tab = self._tab("plain")
         page = tab.page
         page.goto(f"{tab._root}#{BLANK}")
