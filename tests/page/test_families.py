@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import colorsys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -280,36 +279,6 @@ def test_the_demo_is_averaged_over_seeds(serve: Any, profile: Any, tmp_path: Pat
     )
     assert len(set(colors)) == 4
     page.wait_for_function("(color) => tb.colors()['models/mlp/seed2'] === color", arg=colors[1])
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_are_coloured_and_grouped(
-    serve: Any, profile: Any, tmp_path: Path
-) -> None:
-    """A machine with two processors takes 0.3 s for each, with the attributes that it reads."""
-    for index in range(10_000):
-        hparams = {"lr": 10.0 ** -(index % 5), "width": index}
-        name = f"exp/model{index // 200}/lr{index % 10}_seed{index % 200}"
-        write_run(tmp_path / "logs", name, hparams=hparams, scalars={"loss": [1.0, index / 100]})
-    page = profile.open(serve(tmp_path / "logs").url, "#scalars&runs=")
-    page.get_by_text("0 of 10,000", exact=True).wait_for()
-    page.evaluate("() => { globalThis.before = JSON.stringify(tb.colors()); }")
-    seconds = []
-    for change, condition in [
-        ("color=family", "() => JSON.stringify(tb.colors()) !== globalThis.before"),
-        ("color=by:width", "() => document.querySelector('.tb-legend-scale')"),
-        (
-            "group=by:lr&color=by:lr",
-            """() => document.querySelector('[role=row]')?.title === 'lr=1' &&
-              document.querySelectorAll('.tb-legend span').length === 5""",
-        ),
-    ]:
-        start = time.monotonic()
-        page.evaluate("(change) => { location.hash = `#scalars&runs=&${change}`; }", change)
-        page.wait_for_function(condition)
-        seconds.append(time.monotonic() - start)
-    print("seconds:", *(f"{value:.2f}" for value in seconds))
-    assert max(seconds) < 10
 
 
 def accept_offer(page: Any) -> None:
