@@ -18,7 +18,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import WAIT_SECONDS, port_of, until
+from forks import Fork
 
 from tbcore_testing.chromium import find_chromium, launch
 
@@ -323,7 +323,7 @@ class Server:
         self._plugins = plugins  # None: all installed plugins
         self._host = host
         self._token = token
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Fork | None = None
 
     def start(self) -> Server:
         """Starts the server, again after `stop`; returns after its first pass over the logdir."""
@@ -334,13 +334,7 @@ class Server:
         if self._plugins is not None:
             environment["TBCORE_PLUGINS"] = ",".join(self._plugins)
         environment |= {"TBCORE_TOKEN": self._token} if self._token else {}
-        with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", self._program, *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
+        self._process = Fork(self._program, arguments, self.log, environment)
         self._port = self._port or port_of(self._process, self.log)
         self.url = f"http://{self._host}:{self._port}{self._prefix}"
         until(self._has_loaded)
