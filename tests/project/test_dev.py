@@ -131,7 +131,7 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
     (tmp_path / "pytest.ini").write_text(ini)
     monkeypatch.setattr(checks, "ROOT", tmp_path)
     steps = checks.Steps()
-    calls = [checks.MAIN._replace(in_parallel=False), checks.SERVICES]
+    calls = [call._replace(in_parallel=False) for call in (checks.MAIN, checks.SERVICES)]
     seconds = checks.run_pytest(steps, Path(sys.executable), calls, arguments)
     assert steps.summary() == status
     assert sorted(seconds) == slowest
@@ -139,11 +139,12 @@ def test_each_test_runs_in_one_of_the_calls_of_pytest(
 
 def test_each_test_is_in_exactly_one_call() -> None:
     """The expressions of marks are those of Python."""
-    names = ("browser", "services", "promise", "slow")
+    names = ("browser", "services", "alone", "promise", "slow")
     for marks in itertools.product([False, True], repeat=len(names)):
         values = dict(zip(names, marks, strict=True))
         assert sum(eval(call.marks, values) for call in checks.CALLS[""]) == 1, values
-        assert eval(checks.QUICK.marks, values) == (not any(marks))
+        is_quick = not any(values[name] for name in names if name != "alone")
+        assert eval(checks.QUICK.marks, values) == is_quick
 
 
 def test_isolated_tests_are_skipped_for_what_they_ask_for_themselves(tmp_path: Path) -> None:

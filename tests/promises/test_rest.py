@@ -23,6 +23,7 @@ IDLE_SECONDS = 4.0
 
 @pytest.mark.slow
 @pytest.mark.services
+@pytest.mark.alone
 def test_p26_an_idle_server_rests(
     start: Any, tmp_path: Path, service: Callable[[str], str]
 ) -> None:

@@ -43,9 +43,14 @@ QUICK = MAIN._replace(marks=f"{MAIN.marks} and not promise and not slow")
 # Playwright keeps an event loop running in a process with browser tests, where others start theirs.
 BROWSER = PytestCall("pytest: browser", "browser and not services", ("tests/page",), True)
 _SERVICES = "tests/promises", "extensions"
-SERVICES = PytestCall("pytest: services", "services", _SERVICES, False)
+SERVICES = PytestCall("pytest: services", "services and not alone", _SERVICES, True)
+ALONE = PytestCall("pytest: alone", "services and alone", _SERVICES, False)
 
-CALLS = {"": [MAIN, BROWSER, SERVICES], "--quick": [QUICK], "--services": [SERVICES]}
+CALLS = {
+    "": [MAIN, BROWSER, SERVICES, ALONE],
+    "--quick": [QUICK],
+    "--services": [SERVICES, ALONE],
+}
 """Maps a part, which is an option of `dev.py test`, to its calls of pytest in order."""
 
 NO_TESTS = 5

@@ -27,7 +27,7 @@ from tbcore_index.tables import Place
 from tbcore_index.work import Batch, work
 from tbcore_testing import write_run
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.alone]
 
 
 class Cluster:
