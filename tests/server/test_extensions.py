@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import forks
 import pytest
 
 import tbcore
@@ -62,15 +63,7 @@ class Site(NamedTuple):
             pytest.importorskip("tbcore_logs")
         code = "import sys; from tbcore.cli import main; sys.exit(main())"
         path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            env={**os.environ, "PYTHONPATH": path},
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        return forks.run(code, arguments, {**os.environ, "PYTHONPATH": path}, cwd)
 
 
 @pytest.fixture

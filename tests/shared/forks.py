@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from multiprocessing import get_context
@@ -24,27 +25,36 @@ class Fork(ForkServerProcess):
     """
 
     def __init__(
-        self, program: str, arguments: Sequence[str], log: Path, environment: Mapping[str, str]
+        self,
+        program: str,
+        arguments: Sequence[str],
+        output: Path,
+        environment: Mapping[str, str],
+        *,
+        errors: Path | None = None,
+        cwd: Path | None = None,
     ) -> None:
-        """Starts the program; its output is added to the file `log`."""
+        """Starts the program; its output is added to a file, and its stderr to that or another."""
         plugins = sorted(point.module for point in entry_points(group="tbcore.plugins"))
         get_context("forkserver").set_forkserver_preload([*PRELOADED, *plugins])
         super().__init__()
-        self._program, self._arguments, self._log = program, arguments, log
+        self._program, self._arguments, self._cwd = program, arguments, cwd
         self._environment = dict(environment)
-        log.touch()
+        self._files = {1: output, 2: errors or output}
+        output.touch()
         self.start()
 
     def run(self) -> None:
         """Runs the program, in the new process."""
-        with self._log.open("ab") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
+        for descriptor, path in self._files.items():
+            with path.open("ab") as file:
+                os.dup2(file.fileno(), descriptor)
+        os.chdir(self._cwd or ".")
         os.environ.clear()
         os.environ.update(self._environment)
-        path = [path for path in sys.path if not Path(path).is_relative_to(TESTS)]
-        python_path = self._environment.get("PYTHONPATH", "")
-        sys.path[:] = [*filter(None, python_path.split(os.pathsep)), *path]
+        installed = [path for path in sys.path if path and not Path(path).is_relative_to(TESTS)]
+        added = self._environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = ["", *filter(None, added), *installed]
         importlib.invalidate_caches()
         sys.argv = ["-c", *self._arguments]
         exec(self._program, {"__name__": "__main__"})
@@ -58,3 +68,16 @@ class Fork(ForkServerProcess):
         if self.exitcode is None:
             raise subprocess.TimeoutExpired("a fork", timeout or 0)
         return self.exitcode
+
+
+def run(
+    program: str, arguments: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The result of a Fork that ends by itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        fork = Fork(program, arguments, output, environment, errors=errors, cwd=cwd)
+        status = fork.wait(60)
+        return subprocess.CompletedProcess(
+            program, status, output.read_text("utf-8"), errors.read_text("utf-8")
+        )
