@@ -300,6 +300,7 @@ def test_an_open_stream_keeps_a_server_from_ending(start: Make) -> None:
     ended = time.monotonic() + 6
     while time.monotonic() < ended:
         server.get("/data/status")
+        time.sleep(0.05)
     assert server.process.poll() is None
     response.close()
     connection.close()

@@ -14,7 +14,14 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-PRELOADED = ("tbcore.cli", "tbcore.server.app", "tbcore.server.http_server", "tbcore.server.serve")
+PRELOADED = (
+    "tbcore.cli",
+    "tbcore.server.app",
+    "tbcore.server.http_server",
+    "tbcore.server.serve",
+    "tbcore_index.command",
+    "tbcore_index.tables",
+)
 
 
 class Fork(ForkServerProcess):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forks
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -121,7 +123,7 @@ def test_a_coordinator_that_is_killed_at_any_moment_leaves_a_whole_index(
             if kind == "old":
                 shutil.copytree(tmp_path / "first", index)
             arguments = [str(when), at, str(logdir), str(index)]
-            killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
+            killed = forks.run(KILLED, arguments, os.environ)
             assert killed.returncode == 9, (kind, when)
             names = loaded(None, index).runs()
             assert len(names) in (0, NUM_RUNS)
