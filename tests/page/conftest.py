@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import WAIT_SECONDS, port_of, until
-from forks import Fork
+from forks import TBCORE, Fork
 
 from tbcore_testing.chromium import find_chromium, launch
 
@@ -44,8 +44,6 @@ OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
 
 MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
 """Seconds; servers delay each answer by a random time below it, to reveal races in tests."""
-PROGRAM = "from tbcore.cli import main; main()"
-"""What a server runs."""
 DELAYS = """
 import asyncio, random, uvicorn
 load = uvicorn.Config.load
@@ -306,7 +304,7 @@ class Server:
         *options: str,
         prefix: str = "",
         python_path: Sequence[Path] = (),
-        program: str = PROGRAM,
+        program: str = TBCORE,
         plugins: Sequence[str] | None = None,
         host: str = "127.0.0.1",
         token: str | None = None,

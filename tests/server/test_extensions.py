@@ -61,9 +61,8 @@ class Site(NamedTuple):
         """Runs `tbcore`, which finds the distributions of this folder first."""
         if arguments[0] in ("check", "ls"):
             pytest.importorskip("tbcore_logs")
-        code = "import sys; from tbcore.cli import main; sys.exit(main())"
         path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
-        return forks.run(code, arguments, {**os.environ, "PYTHONPATH": path}, cwd)
+        return forks.run(forks.TBCORE, arguments, {**os.environ, "PYTHONPATH": path}, cwd)
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+TBCORE = "import sys; from tbcore.cli import main; sys.exit(main())"
+"""The program that is the command `tbcore`."""
+
 TESTS = Path(__file__).resolve().parents[1]
 PRELOADED = (
     "tbcore.cli",

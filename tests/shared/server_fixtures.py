@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from common_fixtures import port_of
+from forks import TBCORE, Fork
 from machine import SERVICES, find_service
 
 # pytest finds these fixtures if tbcore is installed; the import makes them available without that.
@@ -63,15 +63,13 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """
     if not entry_points(group="tbcore.plugins", name="scalars"):
         pytest.skip("tbcore-scalars is not installed, so a server of its own finds no plugin")
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[Fork] = []
 
     def start(logdir: Path | None, *options: str, prefix: str = "") -> str:
-        command = [sys.executable, "-m", "tbcore", "serve"]
-        command += ["--logdir", str(logdir)] if logdir else []
-        command += ["--port", "0", "--reload_interval", "0.2", *options]
+        arguments = ["serve", *(["--logdir", str(logdir)] if logdir else [])]
+        arguments += ["--port", "0", "--reload_interval", "0.2", *options]
         log = tmp_path / f"server-{len(processes)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = Fork(TBCORE, arguments, log, os.environ)
         processes.append(process)
         return f"http://127.0.0.1:{port_of(process, log)}{prefix}"
 
