@@ -36,8 +36,9 @@
  * @property {(textOrUrl: string | URL) => Promise<void>} css  adds a style sheet to the shadow root:
  *   CSS text, or a URL relative to the module
  * @property {Readable<readonly Run[]>} runs  the runs to show, in natural order
- * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100,
- *   which applies until the user checks runs; for a tab that can show any number of runs
+ * @property {Readable<readonly Run[]>} wantedRuns  `runs` without the limit to the newest 100 runs
+ *   or groups that match the run filter; without those that the user unchecked. For a tab that can
+ *   show any number of runs
  * @property {Readable<Grouping | null>} groups  the members of `runs` by group; null if the user
  *   has not grouped them
  * @property {Readable<string | null> & { set(name: string | null): void }} hoveredRun  name of the

@@ -324,7 +324,7 @@ def test_ungroup_takes_back_the_colours_of_the_offer(open_page: Any, is_own: boo
 
 
 def test_the_offer_waits_while_a_query_finds_nothing(open_page: Any) -> None:
-    """It appears once the query finds runs."""
+    """It appears once the query finds repetitions, and counts those that would be drawn."""
     page = open_page("#scalars&query=nothing")
     page.get_by_text("No runs match.").wait_for()
     page.wait_for_function(
@@ -332,5 +332,5 @@ def test_the_offer_waits_while_a_query_finds_nothing(open_page: Any) -> None:
     )
     page.evaluate("() => tb.frame()")
     assert page.get_by_text("These look like").count() == 0
-    page.get_by_label("Filter runs").fill("cnn")
-    page.get_by_text("These look like").wait_for()
+    page.get_by_label("Filter runs").fill("cnn | mlp")
+    page.get_by_text("These look like 2 models × 5 seeds: average over seeds?").wait_for()

@@ -192,7 +192,9 @@ def test_a_link_and_the_browser_remember_runs_of_any_name(open_page: Any) -> Non
     page = open_page("#scalars")
     for name in ("__proto__", "constructor"):
         page.get_by_role("checkbox", name=name, exact=True).uncheck()
-    page.wait_for_function("() => location.hash === '#scalars&runs=!__proto__,constructor'")
+    page.wait_for_function(
+        "() => location.hash === '#scalars&runs=~newest,!__proto__,!constructor'"
+    )
     for name in ("__proto__", "constructor"):
         row = page.locator(f".tb-run[title={name}]")
         row.click(button="right")

@@ -162,13 +162,13 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     assert page.locator('.tb-folder[title="cnn/"] .tb-nan').count() == 0
 
     badge.click()
-    page.wait_for_function("() => location.hash.includes('runs=!vit/seed1,vit/seed3')")
+    page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
     assert folder.locator(".tb-run-info").inner_text() == "2 of 4"
     folder.locator("input").check()
     page.wait_for_function("() => !location.hash.includes('runs=')")
     folder.click(button="right")
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
-    page.wait_for_function("() => location.hash.includes('runs=!vit/seed1,vit/seed3')")
+    page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
 
 
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:

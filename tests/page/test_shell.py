@@ -182,11 +182,11 @@ def test_runs_are_filtered_and_checked(open_page: Any) -> None:
 
     page.get_by_role("checkbox", name="train").uncheck()
     wait_for_no_curve(page, "loss", colors["train"])
-    page.wait_for_function("() => location.hash === '#scalars&runs=!train'")
+    page.wait_for_function("() => location.hash === '#scalars&runs=~newest,!train'")
     page.get_by_role("checkbox", name="train").check()
     page.wait_for_function("() => location.hash === '#scalars'")  # as it was
     page.get_by_role("checkbox", name="train").uncheck()
-    page.wait_for_function("() => location.hash === '#scalars&runs=!train'")
+    page.wait_for_function("() => location.hash === '#scalars&runs=~newest,!train'")
     page.locator(".tb-run", has_text="train").hover()
     page.get_by_role("button", name="Only train").click()
     wait_for_no_curve(page, "loss", colors["eval"])
@@ -783,7 +783,7 @@ def test_the_run_list_is_fast_with_two_thousand_runs(many_runs: Any, profile: An
     """Only visible rows are rendered, and the newest 100 runs are shown until runs are checked."""
     page = profile.open(many_runs.url)
     wait_for_text(page, "100 of 2,000")
-    wait_for_text(page, "Only the newest 100 runs are shown.")
+    wait_for_text(page, "The newest 100 of 2,000 runs are selected.")
     assert page.locator(".tb-run").count() < 80
     session = profile.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})

@@ -115,9 +115,7 @@ NOTHING = {
     ),
     "#histograms&tagQuery=xyz": NO_TAG,
     "#histograms&query=scalars": "The selected runs have no histograms.",
-    "#histograms&query=no_such_run": (
-        "No runs are selected. Check some in the run list, or change its filter."
-    ),
+    "#histograms&query=no_such_run": ("No runs are shown."),
     "#images&tagQuery=xyz": NO_TAG,
     "#images&query=scalars": "The selected runs have no images.",
 }

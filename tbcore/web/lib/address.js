@@ -1,7 +1,7 @@
 /**
  * The URL fragment (after `#`): the open tab, and the other state that a link restores.
  *
- *     #scalars&query=train&tagQuery=loss&runs=!a,b&scalars.xAxis=relative
+ *     #scalars&query=train&tagQuery=loss&runs=~newest,!a,b&scalars.xAxis=relative
  *
  * The first part is the tab, as in TensorBoard's links. A plugin's settings are prefixed with its
  * name. Pure functions, no DOM.

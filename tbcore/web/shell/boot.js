@@ -201,7 +201,7 @@ function Page({ state, sync }) {
     ? html`<${Lazy} key="plugins" load=${() => withStyles(LAZY_CSS, import("./plugins-page.js"))} of="PluginsPage" state=${state} />`
     : emptyKind
       ? !isConnecting && html`<${Lazy} key="empty" load=${emptyStates} of="EmptyState" kind=${emptyKind} ...${parts} />`
-      : plugin && html`<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
+      : plugin && html`${state.shownRuns.value.length === 0 && html`<${Lazy} key="none" load=${emptyStates} of="NoneShown" state=${state} />`}<${PluginView} key=${`${plugin.name} ${plugin.module}`} ...${parts} onOpening=${setIsTabOpening} />`;
   const onRuns = () => setShowsRuns(!showsRuns);
   return html`
     <button type="button" class="tb-button skip" onClick=${skip}>Skip to charts</button>

@@ -4,6 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatName, formatTime, plural } from "../lib/format.js";
 import { Icon } from "../lib/ui/controls.js";
+import { AUTO_LIMIT } from "./state/selection.js";
 import { address } from "./state/server.js";
 import { loadingText } from "./top-bar.js";
 
@@ -11,6 +12,9 @@ import { loadingText } from "./top-bar.js";
 /** @import { EmptyKind } from "./boot.js" */
 /** @import { State } from "./state/reader-state.js" */
 /** @import { Status } from "./state/server.js" */
+
+/** Time until the page says that no run is shown: while a query is typed, this may be so for a moment. */
+const NONE_DELAY_MS = 300;
 
 /** The notice for one kind of empty state; `plugin` is that of the open tab. @param {{ kind: EmptyKind, state: State, plugin?: Plugin }} props */
 export function EmptyState({ kind, state, plugin }) {
@@ -93,6 +97,47 @@ function NoRuns({ state, status }) {
     </ul>
     <p class="tb-dim">This page updates by itself when event files appear.</p>
   </div>`;
+}
+
+/**
+ * The line above a tab while no run is shown: why, and a button that shows some. There is none while
+ * a query waits for its first answer.
+ * @param {{ state: State }} props
+ */
+export function NoneShown({ state }) {
+  const { text, note, numAnswers = 1 } = state.runFilter.value;
+  const { matching, newest } = state.candidates.value;
+  const [isVisible, setVisible] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setVisible(true), NONE_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!isVisible || numAnswers < 1) return null;
+  const isAll = newest.size === matching.length;
+  const runs = isAll && newest.size === 1 ? "run" : "runs";
+  const what = state.groupOf.value && !isAll ? "groups" : runs;
+  const these = text ? (runs === "run" ? "this" : "these") : "all";
+  return html`<p class="none-note" role="status">
+    ${matching.length === 0
+      ? html`<span>No runs match “${text}”. ${note}</span>
+          <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
+      : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : "No runs are selected."}</span>
+          <button type="button" class="tb-button" onClick=${() => checkNewest(state)}>
+            Show ${isAll ? `${these}${runs === "run" ? "" : ` ${newest.size}`} ${runs}` : `the newest ${AUTO_LIMIT} ${text && "of these "}${what}`}
+          </button>`}
+  </p>`;
+}
+
+/**
+ * Checks the newest of the runs that match the run filter, which are all if they are few. If they
+ * are not, and the reader had checked runs one by one, these become exceptions from the default.
+ * @param {State} state
+ */
+function checkNewest(state) {
+  const { base, except } = state.selection.value;
+  const { matching, newest } = state.candidates.value;
+  if (base === "none" && newest.size < matching.length) state.selection.value = { base: "auto", except };
+  else state.checkRuns([...newest], true);
 }
 
 /** The line above a tab that shows what the page has of runs that are gone. @param {{ state: State }} props */

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonLengths, flatRows, groupRows, treeRows } from "../../../tbcore/web/shell/state/tree.js";
+import { groupRows } from "../../../tbcore/web/shell/state/grouped.js";
+import { commonLengths, flatRows, treeRows } from "../../../tbcore/web/shell/state/tree.js";
 import { cutLabel } from "../../../tbcore/web/text-names.js";
 
 const all = () => true;

@@ -51,6 +51,16 @@ test("a long selection has a key in the URL, which all pages of the browser can 
   assert.equal(other.fullText(other.addressText(`${LONG},x`) ?? ""), `${LONG},x`);
 });
 
+test("a key of all runs that match the filter selects all in other browsers", async () => {
+  const page = await open();
+  const key = page.addressText(LONG, true) ?? "";
+  assert.equal(page.fullText(key), "!");
+  page.storeText(LONG);
+  // This browser has the exact selection, whichever runs match now.
+  assert.deepEqual([key, page.addressText(LONG) ?? ""].map(page.fullText), [LONG, LONG]);
+  assert.equal(page.addressText("!a", true), "!a");
+});
+
 test("the oldest selections are removed first, and a page without storage keeps its own", async () => {
   const page = await open();
   for (let i = 0; i < 40; i++) page.storeText(`${i}${"x".repeat(50_000)}`);

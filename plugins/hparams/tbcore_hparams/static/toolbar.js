@@ -17,7 +17,7 @@ import { PANELS } from "./view.js";
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const METRIC_HELP = "Colours, the star and the default order of rows depend on this metric";
 const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs";
-const ALL_SESSIONS_HELP = "All sessions are shown until you select runs in the list of runs.";
+const ALL_SESSIONS_HELP = "The sessions of all matching runs are shown, not only those of the newest, unless you uncheck them in the list of runs.";
 /**
  * How the sessions of a row are combined into one value.
  * @type {readonly (readonly [import("./types.js").Aggregation, string, string])[]}

@@ -91,7 +91,7 @@ export function closedGroups(host, setting = "closed", closedByDefault = new Set
  * @param {string} what  what the tab shows, in the plural: `images`
  */
 export function emptyReason(tags, numRuns, filter, what) {
-  if (numRuns === 0) return "No runs are selected. Check some in the run list, or change its filter.";
+  if (numRuns === 0) return "No runs are shown.";
   const hasTags = Object.values(tags).some((list) => list.length > 0);
   if (filter.text !== "" && hasTags) return `No tag of the selected runs matches “${filter.text}”.`;
   return `The selected runs have no ${what}.`;

@@ -1,16 +1,41 @@
-/** What the run list says of a selection or a rule in a link that does not work here. Loaded when there is something to say. */
+/**
+ * What the run list says of the selection: which runs are not shown by default, and what of a link
+ * does not work here. Loaded when there is something to say.
+ */
 
 import { html } from "htm/preact";
+import { plural } from "../../lib/format.js";
+import { AUTO, AUTO_LIMIT } from "../state/selection.js";
 
-/** Why the address has no selection of runs, and which rules are invalid. @param {{ state: import("../state/reader-state.js").State }} props */
+/** @import { State } from "../state/reader-state.js" */
+
+/** All notes. @param {{ state: State }} props */
 export function RunsNotes({ state }) {
+  const limit = limitText(state);
   return html`
+    ${limit && html`<p class="tb-runs-note">${limit}</p>`}
     ${state.isSelectionStored.value &&
     html`<p class="tb-runs-note">Too many runs are selected to fit into a link. The selection is stored in this browser only; to share one, use a filter or groups.</p>`}
-    ${state.selection.value.base === "auto" &&
+    ${state.selection.value === AUTO &&
     state.isSelectionMissing.value &&
     html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
     ${state.groupError.value && html`<p class="tb-runs-note" role="status">Cannot group by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
     ${state.colorError.value && html`<p class="tb-runs-note" role="status">Cannot colour by “${state.colorRule.value}”: ${state.colorError.value}.</p>`}
   `;
+}
+
+/** Which of the matching runs or groups are selected by default, unless all or none of them are shown. @param {State} state */
+function limitText(state) {
+  const { base, except } = state.selection.value;
+  const { runs, matching, newest } = state.candidates.value;
+  if (base !== "auto" || newest.size === matching.length) return "";
+  const groupOf = state.groupOf.value;
+  const num = groupOf ? new Set(matching.map((run) => groupOf.get(run) ?? run)).size : matching.length;
+  const what = `${matching.length < runs.length ? "matching " : ""}${groupOf ? "groups" : "runs"}`;
+  const numExceptions = matching.filter((run) => (except.get(run) ?? newest.has(run)) !== newest.has(run)).length;
+  const numShown = state.shownRuns.value.length;
+  if (numShown === 0 || numShown === matching.length) return "";
+  // Two lines with and without exceptions, so that no row moves when one is made.
+  const end = numExceptions > 0 ? `, with ${plural(numExceptions, "exception")}.` : ". Check others to add them.";
+  return `The newest ${AUTO_LIMIT} of ${num.toLocaleString("en")} ${what} are selected${end}`;
 }

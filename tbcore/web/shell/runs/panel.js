@@ -5,8 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { FilterBox } from "../../lib/queries/filter.js";
 import { IconButton } from "../../lib/ui/controls.js";
 import { Lazy, withStyles } from "../../lib/ui/lazy.js";
-import { AUTO_LIMIT } from "../state/selection.js";
-import { flatRows, groupRows, orderRuns, treeRows } from "../state/tree.js";
+import { flatRows, orderRuns, treeRows } from "../state/tree.js";
 import { Rows, countChecked } from "./rows.js";
 
 /** The styles of what is loaded when it is first opened. */
@@ -39,6 +38,7 @@ export function RunsPanel({ state, listed }) {
   const ordered = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
   const runs = useMemo(() => (sorting && table?.sort(ordered, sorting)) ?? ordered, [ordered, sorting]);
   const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
+  const { matching, newest } = state.candidates.value;
   const hasFolders = useMemo(() => treeRows(byName, () => false).length < byName.length, [byName]);
   const [form, setForm] = useState(/** @type {"groups" | "columns" | null} */ (null));
   const formButton = useRef(/** @type {HTMLElement | null} */ (null));
@@ -55,13 +55,13 @@ export function RunsPanel({ state, listed }) {
   };
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
-    if (groupOf) return groupRows(shown, groupOf, isOpen);
+    if (groupOf) return state.rules.value?.rowsOf(shown, groupOf, isOpen) ?? [];
     return view === "tree" ? treeRows(shown, isOpen) : flatRows(shown);
   }, [shown, view, groupOf, isOpen]);
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
-  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || state.colorLegend.value !== null;
-  const isAuto = state.selection.value.base === "auto" && runs.length > AUTO_LIMIT;
+  const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null;
+  const isLimited = state.selection.value.base === "auto" && newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
     <${FilterBox} filter=${filter} onInput=${state.setRunFilter} label="Filter runs" />
@@ -131,8 +131,7 @@ export function RunsPanel({ state, listed }) {
       </label>
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
     </div>
-    ${isAuto && html`<p class="tb-runs-note">Only the newest ${AUTO_LIMIT} runs are shown. Check runs to choose which.</p>`}
-    ${(state.isSelectionStored.value || state.isSelectionMissing.value || state.groupError.value || state.colorError.value) &&
+    ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.groupError.value || state.colorError.value) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}

@@ -117,6 +117,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
   const diverged = divergedRuns(state, runs);
   const numChecked = countChecked(runs, state.checked.value);
   const isPartial = numChecked > 0 && numChecked < runs.length;
+  const numRuns = (kind === "group" && state.rules.value?.groupSizes.value.get(name)) || runs.length;
   /** Opens the menu at an element. @param {Event} event @param {number} [dx] */
   const openMenu = ({ currentTarget }, dx = 0) => {
     const { left, bottom } = /** @type {HTMLElement} */ (currentTarget).getBoundingClientRect();
@@ -171,7 +172,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
         ${diverged.length > 0 && html`<${DivergedMark} state=${state} row=${row} diverged=${diverged} />`}
       </span>
       <span role="gridcell" class="tb-run-info">
-        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(runs.length, "run")}>${isPartial && `${numChecked.toLocaleString("en")} of `}${runs.length.toLocaleString("en")}</span>`}
+        ${isRun ? html`<${Age} state=${state} run=${name} />` : html`<span title=${plural(numRuns, "run")}>${numChecked > 0 && numChecked < numRuns && `${numChecked.toLocaleString("en")} of `}${numRuns.toLocaleString("en")}</span>`}
       </span>
       <span role="gridcell" class="tb-run-actions">
         <button type="button" class="tb-run-only" tabindex="-1" onClick=${() => state.checkOnly(runs)} aria-label="Only ${name}">only</button>

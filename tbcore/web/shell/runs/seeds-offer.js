@@ -18,21 +18,20 @@ const logdirOf = (state) => state.frontends.value?.logdir ?? "";
 const answerFor = (logdir) => new Map(Object.entries(answers.values.value)).get(logdir);
 
 /**
- * The offer. It is made once for each log directory, while runs are neither grouped nor coloured by
- * a rule, and the filter finds some. Under the pointer it does not appear, so that nobody accepts it
+ * The offer, which is for the runs that would then be shown, or of which the newest groups would. It
+ * is made once for each log directory, while runs are neither grouped nor coloured by a rule. Under the pointer it does not appear, so that nobody accepts it
  * by a click on the row that was there. After it was accepted, a line in its place undoes it.
  * @param {{ state: State }} props
  */
 export function SeedsOffer({ state }) {
   const logdir = logdirOf(state);
-  const runs = state.runs.value;
-  const { matches } = state.runFilter.value;
+  const wanted = state.wantedRuns.value;
   const hasRule = state.groupRule.value !== "" || state.colorRule.value !== "";
   const hadRule = useRef(false);
   hadRule.current ||= hasRule;
   const isPossible = !hadRule.current && logdir !== "" && answerFor(logdir) === undefined;
-  const found = useMemo(() => (isPossible ? repetitionsOf(runs) : null), [runs, isPossible]);
-  const isOffered = found !== null && runs.some(matches);
+  const found = useMemo(() => (isPossible ? repetitionsOf(wanted.map(({ name }) => name)) : null), [wanted, isPossible]);
+  const isOffered = found !== null;
   const [isVisible, setVisible] = useState(false);
   /** What the accepted offer averages over; "" if it was not accepted in this visit. */
   const [accepted, setAccepted] = useState("");

@@ -8,9 +8,8 @@ import { formatAddress, parseAddress, withQueries } from "../../lib/address.js";
 import { Matcher, makeFilter } from "../../lib/queries/filter.js";
 import { compareNames, parseLists } from "../../lib/text-names.js";
 import { colorsOf } from "../../lib/ui/colors.js";
-import { AUTO, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
+import { AUTO, AUTO_LIMIT, addressText, checkedRuns, fullText, onlyRuns, readStored, selectionFromText, selectionToText, setChecked, store, storeText } from "./selection.js";
 import { ServerState } from "./server-state.js";
-import { groupsOf } from "./tree.js";
 
 /** @import { ReadonlySignal, Signal } from "@preact/signals-core" */
 /** @import { Rules } from "./rules.js" */
@@ -66,22 +65,32 @@ export class State extends ServerState {
   sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
   runFilter = computed(withPrevious(this.runQuery, "runs", new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this))));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
+  /** The runs that a selection applies to: all, those that match the run filter, and the newest of these. */
+  candidates = computed(() => {
+    const runs = this.runs.value;
+    const matching = runs.filter(this.runFilter.value.matches);
+    return { runs, matching, newest: this.rules.value?.newestOf(matching) ?? new Set(matching.slice(-AUTO_LIMIT)) };
+  });
   /** Names of the checked runs. */
-  checked = computed(() => checkedRuns(this.selection.value, this.runs.value));
-  #selectionText = computed(() => selectionToText(this.selection.value, this.runs.value.length));
+  checked = computed(() => checkedRuns(this.selection.value, this.candidates.value));
+  #selectionText = computed(() => selectionToText(this.selection.value));
   /** The selection in the address: its text, or the key under which the browser stores a text that is too long. */
-  #selectionInAddress = computed(() => addressText(this.#selectionText.value));
-  isSelectionStored = computed(() => this.#selectionInAddress.value !== this.#selectionText.value);
+  #selectionInAddress = computed(() => {
+    const areAllChecked = this.candidates.value.matching.every((run) => this.checked.value.has(run));
+    return addressText(this.#selectionText.value, areAllChecked);
+  });
+  /** Whether a link to this page shows other runs in other browsers. */
+  isSelectionStored = computed(() => /^~kept.*[^!]$/.test(this.#selectionInAddress.value ?? ""));
   /** What the rules say, once there is a rule. */
-  #rules = signal(/** @type {Rules | null} */ (null));
+  rules = signal(/** @type {Rules | null} */ (null));
   /** Group of each run; null if runs are not grouped. */
-  groupOf = computed(() => this.#rules.value?.grouping.value.groupOf ?? null);
+  groupOf = computed(() => this.rules.value?.grouping.value.groupOf ?? null);
   /** Why the rule is invalid, as it can be in a link. */
-  groupError = computed(() => this.#rules.value?.grouping.value.error ?? null);
+  groupError = computed(() => this.rules.value?.grouping.value.error ?? null);
   /** Why the rule for colours is invalid. */
-  colorError = computed(() => this.#rules.value?.colorError.value ?? null);
+  colorError = computed(() => this.rules.value?.colorError.value ?? null);
   /** What the colours mean, if they show an attribute. */
-  colorLegend = computed(() => this.#rules.value?.colors.value?.legend ?? null);
+  colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
   colors = computed(() => {
     if (!this.groupOf.value) return this.#assignColors(this.runs.value);
@@ -89,30 +98,24 @@ export class State extends ServerState {
     return new Map(Array.from(this.groupOf.value, ([run, group]) => [run, groupColors.get(group) ?? DEFAULT_COLOR]));
   });
   /**
-   * The runs that match the run filter and that the reader checked, in natural order. While the
-   * reader has not checked any, these are all runs that match the filter, not only the newest.
+   * The runs that match the run filter and that are checked, in natural order. If the newest are
+   * checked by default, these are all that match and that the reader has not unchecked.
    * @type {ReadonlySignal<readonly Run[]>}
    */
   wantedRuns = computed(() => {
-    const isAuto = this.selection.value.base === "auto";
+    const { base, except } = this.selection.value;
     return this.sortedRuns.value
-      .filter((name) => (isAuto || this.checked.value.has(name)) && this.runFilter.value.matches(name))
+      .filter((name) => (except.get(name) ?? base !== "none") && this.runFilter.value.matches(name))
       .map((name) => ({
         name,
         color: this.colors.value.get(name) ?? DEFAULT_COLOR,
         group: this.groupOf.value?.get(name) ?? null,
       }));
   });
-  /** The wanted runs that are checked. While the reader has not checked any, the newest ones are. @type {ReadonlySignal<readonly Run[]>} */
+  /** The wanted runs that are checked: if the newest are by default, not all of them. @type {ReadonlySignal<readonly Run[]>} */
   shownRuns = computed(() => this.wantedRuns.value.filter(({ name }) => this.checked.value.has(name)));
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
-  groups = computed(() => {
-    if (!this.groupOf.value) return null;
-    const byName = groupsOf(this.shownRuns.value, ({ name, group }) => group ?? name);
-    const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
-    groups.sort((a, b) => compareNames(a.name, b.name));
-    return { rule: this.groupRule.value, groups };
-  });
+  groups = computed(() => this.rules.value?.groups.value ?? null);
 
   constructor() {
     super();
@@ -124,7 +127,7 @@ export class State extends ServerState {
       if (this.groupRule.value + this.colorRule.value === "") return;
       import("./rules.js").then(({ Rules }) => {
         stop();
-        this.#rules.value ??= new Rules(this);
+        this.rules.value ??= new Rules(this);
       }, console.warn);
     });
     effect(() => void (document.documentElement.dataset.theme = this.theme.value));
@@ -140,12 +143,12 @@ export class State extends ServerState {
 
   /** Checks or unchecks runs. @param {readonly string[]} names @param {boolean} isChecked */
   checkRuns(names, isChecked) {
-    this.selection.value = setChecked(this.selection.value, names, isChecked, this.runs.value);
+    this.selection.value = setChecked(this.selection.value, names, isChecked, this.candidates.value);
   }
 
   /** Checks these runs and unchecks all others. @param {readonly string[]} names */
   checkOnly(names) {
-    this.selection.value = onlyRuns(names, this.runs.value);
+    this.selection.value = onlyRuns(names, this.candidates.value);
   }
 
   /** Changes the layout or order of the run list; null restores the default. @param {keyof ListLayout} name @param {string | null} value */
@@ -188,7 +191,7 @@ export class State extends ServerState {
 
   /** A colour for each name: the reader's choice, or else one by the rule, or else one computed from all names. @param {readonly string[]} names */
   #assignColors(names) {
-    const assigned = new Map(this.#rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
+    const assigned = new Map(this.rules.value?.colors.value?.colors ?? colorsOf(names, this.theme.value));
     for (const [name, color] of Object.entries(this.colorOverrides.values.value)) {
       if (assigned.has(name) && /^#[0-9a-f]{6}$/i.test(color)) assigned.set(name, color);
     }

@@ -6,8 +6,14 @@ import { computed, effect } from "@preact/signals-core";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
+import { compareNames } from "../../lib/text-names.js";
+import { groupRows, newestGroups } from "./grouped.js";
 import { attributesOf, groupRuns } from "./groups.js";
+import { AUTO_LIMIT } from "./selection.js";
+import { groupsOf } from "./tree.js";
 
+/** @import { ReadonlySignal } from "@preact/signals-core" */
+/** @import { Grouping } from "../../host.js" */
 /** @import { State } from "./reader-state.js" */
 
 /** What the rules say about all runs. */
@@ -31,6 +37,34 @@ export class Rules {
       error = caught instanceof Error ? caught.message : String(caught);
     }
     return { groupOf: this.#lastGroups, error };
+  });
+
+  /**
+   * The matching runs of the AUTO_LIMIT groups that have the newest of them; null if runs are not
+   * grouped.
+   * @param {readonly string[]} matching  in the order of data/runs: the newest are the last
+   */
+  newestOf(matching) {
+    const { groupOf } = this.grouping.value;
+    return groupOf && newestGroups(matching, groupOf, AUTO_LIMIT);
+  }
+
+  /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
+  groups = computed(() => {
+    if (!this.grouping.value.groupOf) return null;
+    const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
+    const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
+    groups.sort((a, b) => compareNames(a.name, b.name));
+    return { rule: this.#state.groupRule.value, groups };
+  });
+
+  rowsOf = groupRows;
+
+  /** Number of runs of each group. */
+  groupSizes = computed(() => {
+    const { groupOf } = this.grouping.value;
+    const groups = groupsOf([...(groupOf?.keys() ?? [])], (run) => groupOf?.get(run) ?? run);
+    return new Map(Array.from(groups, ([name, runs]) => [name, runs.length]));
   });
 
   /**

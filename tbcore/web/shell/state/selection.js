@@ -1,96 +1,109 @@
 /**
- * Which runs are checked in the run list: a base, which is all or none, and the runs that are
- * exceptions. Unlike a list of runs, this also applies to new runs, and it makes links short.
- * Selections that are too long for a URL, and other texts, are kept in the browser. No DOM.
+ * Which runs are checked in the run list: a rule, and the runs that are exceptions from it. Unlike a
+ * list of runs, this also applies to new runs, and it makes links short. Selections that are too long
+ * for a URL, and other texts, are kept in the browser. No DOM.
  */
 
 import { escapeName, unescapeName } from "../../lib/address.js";
 
 /**
  * @typedef {object} Selection
- * @property {"auto" | "all" | "none"} base  `auto`: the user has not selected any runs yet, and the
- *   newest AUTO_LIMIT runs are checked
- * @property {ReadonlySet<string>} except  runs that are unchecked (base `all`) or checked (base
- *   `none`); empty for `auto`
+ * @property {"auto" | "all" | "none"} base  `auto`: the newest AUTO_LIMIT of the runs that match the
+ *   filter; if runs are grouped, all matching runs of the newest AUTO_LIMIT groups
+ * @property {ReadonlyMap<string, boolean>} except  whether each run that is an exception is checked:
+ *   false for all with the base `all`, and true with `none`
+ *
+ * @typedef {object} Candidates  the runs that a selection applies to, in the order of data/runs
+ * @property {readonly string[]} runs  all of them
+ * @property {readonly string[]} matching  those that match the run filter; the newest are the last
+ * @property {ReadonlySet<string>} newest  those that the base `auto` checks
  */
 
-/** Number of runs that are checked by default. More curves are hard to read and slow to load. */
+/** Number of runs or groups that are checked by default. More curves are hard to read and slow to load. */
 export const AUTO_LIMIT = 100;
 
 /** @type {Selection} */
-export const AUTO = Object.freeze({ base: "auto", except: new Set() });
+export const AUTO = Object.freeze({ base: "auto", except: new Map() });
 
-/** The checked runs of all runs, in the order of data/runs. @param {Selection} selection @param {readonly string[]} runs */
-export function checkedRuns(selection, runs) {
-  if (selection.base === "auto") return new Set(runs.slice(-AUTO_LIMIT));
-  const checksExceptions = selection.base === "none";
-  return new Set(runs.filter((run) => selection.except.has(run) === checksExceptions));
+/** The checked runs of all runs, in the order of data/runs. @param {Selection} selection @param {Candidates} candidates */
+export function checkedRuns({ base, except }, { runs, newest }) {
+  return new Set(runs.filter((run) => except.get(run) ?? (base === "auto" ? newest.has(run) : base === "all")));
 }
 
 /**
- * Checks or unchecks some of all runs.
- * @type {(selection: Selection, names: Iterable<string>, checked: boolean, runs: readonly string[]) => Selection}
+ * Checks or unchecks some runs. If the base does that for all of them, they are no longer
+ * exceptions; otherwise all of them are, so that they stay as they are when the newest runs or the
+ * filter change.
+ * @type {(selection: Selection, names: readonly string[], checked: boolean, candidates: Candidates) => Selection}
  */
-export function setChecked(selection, names, checked, runs) {
-  const { base, except } = withoutAuto(selection, runs);
-  const next = new Set(except);
+export function setChecked({ base, except }, names, checked, candidates) {
+  const { runs } = candidates;
+  const byBase = checkedRuns({ base, except: new Map() }, candidates);
+  const isByBase = names.every((name) => byBase.has(name) === checked);
+  const next = new Map(except);
   for (const name of names) {
-    if (checked === (base === "all")) next.delete(name);
-    else next.add(name);
+    if (isByBase) next.delete(name);
+    else next.set(name, checked);
   }
-  // If every run is an exception, switch the base instead, so that new runs are treated the same.
-  if (runs.length > 0 && runs.every((run) => next.has(run))) return { base: base === "all" ? "none" : "all", except: new Set() };
-  return withFewerExceptions({ base, except: next }, runs);
+  // If every run is an exception, change the base instead, so that new runs are treated the same. All
+  // of a few runs are the default, whose limit applies once there are more.
+  if (!isByBase && runs.every((run) => next.get(run) === checked)) {
+    return { base: !checked ? "none" : runs.length > AUTO_LIMIT ? "all" : "auto", except: new Map() };
+  }
+  return withFewerExceptions({ base, except: next }, candidates);
 }
 
-/** Checks these runs and no others. @param {Iterable<string>} names @param {readonly string[]} runs  all runs */
-export function onlyRuns(names, runs) {
-  return withFewerExceptions({ base: "none", except: new Set(names) }, runs);
+/** Checks these runs and no others. @param {readonly string[]} names @param {Candidates} candidates */
+export function onlyRuns(names, candidates) {
+  return withFewerExceptions({ base: "none", except: new Map(names.map((name) => [name, true])) }, candidates);
 }
 
 /**
  * The same checked runs, with the base that has fewer exceptions. A selection with at most
- * AUTO_LIMIT exceptions keeps its base, because the base decides whether new runs are checked.
- * @type {(selection: Selection, runs: readonly string[]) => Selection}
+ * AUTO_LIMIT exceptions keeps its base, because the base decides whether new runs are checked; and so
+ * does the default while a filter hides runs, of which it does not say whether they are checked.
+ * @type {(selection: Selection, candidates: Candidates) => Selection}
  */
-function withFewerExceptions({ base, except }, runs) {
-  if (except.size <= AUTO_LIMIT) return { base, except };
-  const others = runs.filter((run) => !except.has(run));
-  if (others.length >= except.size) return { base, except };
-  return { base: base === "all" ? "none" : "all", except: new Set(others) };
+function withFewerExceptions(selection, candidates) {
+  const { base, except } = selection;
+  const { runs, matching } = candidates;
+  if (except.size <= AUTO_LIMIT || (base === "auto" && matching.length < runs.length)) return selection;
+  const checked = checkedRuns(selection, candidates);
+  const isAll = base === "all";
+  const others = runs.filter((run) => checked.has(run) === isAll);
+  return others.length < except.size ? { base: isAll ? "none" : "all", except: new Map(others.map((run) => [run, isAll])) } : selection;
 }
 
-/** The same checked runs, without the base `auto`. @param {Selection} selection @param {readonly string[]} runs @returns {Selection} */
-function withoutAuto(selection, runs) {
-  if (selection.base !== "auto") return selection;
-  if (runs.length <= AUTO_LIMIT) return { base: "all", except: new Set() };
-  return { base: "none", except: checkedRuns(selection, runs) };
-}
+/** What the text of a selection starts with, by its base. An escaped run name never starts like this. */
+const STARTS = { auto: "~newest,", all: "!", none: "" };
 
 /**
- * A selection as text: `!a,b` is all runs but a and b, `a,b` is only these two, null is `auto`. All
- * runs are `auto`, too, if that checks them all.
+ * A selection as text: `~newest,!a,b` is the newest runs without a and with b, `!a,b` is all runs but
+ * a and b, `a,b` is only these two, and null is the newest runs.
  * @param {Selection} selection
- * @param {number} [numRuns]  number of all runs; 0 if it is not known yet
  */
-export function selectionToText(selection, numRuns = 0) {
-  const isAll = selection.base === "all" && selection.except.size === 0;
-  if (selection.base === "auto" || (isAll && numRuns > 0 && numRuns <= AUTO_LIMIT)) return null;
-  const names = Array.from(selection.except, escapeName).join(",");
-  return selection.base === "all" ? `!${names}` : names;
+export function selectionToText({ base, except }) {
+  if (base === "auto" && except.size === 0) return null;
+  const items = Array.from(except, ([name, isChecked]) => (base === "auto" && !isChecked ? "!" : "") + escapeName(name));
+  return STARTS[base] + items.join(",");
 }
 
 /** The inverse of `selectionToText`. @param {string | null | undefined} text @returns {Selection} */
 export function selectionFromText(text) {
   if (text === null || text === undefined) return AUTO;
-  const base = text.startsWith("!") ? "all" : "none";
-  const names = (base === "all" ? text.slice(1) : text).split(",").filter((name) => name !== "");
-  return { base, except: new Set(names.map(unescapeName)) };
+  const base = /** @type {const} */ (["auto", "all"]).find((each) => text.startsWith(STARTS[each])) ?? "none";
+  const except = new Map();
+  for (const item of text.slice(STARTS[base].length).split(",")) {
+    const name = base === "auto" ? item.replace(/^!/, "") : item;
+    if (name !== "") except.set(unescapeName(name), base === "none" || (base === "auto" && name === item));
+  }
+  return { base, except };
 }
 
 // --- selections that are too long for a URL ------------------------------------------------------
 
-// The URL has a key instead, under which the browser's localStorage has the selection.
+// The URL has a key instead, under which the browser's localStorage has the selection. If it is all
+// runs that match the filter, the key ends with `!`, and a browser that does not have it shows all.
 
 /** Maximum length of a selection in a URL. Some programs cut off longer links. */
 const MAX_CHARS_IN_ADDRESS = 2000;
@@ -103,9 +116,13 @@ const KEY_PREFIX = "~kept.";
 /** Texts by key, in case localStorage is blocked. @type {Map<string, string>} */
 const textsOfThisPage = new Map();
 
-/** What the URL has for a selection: its text, or a key if the text is too long. @param {string | null} text  from `selectionToText` */
-export function addressText(text) {
-  return text === null || text.length <= MAX_CHARS_IN_ADDRESS ? text : KEY_PREFIX + hashOf(text);
+/**
+ * What the URL has for a selection: its text, or a key if the text is too long.
+ * @param {string | null} text  from `selectionToText`
+ * @param {boolean} [isAll]  whether all runs that match the filter are checked
+ */
+export function addressText(text, isAll) {
+  return text === null || text.length <= MAX_CHARS_IN_ADDRESS ? text : `${KEY_PREFIX}${hashOf(text)}${isAll ? "!" : ""}`;
 }
 
 /** Stores a selection if it is too long for the URL. @param {string | null} text  from `selectionToText` */
@@ -122,11 +139,13 @@ export function storeText(text) {
 /**
  * The selection for a text from the URL; the inverse of `addressText`.
  * @param {string | undefined} inAddress  a selection, or the key of one
- * @returns {string | undefined | null} null if this browser does not have the key, or no longer
+ * @returns {string | undefined | null} null if this browser does not have the key, or no longer, and
+ *   the selection was not all runs that matched the filter
  */
 export function fullText(inAddress) {
   if (!inAddress?.startsWith(KEY_PREFIX)) return inAddress;
-  return textsOfThisPage.get(inAddress) ?? storedSelections().find(([key]) => key === inAddress)?.[1] ?? null;
+  const key = inAddress.replace("!", "");
+  return textsOfThisPage.get(key) ?? storedSelections().find(([other]) => other === key)?.[1] ?? (key === inAddress ? null : "!");
 }
 
 /** All stored selections, newest first. @returns {[key: string, text: string][]} */

@@ -1,6 +1,6 @@
 /**
- * The rows of the run list: runs in folders by path, runs in groups, or a flat list. Pure
- * functions, no DOM.
+ * The rows of the run list: runs in folders by path, or a flat list; grouped.js has those of groups.
+ * Pure functions, no DOM.
  *
  *     exp/a/train, exp/a/eval, exp/b/train   ->   exp/
  *                                                   a/
@@ -85,32 +85,6 @@ function childrenOf(runs, length) {
 }
 
 /**
- * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
- * that run. Labels are shortened: the label of a group omits the folders that all groups have in
- * common; the label of a run omits the folders that all runs of its group have in common.
- * @param {readonly string[]} runs
- * @param {ReadonlyMap<string, string>} groupOf  run to group
- * @param {(key: string) => boolean} isOpen  whether a group is open
- * @returns {Row[]}
- */
-export function groupRows(runs, groupOf, isOpen) {
-  const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
-  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
-  const rows = [...groups].map(([name, members], i) => {
-    if (members.length === 1) return runRow(members[0], 0, i + 1, groups.size);
-    const key = `group:${name}`;
-    const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
-    return Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
-  });
-  return findParts(rows).flatMap((row) => {
-    if (!row.isOpen) return [row];
-    const { runs } = row;
-    const runPrefixLength = commonFolderLength(runs);
-    return [row, ...findParts(runs.map((run, i) => runRow(run, 1, i + 1, runs.length, run.slice(runPrefixLength))))];
-  });
-}
-
-/**
  * The runs of each group; groups are in the order of their first runs.
  * @type {<T>(runs: readonly T[], group: (run: T) => string) => Map<string, T[]>}
  */
@@ -125,26 +99,18 @@ export function groupsOf(runs, group) {
   return groups;
 }
 
-/** The length of the folder that all names have in common, including its final slash. @param {readonly string[]} names */
-function commonFolderLength(names) {
-  if (names.length < 2) return 0;
-  let { length } = names[0];
-  for (const name of names) length = commonLength(length, (i) => name[i] === names[0][i]);
-  return names[0].lastIndexOf("/", length - 1) + 1;
-}
-
 /** Rows of a flat list, one per run. @param {readonly string[]} runs */
 export function flatRows(runs) {
   return findParts(runs.map((run, i) => runRow(run, 0, i + 1, runs.length)));
 }
 
 /** The row of a run. @type {(run: string, depth: number, position: number, numSiblings: number, label?: string) => Row} */
-function runRow(run, depth, position, numSiblings, label = run) {
+export function runRow(run, depth, position, numSiblings, label = run) {
   return { kind: "run", key: run, name: run, label, part: [0, label.length], depth, position, numSiblings, runs: [run], isOpen: false };
 }
 
 /** Sets the part of the label that tells each row from its siblings; returns the rows. @param {Row[]} siblings */
-function findParts(siblings) {
+export function findParts(siblings) {
   const [start, end] = commonLengths(siblings.map(({ label }) => label));
   for (const row of siblings) row.part = [start, row.label.length - end];
   return siblings;
@@ -180,7 +146,7 @@ export function commonLengths(labels) {
 }
 
 /** The number of positions from 0 on, up to a maximum, that are equal. @param {number} max @param {(i: number) => boolean} isEqual */
-function commonLength(max, isEqual) {
+export function commonLength(max, isEqual) {
   let length = 0;
   while (length < max && isEqual(length)) length++;
   return Math.max(0, length);

@@ -1,0 +1,53 @@
+/** Runs in groups: the rows of the run list, and the newest groups. Pure functions, no DOM; loaded when runs are grouped. */
+
+import { commonLength, findParts, groupsOf, runRow } from "./tree.js";
+
+/** @import { Row } from "./tree.js" */
+
+/**
+ * The runs of a number of groups: those that have the newest runs.
+ * @param {readonly string[]} runs  in the order of data/runs: the newest are the last
+ * @param {ReadonlyMap<string, string>} groupOf
+ * @param {number} maxGroups
+ * @returns {ReadonlySet<string>}
+ */
+export function newestGroups(runs, groupOf, maxGroups) {
+  const group = (/** @type {string} */ run) => groupOf.get(run) ?? run;
+  const groups = new Set();
+  for (let i = runs.length - 1; i >= 0 && groups.size < maxGroups; i--) groups.add(group(runs[i]));
+  return new Set(runs.filter((run) => groups.has(group(run))));
+}
+
+/**
+ * Rows of runs in groups, in the order of the groups' first runs. A group of one run is shown as
+ * that run. Labels are shortened: the label of a group omits the folders that all groups have in
+ * common; the label of a run omits the folders that all runs of its group have in common.
+ * @param {readonly string[]} runs
+ * @param {ReadonlyMap<string, string>} groupOf  run to group
+ * @param {(key: string) => boolean} isOpen  whether a group is open
+ * @returns {Row[]}
+ */
+export function groupRows(runs, groupOf, isOpen) {
+  const groups = groupsOf(runs, (run) => groupOf.get(run) ?? run);
+  const groupPrefixLength = commonFolderLength([...groups].flatMap(([name, members]) => (members.length > 1 ? [name] : [])));
+  const rows = [...groups].map(([name, members], i) => {
+    if (members.length === 1) return runRow(members[0], 0, i + 1, groups.size);
+    const key = `group:${name}`;
+    const row = runRow(name, 0, i + 1, groups.size, name.slice(groupPrefixLength));
+    return Object.assign(row, { kind: "group", key, runs: members, isOpen: isOpen(key) });
+  });
+  return findParts(rows).flatMap((row) => {
+    if (!row.isOpen) return [row];
+    const { runs } = row;
+    const runPrefixLength = commonFolderLength(runs);
+    return [row, ...findParts(runs.map((run, i) => runRow(run, 1, i + 1, runs.length, run.slice(runPrefixLength))))];
+  });
+}
+
+/** The length of the folder that all names have in common, including its final slash. @param {readonly string[]} names */
+function commonFolderLength(names) {
+  if (names.length < 2) return 0;
+  let { length } = names[0];
+  for (const name of names) length = commonLength(length, (i) => name[i] === names[0][i]);
+  return names[0].lastIndexOf("/", length - 1) + 1;
+}

@@ -1,0 +1,368 @@
+"""Which runs are shown with more of them than are shown by default, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tbcore_testing import summaries, write_run
+
+NUM_SEEDS = 5
+START = 1_700_000_000.0
+
+
+@pytest.fixture(scope="module", params=[650, pytest.param(12_000, marks=pytest.mark.slow)])
+def num_runs(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(scope="module")
+def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory, num_runs: int) -> Any:
+    """Configurations with five seeds each, whose seeds were run one after the other.
+
+    The seeds of the newest 100 runs are all the same, and the loss falls from run to run of a seed.
+    """
+    logdir = tmp_path_factory.mktemp("logs")
+    num_configs = num_runs // NUM_SEEDS
+    for index in range(num_runs):
+        seed, config = divmod(index, num_configs)
+        write_run(
+            logdir,
+            f"cfg{config:04}_seed{seed}",
+            scalars={"loss": [1.0, 1 - config / num_configs]},
+            hparams={"lr": 10.0 ** -(config % 5), "seed": seed},
+            texts={"note": ["words"]},
+            images={"picture": [summaries.png(4, 4)]},
+            histograms={"weights": [[0.0, 1.0]]},
+            wall_time=START + index,
+        )
+    return serve_for_module(logdir)
+
+
+def numbered(count: int) -> str:
+    return f"{count:,}"
+
+
+def wait_for_count(page: Any, text: str) -> None:
+    """Waits until the run list says how many runs are checked."""
+    page.wait_for_function(
+        "(text) => document.querySelector('.tb-runs-count')?.textContent === text", arg=text
+    )
+
+
+def wait_for_notes(page: Any, *notes: str) -> None:
+    """Waits until these notes stand above the run list, and no others."""
+    page.wait_for_function(
+        """(notes) => JSON.stringify([...document.querySelectorAll('.tb-runs-note')].map(
+          (note) => note.textContent.trim())) === JSON.stringify(notes)""",
+        arg=list(notes),
+    )
+
+
+def wait_for_lines(page: Any, *names: str) -> None:
+    """Waits until the chart of the loss has these lines: at most three, and `N more`."""
+    text = ", ".join(names[:3]) + "".join(f" and {more}" for more in names[3:])
+    page.wait_for_function("(text) => tb.label('loss').endsWith(`: ${text}`)", arg=text)
+
+
+def names_of(configs: range, seed: int) -> list[str]:
+    return [f"cfg{config:04}_seed{seed}" for config in configs]
+
+
+# Queries -----------------------------------------------------------------------------------------
+
+
+def test_the_newest_runs_are_shown_by_default(open_page: Any, num_runs: int) -> None:
+    page = open_page("#scalars")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    newest = names_of(range(num_runs // NUM_SEEDS - 100, num_runs // NUM_SEEDS), 4)
+    wait_for_lines(page, *newest[:3], "97 more")
+    wait_for_notes(
+        page,
+        f"The newest 100 of {numbered(num_runs)} runs are selected. Check others to add them.",
+    )
+
+
+QUERIES = {
+    "cfg0003_seed0": [("cfg0003_seed0",), 1],
+    "cfg000 seed1": [(*names_of(range(3), 1), "7 more"), 10],
+    "cfg0000": [(*(f"cfg0000_seed{seed}" for seed in range(3)), "2 more"), 5],
+    "re:cfg000[12]_seed[03]": [
+        ("cfg0001_seed0", "cfg0001_seed3", "cfg0002_seed0", "1 more"),
+        4,
+    ],
+    "*0007_seed2 | cfg0001_seed1": [("cfg0001_seed1", "cfg0007_seed2"), 2],
+    "seed=0 cfg0012": [("cfg0012_seed0",), 1],
+    "seed=0 -seed1 cfg000": [(*names_of(range(3), 0), "7 more"), 10],
+    "loss:last=1 seed<2": [("cfg0000_seed0", "cfg0000_seed1"), 2],
+    "lr=0.01 cfg001 seed=3": [("cfg0012_seed3", "cfg0017_seed3"), 2],
+}
+"""The lines that are drawn for a query, and how many runs it finds. None is one of the newest."""
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_a_query_finds_is_drawn(open_page: Any, num_runs: int, query: str) -> None:
+    """When it is typed, and when a link with it is opened."""
+    lines, count = QUERIES[query]
+    page = open_page("#scalars")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    page.get_by_label("Filter runs").fill(query)
+    counts = f"{count} of {count} (of {numbered(num_runs)})"
+    wait_for_count(page, counts)
+    wait_for_lines(page, *lines)
+    wait_for_notes(page)
+    page.wait_for_function("() => location.hash.includes('&query=')")
+    linked = open_page(page.evaluate("() => location.hash"))
+    wait_for_count(linked, counts)
+    wait_for_lines(linked, *lines)
+
+
+def test_the_newest_of_many_matching_runs_are_shown(open_page: Any, num_runs: int) -> None:
+    page = open_page("#scalars&query=seed=1")
+    num_configs = num_runs // NUM_SEEDS
+    wait_for_count(page, f"100 of {numbered(num_configs)} (of {numbered(num_runs)})")
+    newest = names_of(range(num_configs - 100, num_configs), 1)
+    wait_for_lines(page, *newest[:3], "97 more")
+    wait_for_notes(
+        page,
+        f"The newest 100 of {numbered(num_configs)} matching runs are selected."
+        " Check others to add them.",
+    )
+
+
+def test_the_list_is_filtered_fast(open_page: Any, num_runs: int) -> None:
+    page = open_page("#none")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    times = page.evaluate(
+        """async () => {
+          const box = document.querySelector('[aria-label="Filter runs"]');
+          const times = [];
+          for (const text of ['s', 'se', 'seed', 'seed1', 'cfg0', '']) {
+            const start = performance.now();
+            box.value = text;
+            box.dispatchEvent(new InputEvent('input', { bubbles: true }));
+            await tb.frame();
+            times.push(performance.now() - start);
+          }
+          return times;
+        }"""
+    )
+    print(f"{num_runs} runs were filtered in", *(f"{each:.0f} ms" for each in times))
+    assert sorted(times)[len(times) // 2] < 1000
+
+
+# Exceptions --------------------------------------------------------------------------------------
+
+
+def test_runs_that_are_checked_by_hand_are_exceptions(
+    open_page: Any, new_profile: Any, server: Any, num_runs: int
+) -> None:
+    """They are a part of links, and the others are still the newest of those that match."""
+    num_configs = num_runs // NUM_SEEDS
+    last = f"cfg{num_configs - 1:04}_seed4"
+    page = open_page("#scalars")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    page.get_by_label("Filter runs").fill(last)
+    page.get_by_role("checkbox", name=last, exact=True).uncheck()
+    page.get_by_label("Filter runs").fill("")
+    wait_for_count(page, f"99 of {numbered(num_runs)}")
+    page.get_by_role("checkbox", name="cfg0000_seed0", exact=True).check()
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    note = f"The newest 100 of {numbered(num_runs)} runs are selected, with 2 exceptions."
+    wait_for_notes(page, note)
+    hash = f"#scalars&runs=~newest,!{last},cfg0000_seed0"
+    page.wait_for_function("(hash) => location.hash === hash", arg=hash)
+
+    other = new_profile().open(server.url, hash)
+    wait_for_notes(other, note)
+    newest = names_of(range(num_configs - 100, num_configs), 4)
+    wait_for_lines(other, "cfg0000_seed0", *newest[:2], "97 more")
+    other.get_by_label("Filter runs").fill("seed3")
+    wait_for_count(other, f"100 of {numbered(num_configs)} (of {numbered(num_runs)})")
+    other.get_by_label("Filter runs").fill(last[:7])
+    wait_for_count(other, f"4 of 5 (of {numbered(num_runs)})")
+    wait_for_lines(other, *(f"{last[:7]}_seed{seed}" for seed in range(3)), "1 more")
+    other.get_by_role("checkbox", name=last, exact=True).check()
+    wait_for_lines(other, *(f"{last[:7]}_seed{seed}" for seed in range(3)), "2 more")
+    other.wait_for_function("() => location.hash.endsWith('runs=~newest,cfg0000_seed0')")
+
+
+def test_new_runs_are_shown_beside_exceptions(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """In place of the oldest of the newest; what the reader checked or unchecked stays so."""
+    for index in range(120):
+        write_run(
+            tmp_path / "logs",
+            f"run{index:03}",
+            scalars={"loss": [1.0, 0.5]},
+            wall_time=START + index,
+        )
+    page = profile.open(serve(tmp_path / "logs").url, "#scalars&runs=~newest,!run119,run000")
+    wait_for_count(page, "100 of 120")
+    wait_for_lines(page, "run000", "run020", "run021", "97 more")
+    write_run(tmp_path / "logs", "run120", scalars={"loss": [1.0, 0.5]}, wall_time=START + 120)
+    wait_for_count(page, "100 of 121")
+    wait_for_lines(page, "run000", "run021", "run022", "97 more")
+    for run, counts in [("run119", "0 of 1"), ("run120", "1 of 1"), ("run000", "1 of 1")]:
+        page.get_by_label("Filter runs").fill(run)
+        wait_for_count(page, f"{counts} (of 121)")
+
+
+def test_all_that_match_are_drawn_in_other_browsers(
+    open_page: Any, new_profile: Any, server: Any, num_runs: int
+) -> None:
+    """Their names do not fit into a link, but that they are all that match does."""
+    num_found = num_runs // NUM_SEEDS * 3
+    page = open_page("#scalars&query=seed<3")
+    all_of_all = f"{numbered(num_found)} of {numbered(num_found)} (of {numbered(num_runs)})"
+    page.get_by_text("runs are selected.").wait_for()
+    page.get_by_role("checkbox", name="All matching").check()
+    wait_for_count(page, all_of_all)
+    wait_for_notes(page)
+    lines = (*(f"cfg0000_seed{seed}" for seed in range(3)), f"{num_found - 3} more")
+    wait_for_lines(page, *lines)
+    page.wait_for_function("() => location.hash.endsWith('!')")
+    assert len(page.evaluate("() => location.hash")) < 80
+    other = new_profile().open(server.url, page.evaluate("() => location.hash"))
+    wait_for_count(other, all_of_all)
+    wait_for_lines(other, *lines)
+    wait_for_notes(other)
+    # Without the filter, the newest of the other runs are shown again, and not all.
+    page.reload()
+    wait_for_count(page, all_of_all)
+    page.get_by_label("Filter runs").fill("")
+    wait_for_count(page, f"{numbered(num_found + 100)} of {numbered(num_runs)}")
+
+
+# Nothing is shown --------------------------------------------------------------------------------
+
+
+def test_a_tab_without_runs_offers_those_that_match(open_page: Any, num_runs: int) -> None:
+    page = open_page("#scalars&query=cfg0003&runs=")
+    page.get_by_text("5 runs match, but none is selected.").wait_for()
+    page.get_by_role("button", name="Show these 5 runs").click()
+    wait_for_lines(page, *(f"cfg0003_seed{seed}" for seed in range(3)), "2 more")
+    assert page.get_by_role("button", name="Show these").count() == 0
+    page.get_by_label("Filter runs").fill("")
+    wait_for_count(page, f"5 of {numbered(num_runs)}")
+
+
+def test_a_tab_without_runs_offers_the_newest(open_page: Any, num_runs: int) -> None:
+    """Which are the default again; with a filter, runs that were selected before stay so."""
+    page = open_page("#scalars&runs=")
+    page.get_by_text("No runs are selected.").wait_for()
+    page.get_by_role("button", name="Show the newest 100 runs").click()
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    page.wait_for_function("() => location.hash === '#scalars'")
+    page.evaluate("() => { location.hash = '#scalars&runs=cfg0000_seed0&query=seed1'; }")
+    page.get_by_role("button", name="Show the newest 100 of these runs").click()
+    num_configs = numbered(num_runs // NUM_SEEDS)
+    wait_for_count(page, f"100 of {num_configs} (of {numbered(num_runs)})")
+    page.wait_for_function("() => location.hash.endsWith('runs=~newest,cfg0000_seed0')")
+
+
+def test_a_tab_says_that_no_run_matches(open_page: Any, num_runs: int) -> None:
+    page = open_page("#scalars&query=nothing")
+    page.get_by_text("No runs match “nothing”.").wait_for()
+    page.get_by_role("button", name="Clear the filter").click()
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+def test_the_limit_counts_whole_groups(open_page: Any, num_runs: int) -> None:
+    num_groups = num_runs // NUM_SEEDS
+    page = open_page("#scalars&group=seeds")
+    wait_for_count(page, f"500 of {numbered(num_runs)}")
+    first = num_groups - 100
+    wait_for_lines(page, *(f"cfg{first + index:04}" for index in range(3)), "97 more")
+    wait_for_notes(
+        page,
+        f"The newest 100 of {numbered(num_groups)} groups are selected. Check others to add them.",
+    )
+    page.get_by_label("Filter runs").fill("seed0 | seed3")
+    wait_for_count(page, f"200 of {numbered(2 * num_groups)} (of {numbered(num_runs)})")
+    wait_for_notes(
+        page,
+        f"The newest 100 of {numbered(num_groups)} matching groups are selected."
+        " Check others to add them.",
+    )
+    page.get_by_text("100 groups are shown in part: 300 runs do not match.").wait_for()
+    page.get_by_label("Filter runs").fill("cfg000")
+    wait_for_count(page, f"50 of 50 (of {numbered(num_runs)})")
+    wait_for_lines(page, "cfg0000", "cfg0001", "cfg0002", "7 more")
+    wait_for_notes(page)
+    assert page.get_by_text("shown in part").count() == 0
+    page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
+    page.get_by_text("1 group is shown in part: 1 run is unchecked.").wait_for()
+    row = page.locator("[role=row]", has=page.get_by_role("checkbox", name="cfg0003, 5 runs"))
+    assert row.locator(".tb-run-info").inner_text() == "4 of 5"
+
+
+def test_the_offer_to_average_draws_whole_groups(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Although the newest hundred runs are two or three seeds of each configuration."""
+    for index in range(215):
+        name = f"cfg{index % 43:02}/seed{index // 43}"
+        write_run(tmp_path / "logs", name, scalars={"loss": [1.0, 0.5]}, wall_time=START + index)
+    page = profile.open(serve(tmp_path / "logs").url, "#scalars")
+    wait_for_count(page, "100 of 215")
+    page.get_by_text("These look like 43 groups × 5 seeds: average over seeds?").wait_for()
+    page.get_by_role("button", name="Average", exact=True).click()
+    wait_for_count(page, "215 of 215")
+    wait_for_lines(page, "cfg00/*", "cfg01/*", "cfg02/*", "40 more")
+    wait_for_notes(page)
+    assert page.get_by_text("shown in part").count() == 0
+    counts = page.locator("[role=row] .tb-run-info").all_inner_texts()
+    assert set(counts) == {"5"}
+
+
+# Other tabs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tab", ["images", "text", "histograms", "distributions"])
+def test_tabs_with_a_part_for_each_run_show_more_on_demand(
+    open_page: Any, num_runs: int, tab: str
+) -> None:
+    """Of the newest hundred, of what a query finds, and of all runs."""
+    page = open_page(f"#{tab}")
+    more = page.get_by_role("button", name="how 24 more of ")
+    for change, rest in [
+        ("", "76"),
+        ("&query=cfg000", "26"),
+        ("&group=seeds", "476"),
+        ("&runs=!", f"{num_runs - 24}"),
+    ]:
+        page.evaluate("(hash) => { location.hash = hash; }", f"#{tab}{change}")
+        page.wait_for_function(
+            """(rest) => tb.all('button').some(({ textContent }) =>
+              textContent.replaceAll(',', '').includes(`how 24 more of ${rest} runs`))""",
+            arg=rest,
+        )
+    more.click()
+    page.wait_for_function(
+        """(rest) => tb.all('button').some(({ textContent }) =>
+          textContent.replaceAll(',', '').includes(`how 24 more of ${rest} runs`))""",
+        arg=f"{num_runs - 48}",
+    )
+
+
+def test_hparams_shows_all_sessions_that_match(open_page: Any, num_runs: int) -> None:
+    """It needs no limit; the notice above the list is about what is selected there."""
+
+    def wait_for_summary(text: str) -> None:
+        page.wait_for_function(
+            "(text) => `${tb.all('.tb-summary')[0]?.textContent},`.startsWith(text)", arg=text
+        )
+
+    page = open_page("#hparams")
+    wait_for_summary(f"{numbered(num_runs)} sessions,")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    page.get_by_label("Filter runs").fill("seed1")
+    wait_for_summary(f"{numbered(num_runs // NUM_SEEDS)} sessions,")
+    page.get_by_label("Filter runs").fill("cfg0003_seed1")
+    wait_for_summary("1 session,")
+    page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
+    page.get_by_label("Filter runs").fill("")
+    wait_for_summary(f"{numbered(num_runs - 1)} sessions, 1 more")
