@@ -712,6 +712,37 @@ def test_the_step_of_the_best_value_is_everywhere_where_the_value_is(
     assert {row["val/loss at step"] for row in csv_rows()} == {"50"}
 
 
+def test_rows_that_are_not_finite_stand_beside_the_others(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    """They follow in the table, and have neither the star, a colour nor a dot at a finite value."""
+    logdir = tmp_path / "diverged"
+    values = {"best": 0.5, "worse": 1.5, "inf": math.inf, "minus": -math.inf, "nan": math.nan}
+    for index, (name, value) in enumerate(values.items()):
+        write_session(logdir, name, {"id": index}, scalars={"loss": [value]}, dtype="float64")
+    server = serve(logdir)
+
+    tab = open_tab("&hparams.show=parallel,scatter,table", server)
+    tab.wait_for_first("best")
+    assert tab.names() == ["best", "worse", "minus", "inf", "nan"]
+    assert tab.page.locator(".best-row .run").inner_text() == "best"
+    status = tab.page.locator(".status-line").inner_text()
+    assert "3 not finite" in status
+    has_color = tab.page.evaluate(
+        """() => tb.all('.trials tr[data-name]').map(
+          (row) => row.querySelector('td').style.backgroundColor !== '')"""
+    )
+    assert has_color == [True, True, False, False, False]
+    assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
+
+    # With a single finite value, its row has no star, and is the only dot.
+    tab = open_tab("&hparams.show=scatter,table", server)
+    tab.page.get_by_label("Filter runs").fill("-best")
+    tab.wait_for_count("4 sessions, 1 more not selected in the list of runs")
+    assert tab.page.locator(".best-row").count() == 0
+    assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
+
+
 def test_only_visible_columns_are_rendered(serve: Any, open_tab: Any, tmp_path: Path) -> None:
     """The column of names stays in place, and the last column has the right position."""
     logdir = tmp_path / "wide"

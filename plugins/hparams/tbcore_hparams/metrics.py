@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +54,9 @@ class Metrics(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """The lowest and the highest values of metrics; the first one of equal values.
+    """The lowest and the highest finite values of metrics; the first one of equal values.
 
-    NaN values are ignored unless all values of a metric are NaN.
+    Where no value is finite, the first one.
     """
 
     lowest: Metrics
@@ -104,32 +104,26 @@ def find_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) ->
 
 
 def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, LastPoints]:
-    """The points with the lowest and with the highest value of each tag of a run.
+    """The points with the lowest and with the highest finite value of each tag of a run.
 
-    Raises NotFoundError if the run does not exist.
+    The first point of a tag without a finite value. Raises NotFoundError if the run does not exist.
     """
-    tags = multiplexer.tags(SCALARS).get(run, ())
+    tags = list(multiplexer.tags(SCALARS).get(run, ()))
     all_series = [multiplexer.scalars(run, tag, claims=SCALARS) for tag in tags]
+    lowest = [series.min or series.first for series in all_series]
+    highest = [series.max or series.first for series in all_series]
+    return _as_columns(tags, lowest), _as_columns(tags, highest)
 
-    def points(arg_extreme: Callable[[NDArray[np.floating[Any]]], np.intp]) -> LastPoints:
-        found = []
-        for series in all_series:
-            value = series.value
-            index = arg_extreme(value)
-            if np.isnan(value[index]) and not np.isnan(value).all():
-                # To argmin and argmax, NaN is both the lowest and the highest value.
-                valid_indices = np.flatnonzero(~np.isnan(value))
-                index = valid_indices[arg_extreme(value[valid_indices])]
-            found.append((series.step[index], series.wall_time[index], value[index]))
-        steps, wall_times, values = zip(*found, strict=True) if found else ((), (), ())
-        return LastPoints(
-            list(tags),
-            np.array(steps, np.int64),
-            np.array(wall_times, float),
-            np.array(values, float),
-        )
 
-    return points(np.argmin), points(np.argmax)
+def _as_columns(
+    tags: Sequence[str], points: Sequence[tuple[int, float, float] | None]
+) -> LastPoints:
+    """Points of step, wall time and value, one for each tag, without tags that have none."""
+    found = [(tag, *point) for tag, point in zip(tags, points, strict=True) if point]
+    names, steps, wall_times, values = zip(*found, strict=True) if found else ((), (), (), ())
+    return LastPoints(
+        list(names), np.array(steps, np.int64), np.array(wall_times, float), np.array(values, float)
+    )
 
 
 def collect(

@@ -227,7 +227,7 @@ def test_undeclared_hyperparameters_and_metrics_come_last(
 def test_extremes_over_the_steps_are_returned_if_requested(
     tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
 ) -> None:
-    """NaN is ignored, the first of equal values is used, and new points are included."""
+    """NaN does not count, the first of equal values does, and new points are included."""
     curve = [(0, 0.5), (1, math.nan), (2, 0.125), (3, 0.125), (4, 2.0), (5, 1.0)]
     write_session("a", {"x": 1}, group="g", scalars={"loss": curve})
     write_session("b", {"x": 1}, group="g", scalars={"loss": [(7, 0.25), (8, 0.75)]})
@@ -258,6 +258,20 @@ def test_extremes_over_the_steps_are_returned_if_requested(
     _, (groups, sessions) = table(api, "extremes=true")
     assert (sessions["m1.lowest"][1], sessions["m1.lowest_step"][1]) == (0.0625, 9.0)
     assert (groups["m0.highest"][0], groups["m0"][0]) == (0.5, 0.25)
+
+
+def test_extremes_are_finite(write_session: Any, make_api: Callable[[], Any]) -> None:
+    """As the lowest and highest values in queries are. Without a finite value, the first one."""
+    curve = [(0, math.inf), (1, 0.5), (2, -math.inf), (3, 0.25), (4, math.nan)]
+    write_session("a", {"x": 1}, scalars={"loss": curve})
+    write_session("b", {"x": 2}, scalars={"loss": [(5, -math.inf), (6, math.nan)]})
+
+    _, (_, sessions) = table(make_api(), "extremes=true")
+
+    assert sessions["m0.lowest"] == [0.25, -math.inf]
+    assert sessions["m0.highest"] == [0.5, -math.inf]
+    assert sessions["m0.lowest_step"] == [3.0, 5.0]
+    assert sessions["m0.highest_step"] == [1.0, 5.0]
 
 
 def test_without_sessions_the_table_is_empty(make_api: Callable[[], Any]) -> None:

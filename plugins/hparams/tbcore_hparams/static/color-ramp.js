@@ -41,11 +41,11 @@ export function rampOf(theme) {
  * that one diverged run does not make all others look equal.
  * @param {readonly Cell[]} cells
  * @param {"min" | "max"} goal
- * @returns {ReadonlyMap<Cell, number>} value to grade; missing cells and NaN have none, and no
- *   value has one if all are equal
+ * @returns {ReadonlyMap<Cell, number>} value to grade; cells that are missing or not finite have
+ *   none, and no value has one if all are equal
  */
 export function gradesOf(cells, goal) {
-  const numbers = cells.filter((cell) => typeof cell === "number" && !Number.isNaN(cell)).map(Number);
+  const numbers = cells.filter((cell) => Number.isFinite(cell)).map(Number);
   if (numbers.every((value) => value === numbers[0])) return new Map();
   const valueRanks = ranks(numbers);
   /** @type {Map<Cell, number>} */

@@ -97,26 +97,28 @@ function highestScoring(metrics) {
 }
 
 /**
- * The row with the best value; if several rows have it, the first. A single value does not count as
- * best.
+ * The row with the best finite value; if several rows have it, the first. A single value does not
+ * count as best.
  * @param {readonly number[]} rows
  * @param {Column | null} metric
  * @param {Goal} goal
- * @returns {number | null} null if fewer than two rows have a number
+ * @returns {number | null} null if fewer than two rows have a finite value
  */
 export function bestRow(rows, metric, goal) {
   if (!metric) return null;
-  let best = null;
-  let value = NaN;
-  let count = 0;
-  for (const row of rows) {
-    const cell = metric.cells[row];
-    if (typeof cell !== "number" || Number.isNaN(cell)) continue;
-    count++;
-    if (best === null || (goal === "min" ? cell < value : cell > value)) {
-      best = row;
-      value = cell;
-    }
-  }
-  return count > 1 ? best : null;
+  const { cells } = metric;
+  const finite = rows.filter((row) => Number.isFinite(cells[row]));
+  if (finite.length < 2) return null;
+  const sign = goal === "min" ? 1 : -1;
+  return finite.reduce((best, row) => (sign * Number(cells[row]) < sign * Number(cells[best]) ? row : best));
+}
+
+/**
+ * The rows with those first whose value is finite, otherwise in the same order: no other is the best.
+ * @param {readonly number[]} rows
+ * @param {Column} metric
+ */
+export function finiteFirst(rows, { cells }) {
+  const isFinite = (/** @type {number} */ row) => Number.isFinite(cells[row]);
+  return [...rows.filter(isFinite), ...rows.filter((row) => !isFinite(row))];
 }

@@ -75,8 +75,16 @@ export function makeScale(column, log) {
   const placed = column.cells.filter((cell) => typeof cell === "number" && Number.isFinite(toAxis(cell)));
   const [low, high] = extentOf(placed);
   const [from, to] = [toAxis(low), toAxis(high)];
-  /** Halves do not overflow where a difference of huge values would. @param {number} value */
-  const shareOf = (value) => (to > from ? (toAxis(value) / 2 - from / 2) / (to / 2 - from / 2) : 0.5);
+  /**
+   * Where all values are equal, theirs is in the middle, and others are beyond the ends. Halves do
+   * not overflow where a difference of huge values would.
+   * @param {number} value
+   */
+  const shareOf = (value) => {
+    const at = toAxis(value);
+    if (to > from) return (at / 2 - from / 2) / (to / 2 - from / 2);
+    return at === from ? 0.5 : (at - from) * Infinity;
+  };
   /** @param {number} share */
   const valueAt = (share) => fromAxis(from + share * (to - from));
   const distinct = [...new Set(placed)].sort((a, b) => Number(a) - Number(b)).map(Number);

@@ -11,7 +11,7 @@ import { VALUE_NAMES, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
-import { bestRow } from "./goals.js";
+import { bestRow, finiteFirst } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { sortRows } from "./sorting.js";
 import { colorsOfRuns, runsOfRows, sessionOf, withBestValues } from "./sweep.js";
@@ -130,14 +130,17 @@ function useView(settings, loadedSweep, isBest) {
  * @param {View} view
  * @param {ReadonlyMap<string, string>} runColors
  */
-function useRows(sweep, { filters, sorts, metric, goal, picked: pickedNames }, runColors) {
+function useRows(sweep, { filters, sorts, isSorted, metric, goal, picked: pickedNames }, runColors) {
   const candidates = useMemo(
     () => sweep.groups.flatMap(({ sessions }, row) => (sessions.some(({ name }) => runColors.has(name)) ? [row] : [])),
     [sweep, runColors],
   );
   const patterns = usePatterns(filters);
   const passingRows = useMemo(() => filterRows(candidates, filters, sweep.byKey, patterns), [candidates, filters, patterns]);
-  const rows = useMemo(() => sortRows(passingRows, sorts, sweep.byKey), [passingRows, sorts]);
+  const rows = useMemo(() => {
+    const sorted = sortRows(passingRows, sorts, sweep.byKey);
+    return isSorted || !metric ? sorted : finiteFirst(sorted, metric);
+  }, [passingRows, sorts, isSorted, metric]);
   const filteredOut = useMemo(() => {
     const shown = new Set(passingRows);
     return shown.size === candidates.length ? [] : candidates.filter((row) => !shown.has(row));
@@ -149,7 +152,8 @@ function useRows(sweep, { filters, sorts, metric, goal, picked: pickedNames }, r
       return [...pickedNames].flatMap((name) => byName.get(name) ?? []);
     }, [passingRows, pickedNames]),
   );
-  return { candidates, passingRows, rows, filteredOut, bestRow: best, picked };
+  const numNonfinite = useMemo(() => passingRows.filter((row) => typeof metric?.cells[row] === "number" && !Number.isFinite(metric.cells[row])).length, [passingRows, metric]);
+  return { candidates, passingRows, rows, filteredOut, bestRow: best, numNonfinite, picked };
 }
 
 /**

@@ -17,6 +17,7 @@ import { PANELS } from "./view.js";
 const PANEL_TITLES = { parallel: "Parallel", scatter: "Scatter", table: "Table" };
 const METRIC_HELP = "Colours, the star and the default order of rows depend on this metric";
 const SHOW_ONLY_HELP = "Shows only the runs of these rows in all tabs, and unchecks all others in the list of runs";
+const NONFINITE_HELP = "The metric of these rows is NaN or infinite, which is never the best value. They have no colour.";
 const ALL_SESSIONS_HELP = "The sessions of all matching runs are shown, not only those of the newest, unless you uncheck them in the list of runs.";
 /**
  * How the sessions of a row are combined into one value.
@@ -117,7 +118,7 @@ function Downloads({ tab }) {
  * @param {{ tab: import("./tab.js").Tab }} props
  */
 export function StatusLine({ tab }) {
-  const { sweep, view, bestRow } = tab;
+  const { sweep, view, bestRow, numNonfinite } = tab;
   const { metric, filters } = view;
   const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, isUndeclared, cells }) => kind === "hparam" && differs && !isUndeclared && cells[bestRow] !== null);
   return html`<div class="status-line ${filters.length > 0 && "filtered"}">
@@ -131,6 +132,7 @@ export function StatusLine({ tab }) {
         ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
       </span>
     </button>`}
+    ${metric && numNonfinite > 0 && html`<span class="tb-dim" title=${NONFINITE_HELP}>${numNonfinite} not finite</span>`}
     ${filters.length > 0 &&
     html`<ul class="chips" aria-label="Filters">
       ${filters.map((filter) => {

@@ -50,6 +50,23 @@ test("a single value is in the middle", () => {
   assert.equal(makeScale(column(["x"], "string"), false).position("x"), 0.5);
 });
 
+test("beside a single finite value, NaN and infinities have no position, nor has zero on a logarithmic axis", () => {
+  const scale = makeScale(column([1.5, NaN, Infinity, -Infinity, null]), false);
+  assert.deepEqual([1.5, NaN, Infinity, -Infinity, null].map(scale.position), [0.5, NaN, NaN, NaN, NaN]);
+  assert.equal(scale.unplacedLabel, "— NaN ∞");
+  assert.deepEqual(makeScale(column([0.1, 0, -1, 0.1, NaN]), true).position(0.1), 0.5);
+  assert.deepEqual([0, -1, NaN].map(makeScale(column([0.1, 0, -1, NaN]), true).position), [NaN, NaN, NaN]);
+  // A range above or below the value does not cover it.
+  assert.deepEqual(scale.intervalOf({ key: "h.a", min: 2, max: null }), [1, 1]);
+  assert.deepEqual(scale.intervalOf({ key: "h.a", min: null, max: 1 }), [0, 0]);
+  assert.deepEqual(scale.intervalOf({ key: "h.a", min: 1, max: 2 }), [0, 1]);
+});
+
+test("no number has a position where none is finite", () => {
+  const scale = makeScale(column([NaN, Infinity, -Infinity]), false);
+  assert.deepEqual([NaN, Infinity, -Infinity].map(scale.position), [NaN, NaN, NaN]);
+});
+
 test("ticks of a hyperparameter with few values are those values", () => {
   const { ticks } = makeScale(column([64, 16, 32, 16]), false);
   assert.deepEqual(ticks(8).map(({ label }) => label), ["16", "32", "64"]);
@@ -99,6 +116,7 @@ test("grades depend on ranks, so that an outlier does not affect others", () => 
   const grades = gradesOf([1, 2, 3, 1e9, NaN, null], "max");
   assert.deepEqual(rounded([1, 2, 3, 1e9].map((value) => Number(grades.get(value)))), [0, 0.333333, 0.666667, 1]);
   assert.equal(grades.has(NaN), false);
+  assert.deepEqual([...gradesOf([-Infinity, 2, 1, Infinity], "min")].sort(), [[1, 1], [2, 0]]); // infinities have none
   assert.equal(gradesOf([1, 2], "min").get(1), 1);
   assert.equal(gradesOf([3, 3], "min").size, 0); // equal values have no grade
 });

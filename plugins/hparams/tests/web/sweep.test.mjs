@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { shortText, stepText } from "../../tbcore_hparams/static/cell-text.js";
-import { bestRow, defaultMetric, guessGoal } from "../../tbcore_hparams/static/goals.js";
+import { bestRow, defaultMetric, finiteFirst, guessGoal } from "../../tbcore_hparams/static/goals.js";
 import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionOf, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
@@ -136,6 +136,14 @@ test("NaN and missing cells are never best, and a single value does not count as
   assert.equal(bestRow([0, 1, 2, 3, 4], metric, "max"), 4);
   assert.equal(bestRow([0, 1, 2], metric, "max"), null);
   assert.equal(bestRow([0, 1], sweep.metrics[1], "max"), 1);
+});
+
+test("an infinite value is never best", () => {
+  const metric = /** @type {any} */ ({ cells: [-Infinity, 0.5, Infinity, 0.25, NaN, 0.25] });
+  assert.equal(bestRow([0, 1, 2, 3, 4, 5], metric, "min"), 3);
+  assert.equal(bestRow([0, 1, 2, 3, 4, 5], metric, "max"), 1);
+  assert.equal(bestRow([0, 1, 2, 4], metric, "min"), null); // a single finite value
+  assert.deepEqual(finiteFirst([0, 3, 5, 1, 2, 4], metric), [3, 5, 1, 0, 2, 4]);
 });
 
 test("by default the best row comes first, and the metric comes before the hyperparameters", () => {
