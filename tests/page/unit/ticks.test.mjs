@@ -171,6 +171,23 @@ test("only the first time tick of a day has the date", () => {
   assert.deepEqual(formatTimeTicks([newYear - 86400, newYear, newYear + 86400], 86400), ["Dec 31\n2020", "Jan 1\n2021", "Jan 2"]);
 });
 
+test("an axis of wall time with numbers that are not dates has numbers with an exponent", () => {
+  const labels = (/** @type {number} */ min, /** @type {number} */ max) => axisTicks({ kind: "wall_time", log: false, range: [min, max] }, 5).map(({ label }) => label);
+  const microseconds = 1.7e15;
+  assert.deepEqual(labels(1.7e9, microseconds), ["5e14", "1e15", "1.5e15"]);
+  assert.deepEqual(labels(microseconds, microseconds), ["1.7e15"]);
+  assert.deepEqual(labels(-microseconds, 1.7e9), ["-1.5e15", "-1e15", "-5e14", "0"]);
+  for (const unit of [1, 1e3, 1e6, 1e9]) {
+    const texts = labels(1.7e9, 1.7e9 * unit + 60);
+    assert.ok(texts.length > 1 && texts.every((text) => !/invalid|nan/i.test(text)), texts.join());
+  }
+});
+
+test("a year has all its digits", () => {
+  const start = new Date(55840, 0, 1).getTime() / 1000;
+  assert.deepEqual(formatTimeTicks([start, start + 86400], 86400), ["Jan 1\n55840", "Jan 2"]);
+});
+
 test("ticks of logarithmic axes are at round numbers, with the right positions", () => {
   const axis = (/** @type {"step" | "relative"} */ kind, /** @type {[number, number]} */ range) => axisTicks({ kind, log: true, range }, 400 / { step: 52, relative: 58 }[kind]);
   assert.deepEqual(axis("step", [0, 4]).map(({ label, share }) => [label, share]), [["1", 0], ["10", 0.25], ["100", 0.5], ["1k", 0.75], ["10k", 1]]);

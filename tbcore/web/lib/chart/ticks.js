@@ -59,7 +59,8 @@ export function axisTicks({ kind, log, range }, maxTicks, hasMinor = false) {
   if (kind === "relative") {
     ticks = log ? logDurationTicks(min, max, count, log === true ? 0 : log) : durationTicks(min, max, count);
     labels = ticks.at.flatMap((tick) => formatDurationTicks([tick], ticks.spacing || tick));
-  } else if (kind === "wall_time") {
+  } else if (kind === "wall_time" && Math.max(-min, max) <= 8.64e12) {
+    // The last date of JavaScript. Larger wall times are in another unit than seconds.
     ticks = timeTicks(min, max, count);
     labels = formatTimeTicks(ticks.at, ticks.spacing);
   } else {
@@ -274,11 +275,11 @@ export function formatTimeTicks(ticks, spacing) {
   return ticks.map((tick) => {
     const [today, clock = ""] = formatTime(tick).split(" ");
     const isNew = today !== day;
-    const isNewYear = today.slice(0, 4) !== day.slice(0, 4);
+    const isNewYear = today.slice(0, -6) !== day.slice(0, -6);
     day = today;
     if (spacing >= 86400) {
       const label = new Date(tick * 1000).toLocaleDateString("en", { month: "short", day: "numeric" });
-      return isNewYear ? `${label}\n${today.slice(0, 4)}` : label;
+      return isNewYear ? `${label}\n${today.slice(0, -6)}` : label;
     }
     const time = clock.slice(0, spacing < 60 ? 8 : 5);
     return isNew ? `${time}\n${today}` : time;
