@@ -88,6 +88,14 @@ def hover(page: Any, tag: str, step: float, last: float, share_of_height: float 
     return page.evaluate("() => tb.rows()")
 
 
+FADED = """(tag) => {
+  const canvas = tb.card(tag).querySelector('.tb-chart-overlay');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((byte, i) => i % 4 === 3 && byte > 100).length > data.length / 8;
+}"""
+"""Whether a veil is over the lines of a chart."""
+
+
 def set_option(page: Any, name: str) -> None:
     """Checks a box in the settings menu."""
     page.get_by_role("button", name="Settings").click()
@@ -318,6 +326,26 @@ def test_a_chart_and_all_charts_can_be_downloaded(open_page: Any) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV", exact=True).click()
     assert download.value.suggested_filename == "scalars.csv"
+
+
+def test_charts_without_the_hovered_run_fade(open_page: Any) -> None:
+    """Neither for a run that is not selected, nor while none is hovered."""
+    page = open_page("#scalars&tagQuery=only_one|accuracy")
+    wait_for_curves(page, "accuracy", RUNS[0])
+    wait_for_curves(page, "only_one", RUNS[0], 10)
+    rows = hover(page, "accuracy", 250, 495, 0.1)
+    assert rows[0][0] == RUNS[2]
+    page.wait_for_function(FADED, arg="only_one")
+    assert not page.evaluate(FADED, "accuracy")
+    page.get_by_label("Filter runs").hover()
+    page.wait_for_function(f"(tag) => !({FADED})(tag)", arg="only_one")
+
+    other = page.locator(f".tb-run[title='{RUNS[1]}']")
+    other.hover()
+    page.wait_for_function(FADED, arg="only_one")
+    other.get_by_role("checkbox").uncheck()
+    other.hover()
+    page.wait_for_function(f"(tag) => !({FADED})(tag)", arg="only_one")
 
 
 def test_smoothing_is_that_of_tensorboard(open_page: Any) -> None:

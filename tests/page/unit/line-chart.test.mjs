@@ -442,6 +442,21 @@ test("the pointer in another chart marks the same x, and a highlighted run fades
   assert.deepEqual(hovered.filter(({ path }) => path?.parts.length > 0).map(({ strokeStyle, lineWidth }) => [strokeStyle, lineWidth]), [[COLORS.surface, 5.4], [BLUE, 2.5]]);
 });
 
+test("where the hovered run does not exist, no dot is emphasized, and all lines fade", () => {
+  const scene = sceneOf([line("one", RISING.slice(0, 50), { color: RED }), line("other", FALLING)]);
+  /** @param {any} overlay */
+  const radii = (overlay) => overlaid(scene, overlay).flatMap(({ path }) => (path?.data ? [Number(path.data.match(/a([\d.]+)/)[1])] : []));
+  assert.deepEqual(radii({ remote: { x: 24, run: "one" } }), [4, 2.5, 5.5, 4]); // with rims
+  assert.deepEqual(radii({ remote: { x: 24, run: "gone" } }), [4, 2.5, 4, 2.5]);
+  assert.deepEqual(radii({ remote: { x: 80, run: "one" } }), [4, 2.5]); // it ended before
+  const veiled = (/** @type {any} */ calls) => calls.filter((/** @type {any} */ { box, globalAlpha }) => box?.[2] === SIZE.width && globalAlpha === 0.75).length;
+  assert.deepEqual([null, "gone", "one"].map((highlighted) => veiled(overlaid(scene, { highlighted }))), [0, 1, 1]);
+  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: "gone" })), 1);
+  assert.equal(veiled(overlaid(sceneOf([line("one", RISING)]), { highlighted: "one" })), 0);
+  const grouped = sceneOf([line("one", RISING)], { bands: [band({ name: "group", x: RISING, mean: RISING, low: RISING, high: RISING, count: RISING.map(() => 2) })] });
+  assert.equal(veiled(overlaid(grouped, { highlighted: "member" })), 0);
+});
+
 test("lines of several tags are found by their run", () => {
   const rows = /** @type {const} */ ([["one", RISING, RED], ["other", FALLING, BLUE]]);
   const tags = rows.flatMap(([run, value, color]) => ["loss", "val"].map((tag) => line(`${run} · ${tag}`, [...value], { run, color })));

@@ -3,7 +3,7 @@
  */
 
 import "@preact/signals"; // Without it, components are not drawn again when a signal changes.
-import { signal } from "@preact/signals-core";
+import { effect, signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -93,7 +93,8 @@ function Tab({ host, layout }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const cursor = useMemo(makeCursor, [options.x]);
-  useEffect(() => host.hoveredRun.subscribe((run) => cursor.highlight(run)), [cursor]);
+  // Nothing fades for a run that is not selected.
+  useEffect(() => effect(() => cursor.highlight(host.runs.value.find(({ name }) => name === host.hoveredRun.value)?.name ?? null)), [cursor]);
   const { groups, charts, foldedByDefault } = useMemo(() => categoriesOf(layout.value, filter.matches), [layout.value, filter]);
   // The cards of `TagGroups` are charts here: the "tags" of a group are keys of `charts`.
   const numCharts = groups.reduce((sum, { tags }) => sum + tags.length, 0);

@@ -1,6 +1,7 @@
 /** The scalars tab: curves of the selected runs, with a chart for each tag. */
 
 import "@preact/signals";
+import { effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -91,7 +92,7 @@ function Dashboard({ host, store, tags }) {
   const pinnedTags = pinsOf(host);
   const cursor = useMemo(makeCursor, []);
   const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
-  useEffect(() => host.hoveredRun.subscribe((name) => cursor.highlight(name)), [cursor]);
+  useEffect(() => effect(() => cursor.highlight(host.runs.value.find(({ name }) => name === host.hoveredRun.value)?.name ?? null)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
   const at = settings.at && Number.isFinite(Number(settings.at)) ? Number(settings.at) : null;
   useEffect(() => cursor.pin(at, true), [cursor, at]);

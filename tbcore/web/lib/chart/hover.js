@@ -144,24 +144,28 @@ export function drawOverlay(context, scene, overlay) {
   const { items, x: axis, colors } = scene;
   const { hits, pinned } = overlay;
   context.lineJoin = "round";
-  const emphasized = items.filter((item) => (hits.length > 0 ? isHitOf(hits[0], item) : item.run === overlay.highlighted));
-  if (emphasized.length > 0 && items.length > emphasized.length) emphasize(context, scene, emphasized, hits.length > 0);
+  const { highlighted } = overlay;
+  const isHovered = hits.length > 0;
+  const emphasized = items.filter((item) => (isHovered ? isHitOf(hits[0], item) : item.run === highlighted));
+  // Without lines of the highlighted run all others fade, unless it may be in the mean of a band.
+  const isElsewhere = highlighted !== null && !items.some(({ band }) => band);
+  if (items.length > emphasized.length && (emphasized.length > 0 || isElsewhere)) emphasize(context, scene, emphasized, isHovered);
   if (pinned !== null && items.length <= MAX_DETAILED_LINES) {
     for (const { left, top, color } of hitsAt(scene, toAxis(axis, pinned), 0)) {
       context.fillStyle = color;
       if (!Number.isNaN(top)) drawDot(context, left, top, 3);
     }
   }
-  const { left, points } = cursorOf(scene, overlay);
+  const { left, points, isOn } = cursorOf(scene, overlay);
   if (!(left >= 0 && left <= scene.width)) return;
   context.fillStyle = colors.text;
   context.globalAlpha = 0.6;
   context.fillRect(Math.round(left), 0, 1, scene.height);
   context.globalAlpha = 1;
-  // The nearest point is drawn last, on top.
+  // The point that the cursor is on is drawn last, on top.
   points.reverse().forEach((hit, i) => {
     if (Number.isNaN(hit.top)) return;
-    const isNearest = i === points.length - 1;
+    const isNearest = isOn && i === points.length - 1;
     context.fillStyle = colors.surface;
     drawDot(context, hit.left, hit.top, isNearest ? 5.5 : 4);
     context.fillStyle = hit.color;
@@ -198,19 +202,21 @@ function emphasize(context, scene, items, isHovered) {
  * The cursor's position and points, nearest first: at the pointer in this chart, or else at the x of
  * the pointer in another chart.
  * @param {Scene} scene @param {Overlay} overlay
- * @returns {{ left: number, points: Hit[] }} `left` is NaN if there is no cursor
+ * @returns {{ left: number, points: Hit[], isOn: boolean }} `left` is NaN if there is no cursor;
+ *   `isOn`: whether the cursor is on the first point, which it is not if the run of the pointer in
+ *   another chart has no point here
  */
 function cursorOf(scene, { hits, pointer, remote }) {
   const { toX } = pixelScales(scene);
   if (hits.length > 0) {
     const snapped = pointer && snap(scene, pointer.left);
-    return { left: snapped === null ? hits[0].left : toX(snapped), points: hits.slice(0, MAX_MARKED_POINTS) };
+    return { left: snapped === null ? hits[0].left : toX(snapped), points: hits.slice(0, MAX_MARKED_POINTS), isOn: true };
   }
-  if (!remote) return { left: NaN, points: [] };
+  if (!remote) return { left: NaN, points: [], isOn: false };
   const x = toAxis(scene.x, remote.x);
   const points = hitsAt(scene, x, 0).filter(({ run }) => run === remote.run || scene.items.length <= MAX_DETAILED_LINES);
   points.sort((a, b) => Number(b.run === remote.run) - Number(a.run === remote.run));
-  return { left: toX(x), points };
+  return { left: toX(x), points, isOn: points[0]?.run === remote.run };
 }
 
 /**
