@@ -5,6 +5,9 @@
     average[i] = weight * average[i - 1] + (1 - weight) * value[i]        average[-1] = 0
     smoothed[i] = average[i] / (1 - weight ** (i + 1))
 
+A value depends on those before it alone, and on their order, not on their distances in x: it stays
+as it is while the series grows, is the same by step and by time, and two series are smoothed alike.
+
 The other two are centred, so they have no lag. `window` is the mean of the values up to half =
 weight / (1 - weight) points away, which is the lag of the exponential average. If half is not an
 integer, the outermost two values count in part. At the ends there are fewer values.
@@ -26,8 +29,6 @@ from numpy.typing import NDArray
 
 SmoothingKind = Literal["exponential", "window", "gaussian"]
 
-REFERENCE_POINTS = 1000
-"""Number of points that TensorBoard shows. The user's weight is meant for series of this length."""
 _TERMS_PER_ROW = 32
 """Number of terms in each row of the matrix in `_scan`."""
 _CHUNK_VALUES = 1 << 15
@@ -48,7 +49,6 @@ def smoothed(
     """
     if kind not in get_args(SmoothingKind):
         raise ValueError(f"kind must be one of {', '.join(get_args(SmoothingKind))}, got {kind!r}")
-    weight = point_weight(weight, len(value))
     parts = np.split(value, np.asarray(starts[1:], np.int64))
     return np.concatenate([_smoothed(part, weight, kind) for part in parts])
 
@@ -123,22 +123,6 @@ def _exponential_average(finite: NDArray[np.float64], weight: float) -> NDArray[
         chunk /= 1 - weight**start * powers[: len(chunk)]  # 2
         average[start : start + len(chunk)] = chunk
     return average
-
-
-def point_weight(weight: float, num_points: int) -> float:
-    """The weight per point for a series of `num_points`.
-
-    In a series of more than REFERENCE_POINTS each point counts less, so that a weight smooths over
-    the same share of the series. This matches TensorBoard, which smooths a random sample of 1,000
-    points.
-
-    Points are counted, whatever their distances in x. Smoothing by distance would smooth series of
-    fewer than 1,000 points less than TensorBoard does, would give the same series different curves
-    by step and by time, and would smooth too little or too much where the logging rate changes.
-    """
-    if num_points <= REFERENCE_POINTS:
-        return weight
-    return float(weight ** (REFERENCE_POINTS / num_points))
 
 
 def _scan(term: NDArray[np.float64], factor: float) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tbcore import smoothed
 from tbcore_testing import EventFileWriter, write_run
 
 WEIGHT_LIMIT = 98_000
@@ -366,6 +367,35 @@ def test_smoothing_is_that_of_tensorboard(open_page: Any) -> None:
     page.wait_for_function(
         "(text) => tb.all('.tb-legend')[0].textContent.includes(text)", arg=f"{smooth[250]:.6g}"
     )
+
+
+def test_long_runs_are_smoothed_over_many_points(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """As `smooth` in Python does, over all points. The box takes weights beyond the slider."""
+    value = np.random.default_rng(0).normal(size=20_000) + 5
+    write_run(tmp_path, "run", scalars={"loss": value}, dtype="float64")
+    page = profile.open(serve(tmp_path).url, "#scalars")
+    wait_for_curves(page, "loss", "run")
+    page.get_by_role("button", name="Table of loss").click()
+    page.locator(".tb-legend").wait_for()
+    box = page.get_by_role("spinbutton", name="Smoothing")
+
+    def wait_for(weight: float) -> None:
+        page.wait_for_function(
+            "(end) => location.hash.endsWith(end)", arg=f"scalars.smooth={weight}"
+        )
+        page.wait_for_function(
+            "(text) => tb.all('.tb-legend')[0].textContent.includes(text)",
+            arg=f"{smoothed(value, weight)[-1]:.6g}",
+        )
+        assert box.input_value() == str(weight)
+
+    slider = page.locator(".tb-smoothing input[type=range]")
+    slider.focus()
+    slider.press("End")
+    wait_for(0.999)
+    box.fill("1")
+    box.press("Enter")
+    wait_for(0.99999)
 
 
 def test_the_kind_of_smoothing_is_chosen_and_in_the_address(open_page: Any) -> None:

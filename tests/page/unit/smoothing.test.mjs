@@ -1,4 +1,4 @@
-// Smoothing gives the same numbers as TensorBoard, and as the server's tbcore/smoothing.py.
+// Smoothing gives the same numbers as TensorBoard, and as the server's tbcore/store/smoothing.py.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -33,6 +33,13 @@ test("the numbers are those that the server computed", () => {
   assertClose([0, 1, 10, 100, 499].map((i) => result[i]), [
     0, 0.18171629746983003, 1.4331685405564598, -3.856308511603504, 12.003434976243476,
   ]);
+});
+
+test("a smoothed value stays as it is while the series grows", () => {
+  const values = Float64Array.from({ length: 3000 }, (_, i) => Math.sin(i * 0.37) * i);
+  const result = smoothed(values, 0.999);
+  assertClose([0, 999, 1000, 1500, 2999].map((i) => result[i]), [0.0, -2.7138026668633968, -3.7373201607227844, 3.375525212719281, 5.752709332197719]);
+  for (const length of [1, 999, 1001]) assertClose(smoothed(values.subarray(0, length), 0.999), [...result.subarray(0, length)]);
 });
 
 test("segments are smoothed separately", () => {

@@ -28,7 +28,7 @@ export {};
  * @typedef {object} Options  how the tab shows its charts
  * @property {XAxis} x
  * @property {"" | "true" | "symlog"} logY  the scale of the y axis: linear, logarithmic or symmetric-logarithmic
- * @property {number} smooth  0 to 0.999
+ * @property {number} smooth  0 to 0.99999
  * @property {"exponential" | "window" | "gaussian"} smoothKind
  * @property {boolean} clip  leave outliers out of the range of the y axis
  * @property {boolean} legend  show a table below every chart

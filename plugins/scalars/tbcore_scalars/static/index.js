@@ -25,7 +25,7 @@ const X_AXIS_CHOICES = [
   ["wall_time", "Wall time", "Date and time of each value"],
 ];
 const SMOOTHING_HELP =
-  "Exponential is TensorBoard's; window and gaussian are centred and do not lag. More than 1,000 points are smoothed as if they were 1,000. Off by default: it hides spikes.";
+  "Exponential is TensorBoard's; window and gaussian are centred and do not lag. Long runs need a weight close to 1. Off by default: it hides spikes.";
 /** Name of the section of pinned cards. */
 const PINNED = " pinned";
 

@@ -23,7 +23,7 @@ export {};
  * @property {string} x  `step`, `relative_step`, `relative`, `wall_time`, or `tag:` and a tag
  * @property {LogOption} logX
  * @property {LogOption} logY
- * @property {number} smooth  0 to 0.999
+ * @property {number} smooth  0 to 0.99999
  * @property {"exponential" | "window" | "gaussian"} smoothKind
  * @property {boolean} clip  leave outliers out of the range of the y axis
  * @property {boolean} legend  show a table below every chart

@@ -322,7 +322,7 @@ test("runs of the hovered group are faint, and it does not matter whether they a
 test("valid options in the address are used, and invalid ones ignored", () => {
   assert.equal(ALL.parse({ x: "wall_time", smooth: "0.6", logY: "true", size: "huge" }).x, "wall_time");
   assert.deepEqual(ALL.parse({ x: "sideways", smooth: "-3", logY: "yes", size: "huge" }), OPTIONS);
-  assert.equal(ALL.parse({ smooth: "7" }).smooth, 0.999);
+  assert.equal(ALL.parse({ smooth: "7" }).smooth, 0.99999);
   assert.deepEqual([ALL.parse({ logX: "true" }).logX, ALL.parse({ logX: "symlog" }).logX, ALL.parse({}).logX], ["true", "symlog", ""]);
   assert.deepEqual(["", "true", "symlog"].map((logX) => queryFor("loss", { ...OPTIONS, logX }, null).scale), ["linear", "log", "symlog"]);
 });

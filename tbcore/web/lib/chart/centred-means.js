@@ -1,6 +1,6 @@
 /**
  * Moving averages that are centred, so that they do not lag behind the values. The module is loaded
- * when one is chosen. The server's `tbcore/smoothing.py` gives the same numbers.
+ * when one is chosen. The server's `tbcore/store/smoothing.py` gives the same numbers.
  */
 
 /** @typedef {import("./series.js").Average} Average */

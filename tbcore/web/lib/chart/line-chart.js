@@ -350,7 +350,7 @@ export function Smoothing({ value, why, onChange, kind, onKind }) {
     onChange(Math.min(MAX_SMOOTHING, Math.max(0, Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) || 0)));
   return html`<div class="tb-smoothing" title=${why}>
     <span id=${id}>Smoothing</span>
-    <input type="range" min="0" max="0.99" step="0.01" value=${value} aria-labelledby=${id} onInput=${onInput} />
+    <input type="range" min="0" max="0.999" step="0.001" value=${value} aria-labelledby=${id} onInput=${onInput} />
     <input class="tb-input" type="number" min="0" max=${MAX_SMOOTHING} step="0.01" value=${value} aria-labelledby=${id} onChange=${onInput} />
     ${value > 0 &&
     onKind &&

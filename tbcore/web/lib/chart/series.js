@@ -300,11 +300,11 @@ export function countFinite(values, limit, from = 0, to = values.length) {
 
 // --- smoothing -----------------------------------------------------------------------------------
 
-/** The largest weight that users can choose. With a weight of 1 the curve would stay at its first value. */
-export const MAX_SMOOTHING = 0.999;
+/** The largest weight that users can choose, which averages over 100,000 points. With a weight of 1 the curve would stay at its first value. */
+export const MAX_SMOOTHING = 0.99999;
 
 /**
- * Smooths a column. A server that smooths a series before sampling it gets the same numbers.
+ * Smooths a column, as docs/python.md defines it. The server gives the same numbers.
  * Non-finite values are skipped and returned unchanged, and so is a constant series.
  * @param {Numbers} values
  * @param {number} weight  from 0 (no smoothing) to below 1
