@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tbcore import smoothed
 from tbcore_custom_scalars.proto.layout_pb2 import (
     Category,
     Chart,
@@ -127,6 +129,20 @@ def test_the_charts_of_a_layout(serve: Any, new_profile: Any, profile: Any, logd
     text = Path(download.value.path()).read_text()
     assert text.splitlines()[0] == "Wall time,Step,Value"
     assert len(text.splitlines()) == 101
+
+
+def test_a_smoothed_line_is_that_of_all_points(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """The chart has a sample of them."""
+    value = np.random.default_rng(0).normal(size=5000) + 5
+    write_run(tmp_path, "run", scalars={"loss": value}, dtype="float64")
+    chart = Chart(title="all", multiline=MultilineChartContent(tag=["loss"]))
+    log_layout(tmp_path, "run", Layout(category=[Category(title="Losses", chart=[chart])]))
+    options = "custom_scalars.legend=true&custom_scalars.smooth=0.9"
+    page = profile.open(serve(tmp_path).url, f"#custom_scalars&{options}")
+    shown = "(text) => tb.all('.tb-legend')[0]?.textContent.includes(text)"
+    page.wait_for_function(shown, arg=f"{smoothed(value, 0.9)[-1]:.6g}")
+    page.get_by_role("combobox", name="Kind of smoothing").select_option("window")
+    page.wait_for_function(shown, arg=f"{smoothed(value, 0.9, kind='window')[-1]:.6g}")
 
 
 def test_a_line_far_out_of_range_is_left_out_in_one_click(

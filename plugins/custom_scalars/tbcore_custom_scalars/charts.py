@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries
+from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, SmoothingKind
 from tbcore.patterns import InvalidPatternError, Matcher
 
 MAX_LINES = 500
@@ -34,12 +34,14 @@ class Charts:
         self._claims = claims
         self._samples = samples
 
-    def lines(self, runs: Sequence[str], patterns: Sequence[str]) -> ChartData:
+    def lines(
+        self, runs: Sequence[str], patterns: Sequence[str], smoothing: float, kind: SmoothingKind
+    ) -> ChartData:
         """A line for each run and each of its tags whose start matches a pattern.
 
         In the header, `lines` has the run, the tag and the `segments` of each of the first
         MAX_LINES lines. `num_lines` counts all of them. `invalid` maps each invalid pattern to the
-        reason. Tables have `step`, `wall_time` and `value`.
+        reason. Tables have `step`, `wall_time` and `value`, and `smoothed` unless `smoothing` is 0.
         """
         tags_of = self._tags(runs)
         tags = list(dict.fromkeys(tag for run in tags_of for tag in tags_of[run]))
@@ -48,13 +50,10 @@ class Charts:
         lines, tables = [], []
         for run, tag in found[:MAX_LINES]:
             try:
-                series = self._multiplexer.scalars(
-                    run, tag, claims=self._claims, samples=self._samples
-                )
+                columns = self._columns(run, tag, smoothing, kind)
             except NotFoundError:
                 continue  # The run was deleted after it was listed.
-            lines.append({"run": run, "tag": tag, "segments": segments(series.step)})
-            columns = {"step": series.step, "wall_time": series.wall_time, "value": series.value}
+            lines.append({"run": run, "tag": tag, "segments": segments(columns["step"])})
             tables.append(columns)
         return {"lines": lines, "num_lines": len(found), "invalid": invalid}, tables
 
@@ -84,6 +83,23 @@ class Charts:
         existing = set().union(*tags_of.values())
         missing = sorted({tag for margin in margins for tag in margin} - existing)
         return {"lines": lines, "num_lines": len(found), "missing": missing}, tables
+
+    def _columns(
+        self, run: str, tag: str, smoothing: float, kind: SmoothingKind
+    ) -> dict[str, NDArray[Any]]:
+        """The columns of a line. Smoothed values are computed from all points, as in Python."""
+        series = self._multiplexer.scalars(run, tag, claims=self._claims, samples=self._samples)
+        if smoothing == 0:
+            return {"step": series.step, "wall_time": series.wall_time, "value": series.value}
+        points = self._multiplexer.scalars(run, tag, claims=self._claims)
+        rows = np.flatnonzero(np.isin(points.ordinal, series.ordinal))
+        average = points.smooth(smoothing, kind)  # Sorted by step if several writers log in turn.
+        return {
+            "step": points.step[rows],
+            "wall_time": points.wall_time[rows],
+            "value": points.value[rows],
+            "smoothed": average.value[np.argsort(average.ordinal)][rows],
+        }
 
     def _tags(self, runs: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """The tags of each run that exists."""

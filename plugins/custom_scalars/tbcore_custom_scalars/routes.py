@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tbcore import BadRequestError, Claims, Multiplexer, NotFoundError, ScalarSeries
+from tbcore import (
+    BadRequestError,
+    Claims,
+    Multiplexer,
+    NotFoundError,
+    ScalarSeries,
+    SmoothingKind,
+)
 from tbcore.http import (
     columns_response,
     csv_response,
@@ -64,7 +71,8 @@ def make_routes(
 
     def lines(request: Request) -> Response:
         body = json_body(request)
-        return columns_response(*charts.lines(strings_in(body, "runs"), strings_in(body, "tags")))
+        runs, patterns = strings_in(body, "runs"), strings_in(body, "tags")
+        return columns_response(*charts.lines(runs, patterns, *_smoothing(body)))
 
     def margins(request: Request) -> Response:
         body = json_body(request)
@@ -98,6 +106,17 @@ def _events(tags: Sequence[str], read: Callable[[str], ScalarSeries]) -> Iterato
         yield separator + json_response(tag).body + b":" + json_response(rows).body
         separator = b","
     yield b"}}"
+
+
+def _smoothing(body: dict[str, Any]) -> tuple[float, SmoothingKind]:
+    """The weight and the kind of smoothing. Raises BadRequestError if they are invalid."""
+    weight, kind = body.get("smoothing", 0), body.get("smoothing_kind", "exponential")
+    if type(weight) not in (int, float) or not 0 <= weight < 1:
+        raise BadRequestError('"smoothing" must be a number from 0 to below 1')
+    if kind not in get_args(SmoothingKind):
+        kinds = ", ".join(get_args(SmoothingKind))
+        raise BadRequestError(f'"smoothing_kind" must be one of {kinds}')
+    return weight, kind
 
 
 def _margins(body: dict[str, Any]) -> list[Margin]:

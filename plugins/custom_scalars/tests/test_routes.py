@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tbcore_custom_scalars
+from tbcore import smoothed
 from tbcore_custom_scalars.layouts import TAG
 from tbcore_custom_scalars.proto.layout_pb2 import (
     Category,
@@ -225,6 +226,41 @@ def test_a_multiline_chart_has_all_matching_tags(tbcore_logdir: Path, client: An
     assert [table["value"] for table in tables] == [[1.0, 0.5, 0.75, 0.25], [3.0], [4.0]]
 
 
+@pytest.mark.parametrize("kind", ["exponential", "window"])
+def test_a_smoothed_line_is_computed_from_all_points(
+    tbcore_logdir: Path, client: Any, kind: Any
+) -> None:
+    """Not from the points in the response, which are a few: as in Python and in other charts."""
+    value = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+    points = [(step % 3000, each) for step, each in enumerate(value.tolist())]  # With a restart.
+    write_run(tbcore_logdir, "a", scalars={"loss": points})
+    body = {"runs": ["a"], "tags": ["loss"], "smoothing": 0.96, "smoothing_kind": kind}
+
+    header, [table] = columns(client().post(BASE + "lines", json=body).content)
+
+    expected = smoothed(value, 0.96, [0, 3000], kind)
+    after_restart = np.arange(1000) >= header["lines"][0]["segments"][1]
+    rows = np.array(table["step"]).astype(int) + 3000 * after_restart
+    np.testing.assert_allclose(table["value"], value[rows])
+    np.testing.assert_allclose(table["smoothed"], expected[rows])
+    _, [plain] = columns(client().post(BASE + "lines", json={**body, "smoothing": 0}).content)
+    assert plain == {name: table[name] for name in ("step", "wall_time", "value")}
+
+
+def test_writers_in_turn_are_smoothed_in_the_order_of_steps(
+    tbcore_logdir: Path, client: Any
+) -> None:
+    steps = [0, 10, 1, 11, 2, 12, 3, 13]
+    write_run(tbcore_logdir, "a", scalars={"loss": [(step, float(step)) for step in steps]})
+    body = {"runs": ["a"], "tags": ["loss"], "smoothing": 0.5}
+
+    _, [table] = columns(client().post(BASE + "lines", json=body).content)
+
+    by_step = dict(zip(sorted(steps), smoothed(np.sort(np.array(steps, float)), 0.5), strict=True))
+    assert table["step"] == steps
+    assert table["smoothed"] == [by_step[step] for step in steps]
+
+
 def test_the_number_of_lines_in_a_chart_is_limited(tbcore_logdir: Path, client: Any) -> None:
     write_run(tbcore_logdir, "a", scalars={f"t{k}": [0.5] for k in range(600)})
     body = {"runs": ["a"], "tags": [".*"]}
@@ -281,6 +317,9 @@ def test_long_margins_are_thinned_together(tbcore_logdir: Path, client: Any) -> 
         ("lines", b"[]"),
         ("lines", b'{"runs": ["a"]}'),
         ("lines", b'{"runs": "a", "tags": []}'),
+        ("lines", b'{"runs": [], "tags": [], "smoothing": 1}'),
+        ("lines", b'{"runs": [], "tags": [], "smoothing": "0.5"}'),
+        ("lines", b'{"runs": [], "tags": [], "smoothing": 0.5, "smoothing_kind": ["median"]}'),
         ("margins", b'{"runs": [], "series": [{"value": 1, "lower": "a", "upper": "b"}]}'),
         ("margins", b'{"runs": [], "series": [{"value": "a"}]}'),
         ("margins", b'{"runs": [], "series": [[]]}'),

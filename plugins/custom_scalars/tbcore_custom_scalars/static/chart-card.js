@@ -4,9 +4,9 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard } from "tbcore/cards.js";
-import { Legend, LineChart, averageOf } from "tbcore/chart.js";
+import { Legend, LineChart } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
 import { useColumns } from "tbcore/requests.js";
 import { useNear } from "tbcore/ui.js";
@@ -36,14 +36,9 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
   const { multiline, margin } = chart;
-  const { answer: data, error } = useColumns(host, margin ? "margins" : "lines", margin ? { series: margin.series } : { tags: multiline?.tag ?? [] }, runs, isNear);
-  const [{ average }, setAverage] = useState(/** @type {{ average?: Awaited<ReturnType<typeof averageOf>> }} */ ({}));
-  useEffect(() => {
-    let isCurrent = true;
-    averageOf(options.smoothKind).then((average) => isCurrent && setAverage({ average }), console.warn);
-    return () => void (isCurrent = false);
-  }, [options.smoothKind]);
-  const lines = useMemo(() => (data && !margin ? linesOf(data, runs, options.smooth, average) : null), [data, runs, options.smooth, average]);
+  const params = margin ? { series: margin.series } : { tags: multiline?.tag ?? [], smoothing: options.smooth, smoothing_kind: options.smoothKind };
+  const { answer: data, error } = useColumns(host, margin ? "margins" : "lines", params, runs, isNear);
+  const lines = useMemo(() => (data && !margin ? linesOf(data, runs) : null), [data, runs]);
   const bands = useMemo(() => (data && margin ? bandsOf(data, runs, options.x) : null), [data, runs, options.x]);
   const notes = useMemo(() => (data ? notesOf(chart, data) : []), [chart, data]);
   /** The lines that are far out of range; they can be left out of it in this card alone. */

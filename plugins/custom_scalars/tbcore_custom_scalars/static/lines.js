@@ -3,7 +3,6 @@
  */
 
 import { xColumn } from "tbcore/cards.js";
-import { smoothed } from "tbcore/chart.js";
 import { formatDuration, formatStep, formatTime, formatValue, plural } from "tbcore/format.js";
 
 /**
@@ -62,17 +61,15 @@ export function tagsOf({ header }) {
  * The lines of a multiline chart.
  * @param {ChartData} data
  * @param {readonly Run[]} runs
- * @param {number} weight  of the smoothing, from 0 to below 1
- * @param {Parameters<typeof smoothed>[3]} [average]
  * @returns {Line[]}
  */
-export function linesOf(data, runs, weight, average) {
+export function linesOf(data, runs) {
   const colors = new Map(runs.map(({ name, color }) => [name, color]));
   const tags = tagsOf(data);
   return data.header.lines.flatMap(({ run, tag = "", segments = [] }, i) => {
     const color = colors.get(run);
     if (color === undefined) return []; // the run was deselected, and a response without it will follow
-    const { step, wall_time: wallTime, value } = data.tables[i];
+    const { step, wall_time: wallTime, value, smoothed = null } = data.tables[i];
     return [
       {
         key: JSON.stringify([run, tag]),
@@ -84,7 +81,7 @@ export function linesOf(data, runs, weight, average) {
         wallTime,
         value,
         segments,
-        smoothed: weight > 0 ? smoothed(value, weight, segments, average) : null,
+        smoothed,
       },
     ];
   });

@@ -31,17 +31,17 @@ test("categories with the same title are merged, and each chart has its own key"
 
 test("lines have the colours of their runs and the dashes of their tags", () => {
   const table = { step: column(0, 1, 0), wall_time: column(5, 6, 7), value: column(1, 0, 1) };
+  const smoothed = column(1, 0.25, 1);
   const lines = [
     { run: "a", tag: "x", segments: [0, 2] },
     { run: "b", tag: "y", segments: [0] },
     { run: "gone", tag: "x", segments: [0] },
   ];
-  const [first, second, ...rest] = linesOf({ header: { lines, num_lines: 3 }, tables: [table, table, table] }, RUNS, 0.5);
+  const [first, second, ...rest] = linesOf({ header: { lines, num_lines: 3 }, tables: [{ ...table, smoothed }, table, table] }, RUNS);
   assert.deepEqual(rest, []);
   assert.deepEqual([first.name, first.color, first.dash], ["a · x", "#111111", undefined]);
   assert.deepEqual([second.name, second.color, second.dash], ["b · y", "#222222", [6, 3]]);
-  // Smoothing starts over in the second segment.
-  assert.deepEqual([...(first.smoothed ?? [])].map((value) => value.toFixed(3)), ["1.000", "0.333", "1.000"]);
+  assert.deepEqual([first.smoothed, second.smoothed], [smoothed, null]);
 });
 
 test("a margin is a band, and its tooltip names the three tags", () => {
