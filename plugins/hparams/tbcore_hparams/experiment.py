@@ -11,7 +11,7 @@ import numpy as np
 from tbcore.values import ExperimentValue
 from tbcore_hparams.metrics import MetricName, normalized
 from tbcore_hparams.proto import api_pb2
-from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, STRING, Values
+from tbcore_hparams.values import BOOL, NONFINITE, NUMBER, OTHER, STRING, Values
 
 MAX_CHOICES = 10
 """Default maximum number of strings that are listed as a hyperparameter's possible values.
@@ -34,7 +34,8 @@ class HParamInfo(NamedTuple):
     differs: bool = False
     """Whether sessions have different values."""
     is_declared: bool = True
-    """False if an experiment was logged and it does not contain this hyperparameter."""
+    """False if an experiment was logged and it does not contain this hyperparameter, or if all its
+    values are lists or objects, which TensorBoard's API does not have."""
 
 
 class MetricInfo(NamedTuple):
@@ -105,11 +106,14 @@ def infer_experiment(
 
     `columns` maps the name of each hyperparameter to its values in all sessions. The strings of a
     hyperparameter are listed as its possible values if there are at most `max_choices`. Without any
-    hyperparameter, the experiment has no metrics either.
+    hyperparameter, the experiment has no metrics either; they are undeclared if all of these are.
     """
     found = (_infer_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
-    return Experiment(hparams=hparams, metrics=[MetricInfo(name) for name in metrics if hparams])
+    hparams.sort(key=lambda info: not info.is_declared)
+    is_declared = any(info.is_declared for info in hparams)
+    infos = [MetricInfo(name, is_declared=is_declared) for name in metrics if hparams]
+    return Experiment(hparams=hparams, metrics=infos)
 
 
 def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:
@@ -129,10 +133,11 @@ def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:
 
 
 def _infer_hparam(name: str, column: Values, max_choices: int) -> HParamInfo | None:
-    """A hyperparameter inferred from its column; None if it has no number, string or boolean."""
-    kinds = set(np.unique(column.kind).tolist()) & {BOOL, NUMBER, STRING, NONFINITE}
+    """A hyperparameter inferred from its column; None if it has no value."""
+    all_kinds = set(np.unique(column.kind).tolist())
+    kinds = all_kinds & {BOOL, NUMBER, STRING, NONFINITE}
     if not kinds:
-        return None
+        return HParamInfo(name, is_declared=False) if OTHER in all_kinds else None
     numbers = np.unique(column.number[column.kind == NUMBER])
     if kinds <= {NUMBER, NONFINITE}:
         nonfinite = np.unique(column.number[column.kind == NONFINITE])

@@ -309,6 +309,7 @@ def sort_groups(found: list[dict[str, Any]], column: Mapping[str, Any]) -> list[
 
 
 def make_data(logged: Sequence[Logged]) -> ExperimentData:
+    """The data that the routes of TensorBoard's API return."""
     sessions = Sessions([session for session, _ in logged])
     points: dict[str, LastPoints] = {}
     for session, metrics in logged:
@@ -323,7 +324,7 @@ def make_data(logged: Sequence[Logged]) -> ExperimentData:
     names = [session.name for session in sessions.all]
     experiment = infer_experiment(sessions.hparams, find_metrics(points, set(names)))
     metrics = collect(points, names, [info.name for info in experiment.metrics])
-    return ExperimentData("1", experiment, sessions, metrics)
+    return ExperimentData("1", experiment, sessions, metrics).declared()
 
 
 def respond(data: ExperimentData, fields: ListSessionGroupsRequest) -> bytes:

@@ -224,6 +224,38 @@ def test_undeclared_hyperparameters_and_metrics_come_last(
     assert result == {"header": ["lr", "acc", "absent"], "rows": [[0.5, 0.75, None]]}
 
 
+def test_lists_and_objects_come_after_the_hyperparameters_of_tensorboards_api(
+    write_session: Any, make_api: Callable[[], Any]
+) -> None:
+    """It has none whose values are all such."""
+    write_session("a", {"betas": [0.9, 0.99], "lr": 0.5, "nothing": None, "zoo": {"a": 1}})
+    write_session("b", {"betas": 1}, scalars={"loss": [1.0]})
+    api = make_api()
+
+    header, _ = table(api)
+    assert [(h["name"], h["type"], h["declared"]) for h in header["hparams"]] == [
+        ("betas", "mixed", True),
+        ("lr", "number", True),
+        ("zoo", "mixed", False),
+    ]
+    assert header["strings"]["2"] == ['{"a": 1.0}', None]
+    listed = api.post("experiment", {})["hparamInfos"]
+    assert [info["name"] for info in listed] == ["betas", "lr"]
+
+
+def test_a_sweep_over_lists_has_metrics(write_session: Any, make_api: Callable[[], Any]) -> None:
+    """Though TensorBoard's API finds neither hyperparameters nor metrics in it."""
+    write_session("a", {"layers": [64, 64]}, scalars={"loss": [1.0]})
+    write_session("b", {"layers": [128]}, scalars={"loss": [0.5]})
+    api = make_api()
+
+    header, (groups, _) = table(api)
+    assert header["strings"]["0"] == ["[64.0, 64.0]", "[128.0]"]
+    assert (header["hparams"][0]["differs"], groups["m0"]) == (True, [1.0, 0.5])
+    experiment = api.post("experiment", {})
+    assert experiment["hparamInfos"] == experiment["metricInfos"] == []
+
+
 def test_extremes_over_the_steps_are_returned_if_requested(
     tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
 ) -> None:

@@ -63,14 +63,11 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     ...cellsAndSteps(byGroup, i, "", ".step"),
     metric: { group: info.group, tag: info.tag },
   }));
-  const differing = hparams.filter(({ differs, isUndeclared }) => differs && !isUndeclared);
-  const same = hparams.filter(({ differs, isUndeclared }) => !differs && !isUndeclared);
-  const extra = hparams.filter(({ isUndeclared }) => isUndeclared);
+  // Those declared first, and in both parts seeds last, since no conclusion can be drawn from them.
+  const placeOf = (/** @type {Column} */ column) => 4 * Number(column.isUndeclared) + 2 * Number(isSeed(column)) + Number(!column.differs);
+  const chosen = [...hparams].sort((a, b) => placeOf(a) - placeOf(b));
   const ordered = usefulFirst(metrics);
-  const declared = [...differing, ...same];
-  // Seeds come last, since no conclusion can be drawn from them.
-  const chosen = [...declared.filter((column) => !isSeed(column)), ...declared.filter(isSeed)];
-  const columns = [...infoColumns(groups), ...chosen, ...extra, ...ordered.flatMap(withStepColumn)];
+  const columns = [...infoColumns(groups), ...chosen, ...ordered.flatMap(withStepColumn)];
   return {
     columns,
     byKey: new Map(columns.map((column) => [column.key, column])),

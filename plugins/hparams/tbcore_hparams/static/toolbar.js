@@ -120,7 +120,7 @@ function Downloads({ tab }) {
 export function StatusLine({ tab }) {
   const { sweep, view, bestRow, numNonfinite } = tab;
   const { metric, filters } = view;
-  const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, isUndeclared, cells }) => kind === "hparam" && differs && !isUndeclared && cells[bestRow] !== null);
+  const settings = bestRow === null ? [] : sweep.columns.filter(({ kind, differs, cells }) => kind === "hparam" && differs && cells[bestRow] !== null);
   return html`<div class="status-line ${filters.length > 0 && "filtered"}">
     ${metric &&
     bestRow !== null &&

@@ -96,19 +96,19 @@ export function goalOf(metric) {
 function parsePanels(text, sweep) {
   const panels = new Set(PANELS.filter((panel) => parseLists(text).flat().includes(panel)));
   if (panels.size > 0) return panels;
-  const differing = sweep.columns.filter(({ kind, differs, isUndeclared }) => kind === "hparam" && differs && !isUndeclared);
+  const differing = sweep.columns.filter(({ kind, differs }) => kind === "hparam" && differs);
   return new Set(differing.length >= 2 && sweep.groups.length >= 3 ? ["parallel", "table"] : ["table"]);
 }
 
 /**
- * The columns shown by default: the metric, all hyperparameters, the other metrics, the number of
- * sessions if a row has several, and the status if it differs. Beside the best value of a metric
- * stands its step.
+ * The columns shown by default: the metric, all hyperparameters, the other metrics (only those that
+ * are declared, if any is), the number of sessions if a row has several, and the status if it
+ * differs. Beside the best value of a metric stands its step.
  * @param {Sweep} sweep
  * @param {Column | null} metric
  */
 function defaultColumns({ columns, byKey }, metric) {
-  const others = columns.filter((column) => column.kind !== "info" && !column.isUndeclared && column !== metric);
+  const others = columns.filter((column) => column.kind === "hparam" || (column.kind === "metric" && !column.isUndeclared && column !== metric));
   const infos = columns.filter(
     ({ key, differs, cells }) => (key === "sessions" && cells.some((count) => Number(count) > 1)) || (key === "status" && differs),
   );
@@ -139,7 +139,7 @@ function defaultAxes(sweep, metric) {
  */
 function candidatesOf({ columns, groups }) {
   return columns.filter((column) => {
-    if (column.kind !== "hparam" || !column.differs || column.isUndeclared) return false;
+    if (column.kind !== "hparam" || !column.differs) return false;
     return isNumeric(column) || groups.length <= 12 || new Set(column.cells).size <= groups.length / 2;
   });
 }

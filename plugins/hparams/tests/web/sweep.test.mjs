@@ -187,7 +187,7 @@ test("a name is added or removed", () => {
   assert.equal(toggled(new Set(["c"]), "c"), null);
 });
 
-test("undeclared hyperparameters and metrics exist, but are hidden by default", () => {
+test("undeclared hyperparameters follow the declared ones, and undeclared metrics are hidden by default", () => {
   const extra = structuredClone(ANSWER);
   Object.assign(extra.header.hparams[0], { declared: false });
   Object.assign(extra.header.metrics[0], { declared: false });
@@ -197,7 +197,8 @@ test("undeclared hyperparameters and metrics exist, but are hidden by default", 
 
   const { columns, axes, metric } = parseView({}, beside);
   assert.equal(metric?.key, "m..loss");
-  for (const shown of [columns, axes]) assert.ok(shown.every(({ isUndeclared }) => !isUndeclared));
+  assert.deepEqual(columns.map(({ key }) => key), ["m..loss", "h.act", "h.seed", "h.lr", "status", "sessions"]);
+  assert.deepEqual(axes.map(({ key }) => key), ["h.act", "h.lr", "m..loss"]);
   assert.deepEqual(parseView({ columns: formatLists([keys]) ?? "" }, beside).columns.map(({ key }) => key), keys);
   assert.equal(parseView({ metric: keys[1] }, beside).columns[0].key, keys[1]);
 
