@@ -743,6 +743,38 @@ def test_rows_that_are_not_finite_stand_beside_the_others(
     assert "3 rows not shown" in tab.page.locator(".scatter header").inner_text()
 
 
+def test_metrics_of_the_run_above_belong_to_its_only_session(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    """As the Trainer of Hugging Face logs: in the table, with curves, when hovered and selected."""
+    logdir = tmp_path / "trainer"
+    for index in range(3):
+        losses = [(step, 1 / (step + index + 1)) for step in range(4)]
+        write_run(logdir, f"out{index}", scalars={"eval/loss": losses}, dtype="float64")
+        write_session(logdir, f"out{index}/170000{index}.5", {"learning_rate": 10.0**-index})
+    tab = open_tab("&hparams.show=table", serve(logdir))
+    assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "eval/loss", "learning_rate"]
+    assert [row[1:3] for row in tab.rows()] == [
+        ["0.16667", "0.01"],
+        ["0.20000", "0.1"],
+        ["0.25000", "1"],
+    ]
+    tab.page.get_by_role("button", name="Sessions and curves of out2/1700002.5").click()
+    tab.page.wait_for_function("() => tb.all('.details .tb-chart-canvas').length === 1")
+    tab.page.locator(".tb-run[title='out1']").hover()
+    tab.page.wait_for_function("() => tb.all('tr.hovered')[0]?.dataset.name === 'out1/1700001.5'")
+    tab.open_filter("learning_rate")
+    tab.page.get_by_label("Minimum").fill("0.5")
+    tab.page.keyboard.press("Escape")
+    tab.page.get_by_role("button", name="Show only these runs").click()
+    tab.wait_for_count("1 session, 2 more not selected in the list of runs")
+    checked = tab.page.evaluate(
+        """() => [...document.querySelectorAll('.tb-run')].filter(
+          (row) => row.querySelector('input').checked).map((row) => row.title)"""
+    )
+    assert checked == ["out0", "out0/1700000.5"]
+
+
 def test_only_visible_columns_are_rendered(serve: Any, open_tab: Any, tmp_path: Path) -> None:
     """The column of names stays in place, and the last column has the right position."""
     logdir = tmp_path / "wide"

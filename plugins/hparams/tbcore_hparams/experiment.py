@@ -46,7 +46,8 @@ class MetricInfo(NamedTuple):
     description: str = ""
     dataset_type: int = api_pb2.DATASET_UNKNOWN
     is_declared: bool = True
-    """False if an experiment was logged and it does not contain this metric."""
+    """False if an experiment was logged and it does not contain this metric, and for metrics that
+    TensorBoard's API does not have."""
 
 
 class Experiment(NamedTuple):
@@ -106,14 +107,15 @@ def infer_experiment(
 
     `columns` maps the name of each hyperparameter to its values in all sessions. The strings of a
     hyperparameter are listed as its possible values if there are at most `max_choices`. Without any
-    hyperparameter, the experiment has no metrics either; they are undeclared if all of these are.
+    hyperparameter, the experiment has no metrics either. They are undeclared if all hyperparameters
+    are, or if they are of runs above sessions; such metrics must be the last.
     """
     found = (_infer_hparam(name, columns[name], max_choices) for name in sorted(columns))
     hparams = [info for info in found if info is not None]
     hparams.sort(key=lambda info: not info.is_declared)
     is_declared = any(info.is_declared for info in hparams)
-    infos = [MetricInfo(name, is_declared=is_declared) for name in metrics if hparams]
-    return Experiment(hparams=hparams, metrics=infos)
+    infos = [MetricInfo(name, is_declared=is_declared and not name.is_above) for name in metrics]
+    return Experiment(hparams=hparams, metrics=infos if hparams else [])
 
 
 def add_undeclared(logged: Experiment, found: Experiment) -> Experiment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +23,14 @@ class MetricName(NamedTuple):
     """The name of a metric, which is the same in all sessions."""
 
     group: str
-    """Path of the metric's run, relative to the session's run; "" for the session's own run. It is
-    not a session group."""
+    """Path of the metric's run, relative to the session's run; "" for the session's own run, and
+    `..` for the run of the folder above. It is not a session group."""
     tag: str
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the metric's run is above the session, where TensorBoard looks for none."""
+        return is_above(self.group)
 
 
 class Metrics(NamedTuple):
@@ -66,41 +71,71 @@ class Extremes(NamedTuple):
 def run_of(session: str, group: str) -> str:
     """The run that contains a session's metrics of this group."""
     session, group = posixpath.normpath(session or ROOT), normalized(group)
-    return f"{session}/{group}" if group and session != ROOT else group or session
+    run = f"{session}/{group}" if group and session != ROOT else group or session
+    return posixpath.normpath(run) if is_above(group) else run
 
 
-def containing_sessions(run: str, sessions: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields (session, group) for each session that contains a run, the innermost session first.
+def is_above(group: str) -> bool:
+    """Whether a group leads to a folder above the session."""
+    return set(group.split("/")) == {".."}
 
-    `group` is the group of the run's metrics in this session, see MetricName.
-    """
-    if run in sessions:
-        yield run, ""
-    end = run.rfind("/")
+
+class SessionNames:
+    """The names of sessions, and which of them a run belongs to."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self._only_below: dict[str, str | None] = {}
+        """Maps each run above sessions to the only session below it; None if there are several."""
+        for name in self.names:
+            for path in _paths_above(name):
+                self._only_below[path] = None if path in self._only_below else name
+
+    def of(self, run: str) -> Iterator[tuple[str, str]]:
+        """Yields (session, group) for each session that a run belongs to, the innermost first.
+
+        These are the run itself and the sessions above it; without any, the only session below it,
+        as for the hyperparameters that queries find. `group` is the group of the run's metrics in
+        this session, see MetricName.
+        """
+        is_contained = False
+        for path in (run, *_paths_above(run)):
+            if path in self.names:
+                is_contained = True
+                yield path, "" if path == run else run if path == ROOT else run[len(path) + 1 :]
+        below = self._only_below.get(run)
+        if not is_contained and below is not None:
+            levels = below.count("/") + 1 - (0 if run == ROOT else run.count("/") + 1)
+            yield below, "/".join([".."] * levels)
+
+
+def _paths_above(name: str) -> Iterator[str]:
+    """The paths of the folders that contain a run, the nearest first, and ROOT last."""
+    end = name.rfind("/")
     while end > 0:
-        if run[:end] in sessions:
-            yield run[:end], run[end + 1 :]
-        end = run.rfind("/", 0, end)
-    if run != ROOT and ROOT in sessions:
-        yield ROOT, run
+        yield name[:end]
+        end = name.rfind("/", 0, end)
+    if name != ROOT:
+        yield ROOT
 
 
-def find_metrics(points: Mapping[str, LastPoints], sessions: Collection[str]) -> list[MetricName]:
-    """The names of all metrics, sorted by tag and group.
+def find_metrics(points: Mapping[str, LastPoints], sessions: SessionNames) -> list[MetricName]:
+    """The names of all metrics, sorted by tag and group, those of runs above sessions last.
 
     A metric gets its group from the innermost session that contains its run.
     """
     # Count whole lists of tags first: most sessions log the same ones.
     tags_of_groups = Counter[tuple[str, tuple[str, ...]]]()
     for run, last in points.items():
-        for _, group in containing_sessions(run, sessions):
+        for _, group in sessions.of(run):
             tags_of_groups[group, tuple(last.tags)] += 1
             break
     counts = Counter[MetricName]()
     for (group, tags), count in tags_of_groups.items():
         for tag in tags:
             counts[MetricName(group, tag)] += count
-    return sorted(limit_names(counts, len(sessions)), key=lambda name: (name.tag, name.group))
+    names = limit_names(counts, len(sessions.names))
+    return sorted(names, key=lambda name: (name.is_above, name.tag, name.group))
 
 
 def extreme_points(multiplexer: Multiplexer, run: str) -> tuple[LastPoints, LastPoints]:
@@ -139,6 +174,7 @@ def collect(
         wall_time=np.full(shape, np.nan),
     )
     session_index = {name: i for i, name in enumerate(sessions)}
+    session_names = SessionNames(sessions)
     # Maps a group, and then a tag, to indices in `names`. Groups may be equal once normalized.
     indices_by_group: dict[str, dict[str, list[int]]] = {}
     for metric_index, (group, tag) in enumerate(names):
@@ -148,7 +184,7 @@ def collect(
     cache: dict[tuple[str, tuple[str, ...]], tuple[list[int], list[int]]] = {}
     for run, last in points.items():
         tags = tuple(last.tags)
-        for session, group in containing_sessions(run, session_index):
+        for session, group in session_names.of(run):
             if group not in indices_by_group:
                 continue
             key = (group, tags)

@@ -15,8 +15,8 @@ from tbcore_hparams.logged import CLAIMS, RunLog, read_run
 from tbcore_hparams.metrics import (
     SCALARS,
     Extremes,
+    SessionNames,
     collect,
-    containing_sessions,
     extreme_points,
     find_metrics,
 )
@@ -81,8 +81,8 @@ class Reader:
         sessions = [session.name for session in data.sessions.all]
         with self._extremes_lock:
             generations = self._multiplexer.run_generations()
-            names = set(sessions)
-            runs = [run for run in generations if any(containing_sessions(run, names))]
+            names = SessionNames(sessions)
+            runs = [run for run in generations if any(names.of(run))]
             self._extremes.update(
                 runs, generations, lambda run: extreme_points(self._multiplexer, run)
             )
@@ -116,8 +116,8 @@ class Reader:
         self._session_logs = logs
         if have_logs_changed:
             self._sessions = Sessions([log.session for log in logs.values() if log.session])
-        names = {session.name for session in self._sessions.all}
-        runs = [run for run in generations if any(containing_sessions(run, names))]
+        names = SessionNames(session.name for session in self._sessions.all)
+        runs = [run for run in generations if any(names.of(run))]
         have_points_changed = self._points.update(
             runs, generations, lambda run: multiplexer.last_points(run, SCALARS)
         )
@@ -130,11 +130,11 @@ class Reader:
         )
         if logged:
             experiment = add_undeclared(merge_logged([*logged.values()]), experiment)
-        limit = max_columns(len(names))
+        limit = max_columns(len(names.names))
         # Hyperparameters and metrics were each limited when they were collected. If either reached
         # the limit, names may have been dropped.
         if max(len(self._sessions.hparams), len(experiment.metrics)) >= limit:
-            self._warn_about_columns(limit, len(names))
+            self._warn_about_columns(limit, len(names.names))
             experiment = experiment._replace(metrics=experiment.metrics[:limit])
         metrics = collect(
             points,

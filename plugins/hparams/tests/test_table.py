@@ -256,6 +256,42 @@ def test_a_sweep_over_lists_has_metrics(write_session: Any, make_api: Callable[[
     assert experiment["hparamInfos"] == experiment["metricInfos"] == []
 
 
+def test_a_session_has_the_metrics_of_the_run_that_contains_it_alone(
+    tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
+) -> None:
+    """As the Trainer of Hugging Face and accelerate log: hyperparameters below the metrics' run.
+
+    Queries relate the two, too. TensorBoard's API does not, but reads the curve of group `..`.
+    """
+    for index in range(3):
+        write_run(tbcore_logdir, f"out{index}", scalars={"eval/loss": [1.0, 1 / (index + 2)]})
+        write_session(f"out{index}/170000.{index}", {"learning_rate": 10.0**-index})
+    write_run(tbcore_logdir, "out2/eval", scalars={"eval/loss": [9.0]})
+    write_run(tbcore_logdir, "several", scalars={"eval/loss": [8.0]})
+    for name in ("several/1", "several/2"):
+        write_session(name, {"learning_rate": 5}, scalars={"own": [0.25]})
+    write_run(tbcore_logdir, ".", scalars={"eval/loss": [7.0]})
+    api = make_api()
+
+    header, (_, sessions) = table(api, "extremes=true")
+    assert [(m["group"], m["tag"], m["declared"]) for m in header["metrics"]] == [
+        ("", "own", True),
+        ("..", "eval/loss", False),
+    ]
+    assert header["sessions"]["names"][:3] == ["out0/170000.0", "out1/170000.1", "out2/170000.2"]
+    np.testing.assert_allclose(sessions["m1"], [1 / 2, 1 / 3, 1 / 4, NAN, NAN])
+    np.testing.assert_allclose(sessions["m1.highest"], [1, 1, 1, NAN, NAN])
+    assert [m["name"]["tag"] for m in api.post("experiment", {})["metricInfos"]] == ["own"]
+    values = [group["metricValues"] for group in api.groups()["sessionGroups"]]
+    assert [len(metrics) for metrics in values] == [0, 0, 0, 1, 1]
+    message = {"sessionName": "out0/170000.0", "metricName": {"group": "..", "tag": "eval/loss"}}
+    assert [row[1:] for row in api.post("metric_evals", message)] == [[0, 1.0], [1, 0.5]]
+
+    write_session("out0/170001.0", {"learning_rate": 2})  # the job was run again
+    api.client.reload()
+    np.testing.assert_allclose(table(api)[1][1]["m1"][:3], [NAN, NAN, 1 / 3])
+
+
 def test_extremes_over_the_steps_are_returned_if_requested(
     tbcore_logdir: Any, write_session: Any, make_api: Callable[[], Any]
 ) -> None:

@@ -49,12 +49,15 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     cells: hparamCells(header.strings[i], byGroup[`h${i}`], info.nan),
     metric: null,
   }));
+  /** @type {Map<string, number>} */
+  const numOfTags = new Map();
+  for (const { tag } of header.metrics) numOfTags.set(tag, (numOfTags.get(tag) ?? 0) + 1);
   /** @type {Column[]} */
   const metrics = header.metrics.map((/** @type {any} */ info, /** @type {number} */ i) => ({
     key: `m.${info.group.replace(/[\\.]/g, "\\$&")}.${info.tag}`, // unique: the first unescaped dot ends the group
     kind: "metric",
     index: i,
-    label: labelOf(info.display_name, info.group ? `${info.group}.${info.tag}` : info.tag, header.metrics),
+    label: labelOf(info.display_name, nameOfMetric(info, numOfTags), header.metrics),
     description: info.description,
     type: "number",
     differs: true,
@@ -82,6 +85,17 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
     description: header.experiment.description.trim(),
   };
+}
+
+/**
+ * The name of a metric, with its group: `eval.loss`. One of a run above the session has its tag
+ * alone, unless that is ambiguous, such as `../loss`.
+ * @param {{ group: string, tag: string }} metric
+ * @param {ReadonlyMap<string, number>} numOfTags  how many metrics have each tag
+ */
+function nameOfMetric({ group, tag }, numOfTags) {
+  if (/^\.\.(\/\.\.)*$/.test(group)) return numOfTags.get(tag) === 1 ? tag : `${group}/${tag}`;
+  return group ? `${group}.${tag}` : tag;
 }
 
 /**
@@ -266,14 +280,19 @@ function meanDuration(sessions) {
 }
 
 /**
- * The run that logs a session's metric: `exp/a/eval` for session `exp/a` and group `eval`.
+ * The run that logs a session's metric: `exp/a/eval` for session `exp/a` and group `eval`, `exp` for
+ * group `..`.
  * @param {string} session
  * @param {string} group  of the metric
  */
 export function runOf(session, group) {
-  const path = group.split("/").filter(Boolean).join("/");
-  if (path === "") return session;
-  return session === "." ? path : `${session}/${path}`;
+  /** @type {string[]} */
+  const path = [];
+  for (const part of `${session}/${group}`.split("/")) {
+    if (part === "..") path.pop();
+    else if (part !== "" && part !== ".") path.push(part);
+  }
+  return path.join("/") || ".";
 }
 
 /**
@@ -298,21 +317,28 @@ export function colorsOfRuns(runs) {
 }
 
 /**
- * The session that a run belongs to: the run itself, or the nearest directory above it that is a
- * session.
- * @param {string} run
- * @param {ReadonlyMap<string, unknown>} sessions  by name
- * @returns {string | null}
+ * A function that finds the session that a run belongs to: the run itself, or the nearest directory
+ * above it that is a session, or else the only session below it.
+ * @param {Iterable<string>} names  of all sessions
+ * @returns {(run: string) => string | null}
  */
-export function sessionOf(run, sessions) {
-  for (let name = run; ; name = name.slice(0, name.lastIndexOf("/"))) {
-    if (sessions.has(name)) return name;
-    if (!name.includes("/")) return sessions.has(".") ? "." : null;
-  }
+export function sessionFinder(names) {
+  const sessions = new Set(names);
+  /** Maps each directory above sessions to the only one below it; null if there are several. @type {Map<string, string | null>} */
+  const onlyBelow = new Map();
+  for (const session of sessions) for (const path of pathsAbove(session)) onlyBelow.set(path, onlyBelow.has(path) ? null : session);
+  return (run) => [run, ...pathsAbove(run)].find((path) => sessions.has(path)) ?? onlyBelow.get(run) ?? null;
+}
+
+/** The directories above a run, the nearest first, and the log directory itself. @param {string} run */
+function pathsAbove(run) {
+  if (run === ".") return [];
+  const parts = run.split("/");
+  return [...parts.slice(1).map((_, i) => parts.slice(0, -1 - i).join("/")), "."];
 }
 
 /**
- * The runs of sessions: their own, and those inside of them that are not in another session.
+ * The runs of sessions: their own, and all others that belong to them.
  * @param {readonly { name: string }[]} runs
  * @param {readonly Group[]} groups  of all sessions
  * @param {readonly number[]} rows  indices of the groups whose sessions are wanted
@@ -320,8 +346,9 @@ export function sessionOf(run, sessions) {
 export function runsOfRows(runs, groups, rows) {
   const rowOfSession = new Map(groups.flatMap(({ sessions }, row) => sessions.map(({ name }) => [name, row])));
   const wanted = new Set(rows);
+  const sessionOf = sessionFinder(rowOfSession.keys());
   return runs.flatMap(({ name }) => {
-    const session = sessionOf(name, rowOfSession);
+    const session = sessionOf(name);
     return session !== null && wanted.has(rowOfSession.get(session) ?? -1) ? [name] : [];
   });
 }

@@ -14,7 +14,7 @@ import { filterRows, formatFilters, replaceFilter } from "./filters.js";
 import { bestRow, finiteFirst } from "./goals.js";
 import { importanceOf } from "./importance.js";
 import { sortRows } from "./sorting.js";
-import { colorsOfRuns, runsOfRows, sessionOf, withBestValues } from "./sweep.js";
+import { colorsOfRuns, runsOfRows, sessionFinder, withBestValues } from "./sweep.js";
 import { AGGREGATIONS, VALUE_CHOICES, formatSorts, goalOf, parseView, toggled, withScale } from "./view.js";
 
 /**
@@ -225,9 +225,10 @@ function useImportance(sweep, metric, passingRows) {
 function useHoveredRow(host, sweep) {
   const hoveredRow = useMemo(() => {
     const rowOfSession = new Map(sweep.groups.flatMap(({ sessions }, row) => sessions.map(({ name }) => [name, row])));
+    const sessionOf = sessionFinder(rowOfSession.keys());
     return computed(() => {
       const run = host.hoveredRun.value;
-      const session = run === null ? null : sessionOf(run, rowOfSession);
+      const session = run === null ? null : sessionOf(run);
       return session === null ? null : (rowOfSession.get(session) ?? null);
     });
   }, [sweep]);

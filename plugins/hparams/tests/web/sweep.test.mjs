@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
 import { shortText, stepText } from "../../tbcore_hparams/static/cell-text.js";
 import { bestRow, defaultMetric, finiteFirst, guessGoal } from "../../tbcore_hparams/static/goals.js";
-import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionOf, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
+import { colorsOfRuns, readSweep, runOf, runsOfRows, sessionFinder, withBestValues, withStepColumn } from "../../tbcore_hparams/static/sweep.js";
 import { parseView, toggled, withScale } from "../../tbcore_hparams/static/view.js";
 
 const HASH = "f54fb9b9f8130d2c5c3aab7f10cf8c8bd9bb5ea1a4cb4e8f6b2bb8d1a4d7a2d1";
@@ -85,19 +85,27 @@ test("status, start and duration of a row combine all its sessions", () => {
   assert.deepEqual(cells("duration"), [40, null, null]); // the mean of 60 and 20; the last has not ended
 });
 
-test("the run of a metric is that of the session, or one below it", () => {
+test("the run of a metric is that of the session, one below it or one above it", () => {
   assert.equal(runOf("exp/a", ""), "exp/a");
   assert.equal(runOf("exp/a", "eval"), "exp/a/eval");
   assert.equal(runOf(".", "eval/x"), "eval/x");
   assert.equal(runOf("exp", "/val/"), "exp/val");
+  assert.equal(runOf("exp/a/1", ".."), "exp/a");
+  assert.equal(runOf("exp/a", "../.."), ".");
 });
 
 test("a run belongs to the nearest session, itself or above it", () => {
-  const sessions = new Map([["a", 0], ["a/b", 0]]);
-  assert.equal(sessionOf("a/b/train", sessions), "a/b");
-  assert.equal(sessionOf("a/c", sessions), "a");
-  assert.equal(sessionOf("ab", sessions), null);
-  assert.equal(sessionOf("ab", new Map([[".", 0]])), ".");
+  const sessionOf = sessionFinder(["a", "a/b"]);
+  assert.equal(sessionOf("a/b/train"), "a/b");
+  assert.equal(sessionOf("a/c"), "a");
+  assert.equal(sessionOf("ab"), null);
+  assert.equal(sessionFinder(["."])("ab"), ".");
+});
+
+test("a run with no session above it belongs to the only one below it", () => {
+  const sessionOf = sessionFinder(["out0/1.5", "out1/x/2", "two/1", "two/2"]);
+  assert.deepEqual(["out0", "out1", "out1/x", "two", ".", "out0/eval", "out"].map(sessionOf), ["out0/1.5", "out1/x/2", "out1/x/2", null, null, null, null]);
+  assert.equal(sessionFinder(["out/1"])("."), "out/1");
 });
 
 test("a session is shown if its run or a run below it is selected, preferably in its own colour", () => {
