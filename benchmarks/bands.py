@@ -15,7 +15,9 @@ from typing import get_args
 import numpy as np
 
 from tbcore import ScalarSeries
-from tbcore_scalars.bands import SPREADS_OF_MEANS, Average, Spread, band_of
+from tbcore.values import Average, Spread
+from tbcore_scalars.bands import band_of
+from tbcore_scalars.request_parsing import SPREADS_OF_MEANS
 from tbcore_scalars.windows import line_of
 
 NUM_RUNS = 100

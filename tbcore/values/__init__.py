@@ -1,4 +1,5 @@
-"""Decoders for plugins: they convert the result of `Item.read` into numbers, arrays or text.
+"""Decoders for plugins, which convert the result of `Item.read` into numbers, arrays or text; and
+the statistics of groups of runs.
 
 Most data has two forms on disk: a protobuf field of its own, or a tensor. The functions here accept
 both. For any other value they raise DecodeError, with a message that describes the value. Claims
@@ -39,11 +40,19 @@ from tbcore.values.hyperparameters import (
     session_end,
     session_start,
 )
+from tbcore.values.statistics import (
+    Average,
+    Spread,
+    Statistics,
+    column_statistics,
+    group_statistics,
+)
 
 __all__ = [
     "AUDIO_CLAIMS", "EXPERIMENT_TAG", "HISTOGRAM_CLAIMS", "IMAGE_CLAIMS", "SESSION_END_TAG",
-    "SESSION_START_TAG", "AudioClip", "AudioValue", "DeclaredHParam", "DeclaredMetric",
+    "SESSION_START_TAG", "AudioClip", "AudioValue", "Average", "DeclaredHParam", "DeclaredMetric",
     "ExperimentValue", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
-    "SessionStartValue", "Value", "audio", "bucket_table", "experiment", "histogram", "image",
-    "scalar", "session_end", "session_start", "tensor", "text",
+    "SessionStartValue", "Spread", "Statistics", "Value", "audio", "bucket_table",
+    "column_statistics", "experiment", "group_statistics", "histogram", "image", "scalar",
+    "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

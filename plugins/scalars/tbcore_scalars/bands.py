@@ -13,32 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tbcore.values import Average, Spread, column_statistics
 from tbcore_scalars.windows import Line, Scale, as_x, finite_part, pixel_edges
 
 Floats = NDArray[np.float64]
-Average = Literal["mean", "median", "iqm"]
-"""The line of a group: the mean of its runs, their median, or their interquartile mean.
-
-The interquartile mean of n runs is the mean without the n // 4 lowest and the n // 4 highest.
-"""
-Spread = Literal["range", "deviation", "quartiles", "error", "bootstrap"]
-SPREADS_OF_MEANS = ("deviation", "error", "bootstrap")
-"""Spreads around the mean, which say nothing about a median or an interquartile mean."""
 
 _MAX_ROWS_TO_SORT = 1 << 20
 """Maximum number of rows whose distinct x are counted, which requires sorting them.
 
 If there are more rows, there are probably too many distinct x, and the points are pixel columns.
 """
-_MIN_RUNS_FOR_INTERVAL = 3
-"""Minimum number of runs for a standard error and for a bootstrap interval."""
-_NUM_DRAWS = 1000
-"""Number of means in a bootstrap."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +41,7 @@ class Band:
     """Ascending."""
     average: Floats
     low: Floats
-    """The lower edge; NaN for intervals of fewer than _MIN_RUNS_FOR_INTERVAL runs."""
+    """The lower edge; NaN for an interval of too few runs."""
     high: Floats
     count: Floats
     """Number of runs in the average."""
@@ -74,9 +63,7 @@ def band_of(
 ) -> Band:
     """The band of some runs between two x, for a chart of this many pixels.
 
-    Low and high are the minimum and the maximum, the first and the third quartile, the mean minus
-    and plus the standard deviation of the sample or the standard error of the mean, or the bounds
-    of a 95 % bootstrap interval of the mean.
+    The average, low and high at each point are those of `tbcore.values.column_statistics`.
 
     `runs` are pairs of a line and its values, which may be smoothed. The points are all x at which
     any run has a row or, if there are more than 2 per pixel, the middles of the pixel columns.
@@ -96,96 +83,17 @@ def band_of(
         if len(x) and len(points):
             ends = min(edges[0], points[0]), max(edges[-1], points[-1])
             values[run_index], is_nonfinite[run_index] = _resample(points, ends, x, value)
-    count = (~np.isnan(values)).sum(axis=0)  # 4
+    statistics = column_statistics(values, average, spread)  # 4
     nonfinite = is_nonfinite.sum(axis=0)
-    is_shown = count + nonfinite > 0
-    middle, low, high = np.full((3, len(points)), np.nan)
-    has_any = count > 0
-    if has_any.any():
-        # In each column the finite values in ascending order, and then NaN.
-        values = np.sort(values[:, has_any], axis=0)
-        middle[has_any] = _average(values, count[has_any], average)
-        low[has_any], high[has_any] = _edges(values, count[has_any], spread)
+    is_shown = statistics.count + nonfinite > 0
     return Band(
         x=points[is_shown],
-        average=middle[is_shown],
-        low=low[is_shown],
-        high=high[is_shown],
-        count=count[is_shown].astype(np.float64),
+        average=statistics.average[is_shown],
+        low=statistics.low[is_shown],
+        high=statistics.high[is_shown],
+        count=statistics.count[is_shown].astype(np.float64),
         nonfinite=nonfinite[is_shown].astype(np.float64),
     )
-
-
-def _average(values: Floats, count: NDArray[np.int64], average: Average) -> Floats:
-    """The average of each column of sorted values, of which the first `count` are finite."""
-    if average == "median":
-        return _quantile(values, count, 0.5)
-    cut = count // 4 if average == "iqm" else np.zeros_like(count)
-    rank = np.arange(len(values))[:, None]
-    is_in = (rank >= cut) & (rank < count - cut)
-    total: Floats = np.sum(values, axis=0, where=is_in)
-    return total / (count - 2 * cut)
-
-
-def _edges(values: Floats, count: NDArray[np.int64], spread: Spread) -> tuple[Floats, Floats]:
-    """Low and high of each column of sorted values, of which the first `count` are finite."""
-    if spread == "range":
-        return values[0], _quantile(values, count, 1)
-    if spread == "quartiles":
-        return _quantile(values, count, 0.25), _quantile(values, count, 0.75)
-    if spread == "bootstrap":
-        low, high = _bootstrap(values, count)
-    else:
-        # The sample standard deviation, over n - 1: the runs are a sample of all possible runs. For
-        # a single run it is 0.
-        mean = _average(values, count, "mean")
-        squares = np.nansum(np.square(values - mean), axis=0)
-        distance = np.sqrt(squares / np.maximum(count - 1, 1))
-        if spread == "deviation":
-            return mean - distance, mean + distance
-        distance /= np.sqrt(count)
-        low, high = mean - distance, mean + distance
-    has_too_few = count < _MIN_RUNS_FOR_INTERVAL
-    low[has_too_few] = high[has_too_few] = np.nan
-    return low, high
-
-
-def _quantile(values: Floats, count: NDArray[np.int64], q: float) -> Floats:
-    """A quantile of each column of sorted values; linear between two of them.
-
-    numpy's `nanquantile` computes one column at a time.
-    """
-    position = q * (count - 1)
-    below = position.astype(np.int64)
-    columns = np.arange(len(count))
-    lower, upper = values[below, columns], values[np.minimum(below + 1, count - 1), columns]
-    part = position - below
-    return lower * (1 - part) + upper * part
-
-
-def _bootstrap(values: Floats, count: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """The 2.5 % and 97.5 % percentiles of the means of runs drawn with replacement.
-
-    Columns with equally many runs have the same draws, which depend on nothing but this number.
-    """
-    low, high = np.full((2, len(count)), np.nan)
-    for num_runs in np.unique(count[count >= _MIN_RUNS_FOR_INTERVAL]).tolist():
-        is_here = count == num_runs
-        means = bootstrap_draws(num_runs) @ values[:num_runs, is_here] / num_runs
-        # Sorting is faster along the contiguous axis.
-        means = np.sort(np.ascontiguousarray(means.T), axis=1).T
-        num_means = np.full(means.shape[1], len(means))
-        low[is_here] = _quantile(means, num_means, 0.025)
-        high[is_here] = _quantile(means, num_means, 0.975)
-    return low, high
-
-
-def bootstrap_draws(num_runs: int) -> Floats:
-    """How often each draw has each run, of shape (_NUM_DRAWS, num_runs); always the same draws."""
-    drawn = np.random.default_rng(0).integers(num_runs, size=(_NUM_DRAWS, num_runs))
-    drawn += num_runs * np.arange(_NUM_DRAWS)[:, None]
-    times = np.bincount(drawn.ravel(), minlength=_NUM_DRAWS * num_runs)
-    return times.reshape(_NUM_DRAWS, num_runs).astype(np.float64)
 
 
 def _effective_rows(line: Line, value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

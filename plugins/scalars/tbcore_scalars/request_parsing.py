@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from tbcore import BadRequestError, SmoothingKind
 from tbcore.http import json_body, string_in, strings_in
-from tbcore_scalars.bands import SPREADS_OF_MEANS, Average, Spread
+from tbcore.values import Average, Spread
 from tbcore_scalars.pairing import TagAxis
 from tbcore_scalars.windows import Axis, Scale
 
@@ -21,6 +21,8 @@ MAX_BOUND = 1e300
 """Maximum absolute value of `from` and `to`, so that a range with margins has a finite width."""
 WINDOW_FIELDS = {"tag", "x", "from", "to", "pixels", "scale", "smoothing", "smoothing_kind"}
 """The fields that requests for lines and for bands have in common."""
+SPREADS_OF_MEANS = ("deviation", "error", "bootstrap")
+"""Spreads around the mean, which say nothing about a median or an interquartile mean."""
 Format = Literal["csv", "json"]
 Choice = TypeVar("Choice", bound=str)
 

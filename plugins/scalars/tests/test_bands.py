@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tbcore import ScalarSeries
-from tbcore_scalars.bands import band_of, bootstrap_draws
+from tbcore_scalars.bands import band_of
 from tbcore_scalars.windows import Line, line_of, pixel_edges
 
 
@@ -48,79 +48,6 @@ def test_spreads() -> None:
     assert (alone.low[0], alone.average[0], alone.high[0]) == (3, 3, 3), "one run has no deviation"
     quartiles = band_of(runs, 0, 0, 10, "quartiles")
     assert (quartiles.low[0], quartiles.high[0]) == (2, 4)
-
-
-def quantile(ascending: list[float], q: float) -> float:
-    """Linear between neighbours, as numpy's default and R's type 7."""
-    position = q * (len(ascending) - 1)
-    below = math.floor(position)
-    part = position - below
-    above = ascending[min(below + 1, len(ascending) - 1)]
-    return ascending[below] * (1 - part) + above * part
-
-
-def plain_statistics(values: list[float]) -> dict[str, tuple[float, ...]]:
-    """Every average and spread of some numbers, from their definitions."""
-    ascending = sorted(values)
-    num = len(values)
-    mean = math.fsum(values) / num
-    middle = ascending[num // 4 : num - num // 4]
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    deviation = math.sqrt(squares / (num - 1)) if num > 1 else 0.0
-    means = sorted(
-        math.fsum(times * value for times, value in zip(draw, ascending, strict=True)) / num
-        for draw in bootstrap_draws(num).tolist()
-    )
-    error = deviation / math.sqrt(num)
-    return {
-        "mean": (mean,),
-        "median": (quantile(ascending, 0.5),),
-        "iqm": (math.fsum(middle) / len(middle),),
-        "range": (ascending[0], ascending[-1]),
-        "quartiles": (quantile(ascending, 0.25), quantile(ascending, 0.75)),
-        "deviation": (mean - deviation, mean + deviation),
-        "error": (mean - error, mean + error) if num > 2 else (math.nan,) * 2,
-        "bootstrap": (quantile(means, 0.025), quantile(means, 0.975))
-        if num > 2
-        else (math.nan,) * 2,
-    }
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    st.lists(
-        st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), min_size=3, max_size=3),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_averages_and_spreads_equal_their_definitions(values: list[list[float]]) -> None:
-    """At each point, of the runs that have a value there; an interval needs three of them."""
-    runs = [rows([0, 1, 2], value) for value in values]
-    columns = [[v for v in column if math.isfinite(v)] for column in zip(*values, strict=True)]
-    expected = [plain_statistics(column) if column else {} for column in columns]
-    for spread in ("range", "quartiles", "deviation", "error", "bootstrap"):
-        for average in ("mean", "median", "iqm"):
-            band = band_of(runs, 0, 2, 100, spread, "linear", average)  # type: ignore[arg-type]
-            for index, found in enumerate(expected):
-                low_high = found.get(spread, (math.nan,) * 2)
-                numbers = [*found.get(average, (math.nan,)), *low_high]
-                got = [band.average[index], band.low[index], band.high[index]]
-                np.testing.assert_allclose(got, numbers, rtol=1e-9, atol=1e-6)
-
-
-def test_a_bootstrap_interval_is_as_wide_as_the_normal_one_for_many_runs() -> None:
-    """Its draws have as many runs as the group, each equally often but for chance."""
-    values = np.random.default_rng(3).normal(size=400)
-    band = band_of([rows([0], [value]) for value in values], 0, 0, 10, "bootstrap")
-    expected = 1.96 * values.std(ddof=1) / math.sqrt(len(values))
-    assert band.high[0] - band.average[0] == pytest.approx(expected, rel=0.1)
-    assert band.average[0] - band.low[0] == pytest.approx(expected, rel=0.1)
-    draws = bootstrap_draws(7)
-    assert draws.shape == (1000, 7)
-    assert (draws.sum(axis=1) == 7).all()
-    assert draws.mean() == 1
-    assert abs(draws.mean(axis=0) - 1).max() < 0.1
 
 
 def test_long_runs_are_averaged_within_pixel_columns() -> None:

@@ -1,0 +1,164 @@
+"""Statistics: the average and the spread of groups of values, such as the last values of runs.
+
+This is what a group of runs shows wherever it is shown. Only finite values are averaged. NaN and
+infinite values are counted beside the average, so that a group with a diverged run says so.
+
+The deviation is that of the sample, over n - 1, since runs are a sample of all possible runs; that
+of a single value is 0. Quantiles are linear between two values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Average = Literal["mean", "median", "iqm"]
+"""The mean, the median, or the interquartile mean.
+
+The interquartile mean of n values is the mean without the n // 4 lowest and the n // 4 highest.
+"""
+Spread = Literal["range", "deviation", "quartiles", "error", "bootstrap"]
+"""Minimum and maximum; the mean minus and plus the standard deviation; the first and the third
+quartile; the mean minus and plus its standard error; a 95 % bootstrap interval of the mean."""
+
+_MIN_VALUES_FOR_INTERVAL = 3
+"""Minimum number of values for a standard error and for a bootstrap interval."""
+_NUM_DRAWS = 1000
+"""Number of means in a bootstrap."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """Statistics of some groups, or of the columns of a matrix: arrays of shape (num_groups,)."""
+
+    average: Floats
+    """NaN without finite values."""
+    low: Floats
+    """The lower end of the spread; NaN without finite values, and for an interval of too few."""
+    high: Floats
+    count: NDArray[np.int64]
+    """Number of finite values, which are those that the average is of."""
+    nonfinite: NDArray[np.int64]
+    """Number of values that are NaN or infinite."""
+
+
+def group_statistics(
+    values: ArrayLike,
+    groups: ArrayLike,
+    num_groups: int,
+    average: Average = "mean",
+    spread: Spread = "deviation",
+) -> Statistics:
+    """The statistics of groups of values, such as one value of each run.
+
+    `values` and `groups` have the shape (num_values,). The second has the group of each value, from
+    0 to `num_groups` - 1; -1 leaves a value out, such as that of a run that has none.
+    """
+    value, group = np.asarray(values, np.float64), np.asarray(groups, np.int64)
+    # Groups of equal size are the columns of a matrix, so one large group makes no matrix large.
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(num_groups + 1))
+    sizes = np.diff(starts)
+    spreads, counts = np.full((3, num_groups), np.nan), np.zeros((2, num_groups), np.int64)
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        here = np.flatnonzero(sizes == size)
+        matrix = value[order[starts[here] + np.arange(size)[:, None]]]
+        found = column_statistics(matrix, average, spread)
+        spreads[:, here] = found.average, found.low, found.high
+        counts[:, here] = found.count, found.nonfinite
+    return Statistics(*spreads, *counts)
+
+
+def column_statistics(
+    values: Floats, average: Average = "mean", spread: Spread = "deviation"
+) -> Statistics:
+    """The statistics of each column of a matrix, such as values of each run at each point."""
+    is_finite = np.isfinite(values)
+    count = is_finite.sum(axis=0)
+    middle, low, high = result = np.full((3, len(count)), np.nan)
+    has_any = count > 0
+    if has_any.any():
+        # In each column the finite values in ascending order, and then NaN.
+        ascending = np.sort(np.where(is_finite, values, np.nan)[:, has_any], axis=0)
+        result[:, has_any] = _of_sorted(ascending, count[has_any], average, spread)
+    return Statistics(middle, low, high, count, len(values) - count)
+
+
+# The functions below get columns that begin with `count` finite values in ascending order, at least
+# one, before any NaN.
+
+
+def _of_sorted(
+    values: Floats, count: NDArray[np.int64], average: Average, spread: Spread
+) -> list[Floats]:
+    """Average, low and high of each column."""
+    # Scaled to at most 1, no sum or square overflows. A power of 2 changes no digit of a result.
+    exponent = np.frexp(np.fmax(-values[0], _quantile(values, count, 1)))[1]
+    scaled = np.ldexp(values, -exponent)
+    mean = _mean(scaled, count, 0 * count)
+    if average == "median":
+        middle = _quantile(values, count, 0.5)
+    else:
+        middle = np.ldexp(_mean(scaled, count, count // 4) if average == "iqm" else mean, exponent)
+    if spread == "range":
+        return [middle, values[0], _quantile(values, count, 1)]
+    if spread == "quartiles":
+        return [middle, _quantile(values, count, 0.25), _quantile(values, count, 0.75)]
+    if spread == "bootstrap":
+        ends = _bootstrap(scaled, count)
+    else:
+        squares = np.nansum(np.square(scaled - mean), axis=0)
+        distance = np.sqrt(squares / np.maximum(count - 1, 1))
+        if spread == "error":
+            distance /= np.where(count < _MIN_VALUES_FOR_INTERVAL, np.nan, np.sqrt(count))
+        ends = np.array([mean - distance, mean + distance])
+    with np.errstate(over="ignore"):  # The mean plus the deviation may be beyond all floats.
+        return [middle, *np.ldexp(ends, exponent)]
+
+
+def _mean(values: Floats, count: NDArray[np.int64], cut: NDArray[np.int64]) -> Floats:
+    """The mean without the `cut` lowest and highest values.
+
+    It is not beyond them by a rounding error, so that equal values have the deviation 0.
+    """
+    rank, columns = np.arange(len(values))[:, None], np.arange(len(count))
+    total = np.sum(values, axis=0, where=(rank >= cut) & (rank < count - cut))
+    mean: Floats = total / (count - 2 * cut)
+    return np.clip(mean, values[cut, columns], values[count - cut - 1, columns])
+
+
+def _quantile(values: Floats, count: NDArray[np.int64], q: float) -> Floats:
+    """A quantile; numpy's `nanquantile` computes one column at a time."""
+    position = q * (count - 1)
+    below = position.astype(np.int64)
+    columns, part = np.arange(len(count)), position - below
+    upper = values[np.minimum(below + 1, count - 1), columns]
+    return values[below, columns] * (1 - part) + upper * part
+
+
+def _bootstrap(values: Floats, count: NDArray[np.int64]) -> Floats:
+    """The 2.5 % and 97.5 % percentiles of the means of values drawn with replacement.
+
+    Columns with equally many values have the same draws, which depend on nothing but this number.
+    """
+    ends = np.full((2, len(count)), np.nan)
+    for num_values in np.unique(count[count >= _MIN_VALUES_FOR_INTERVAL]).tolist():
+        is_here = count == num_values
+        means = bootstrap_draws(num_values) @ values[:num_values, is_here] / num_values
+        # Sorting is faster along the contiguous axis.
+        means = np.sort(np.ascontiguousarray(means.T), axis=1).T
+        num_means = np.full(means.shape[1], _NUM_DRAWS)
+        ends[:, is_here] = [_quantile(means, num_means, q) for q in (0.025, 0.975)]
+    return ends
+
+
+def bootstrap_draws(num_values: int) -> Floats:
+    """How often each draw has each value, of shape (_NUM_DRAWS, num_values); always the same."""
+    drawn = np.random.default_rng(0).integers(num_values, size=(_NUM_DRAWS, num_values))
+    drawn += num_values * np.arange(_NUM_DRAWS)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size)
+    return times.reshape(drawn.shape).astype(np.float64)
