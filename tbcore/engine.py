@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
     from tbcore.queries.attributes import RunColumns
-    from tbcore.queries.evaluation import is_live
     from tbcore.queries.syntax import parse
     from tbcore.server.in_thread import Server
     from tbcore.server.unclaimed import find_unshown
     from tbcore.store.batch_reader import BatchReader
     from tbcore.store.series import Point, Series
+    from tbcore.store.state import is_live
     from tbcore.store.stored_runs import RunIndex
     from tbcore.store.strict_reader import ReadFile, StrictReader
     from tbcore.store.view import FileRef, RunView, Schema, StoredRun, TagInfo
@@ -94,12 +94,12 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),
     "tbcore.queries.attributes": ("RunColumns",),
-    "tbcore.queries.evaluation": ("is_live",),
     "tbcore.queries.syntax": ("parse",),
     "tbcore.server.in_thread": ("Server",),
     "tbcore.server.unclaimed": ("find_unshown",),
     "tbcore.store.batch_reader": ("BatchReader",),
     "tbcore.store.series": ("Point", "Series"),
+    "tbcore.store.state": ("is_live",),
     "tbcore.store.stored_runs": ("RunIndex",),
     "tbcore.store.strict_reader": ("ReadFile", "StrictReader"),
     "tbcore.store.view": ("FileRef", "RunView", "Schema", "StoredRun", "TagInfo"),

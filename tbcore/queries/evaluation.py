@@ -29,10 +29,7 @@ from tbcore.queries.syntax import (
     ignoring_case,
     read_number,
 )
-
-LIVE_SECONDS = 300
-"""A run is live if it was written to within this time. tbcore/web/shell/state/tree.js has the same
-limit."""
+from tbcore.store.state import is_live
 
 HParam = float | str | bool
 """The value of a hyperparameter; a list or dict is a str of JSON."""
@@ -236,14 +233,6 @@ def text_of(value: HParam) -> str:
 def _is_live(facts: RunFacts) -> Mask:
     times = zip(facts.last_event_times, facts.modified_times, strict=True)
     return _array([is_live(last, modified, facts.now) for last, modified in times])
-
-
-def is_live(last_event: float | None, modified: float | None, now: float) -> bool:
-    """Whether a run was written to recently, and within LIVE_SECONDS of its last event."""
-    if last_event is None:
-        return False
-    written = last_event if modified is None else modified
-    return abs(now - written) < LIVE_SECONDS and written - last_event < LIVE_SECONDS
 
 
 def _array(values: Sequence[bool]) -> Mask:

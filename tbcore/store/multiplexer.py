@@ -29,7 +29,7 @@ from tbcore.store.series import (
     merged_columns,
     sample_together,
 )
-from tbcore.store.state import KindSummary, RunDetails, State
+from tbcore.store.state import KindSummary, RunDetails, State, is_live
 from tbcore.store.status import LoadStatus
 from tbcore.store.view import RunView
 from tbcore.text import quoted
@@ -250,6 +250,11 @@ class Multiplexer:
         event.
         """
         return list(self._state.details.values())
+
+    def is_live(self, run: str) -> bool:
+        """Whether the run is being written, or was minutes ago; False for an unknown run."""
+        details = self._state.details.get(run)
+        return bool(details and is_live(details.last_event_time, details.modified, time.time()))
 
     def file_paths(self, run: str) -> list[str]:
         """Paths of the run's event files, in the order in which they are read.

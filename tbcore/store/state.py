@@ -29,6 +29,19 @@ class KindSummary(NamedTuple):
     """A tag of `example_run` with this kind."""
 
 
+LIVE_SECONDS = 300
+"""A run is live if it was written to within this time. tbcore/web/shell/state/tree.js has the same
+limit."""
+
+
+def is_live(last_event: float | None, modified: float | None, now: float) -> bool:
+    """Whether a run was written to recently, and within LIVE_SECONDS of its last event."""
+    if last_event is None:
+        return False
+    written = last_event if modified is None else modified
+    return abs(now - written) < LIVE_SECONDS and written - last_event < LIVE_SECONDS
+
+
 class RunDetails(NamedTuple):
     """A run's entry in a list of runs. Times are in seconds since the epoch; None if unknown."""
 

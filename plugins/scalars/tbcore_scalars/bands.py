@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from tbcore.values import Average, Spread, column_statistics
 from tbcore_scalars.windows import Line, Scale, as_x, finite_part, pixel_edges
 
 Floats = NDArray[np.float64]
+Drawn = Literal["mean", "points", "runs"]
+"""What a chart draws for a group: the average as a line with a band; the only point of each run and
+their average, with a bar; or the runs alone."""
 
 _MAX_ROWS_TO_SORT = 1 << 20
 """Maximum number of rows whose distinct x are counted, which requires sorting them.
@@ -50,6 +53,40 @@ class Band:
 
     A run with several rows in a pixel column can be counted both here and in `count`.
     """
+
+
+def drawn_of(lines: Sequence[Line], *, is_wall: bool = False) -> Drawn:
+    """What a chart draws for a group of runs with these lines.
+
+    An average over wall time would lead from run to run, as it would on any axis where no two runs
+    share an x. A run with a single x has no line, and neither does the average of such runs.
+    """
+    extents = sorted(extent for line in lines if (extent := line.extent()) is not None)
+    if all(first == last for first, last in extents):
+        return "points"
+    stops = np.maximum.accumulate([last for _, last in extents])
+    is_shared = any(first <= stops[before] for before, (first, _) in enumerate(extents[1:]))
+    return "runs" if is_wall or (len(extents) > 1 and not is_shared) else "mean"
+
+
+def bar_of(
+    runs: Sequence[tuple[Line, NDArray[Any]]],
+    start: float,
+    stop: float,
+    spread: Spread,
+    average: Average = "mean",
+) -> Band:
+    """The average and spread of runs with a single x each, at the mean of their x.
+
+    Empty if this is not between `start` and `stop`, or there are no runs.
+    """
+    last = [(x[-1], value[-1]) for x, value in (_effective_rows(*run) for run in runs) if len(x)]
+    rows = np.array(last, np.float64).reshape(-1, 2)
+    at = column_statistics(rows[:, :1]).average
+    result = column_statistics(rows[:, 1:], average, spread)
+    is_shown = (start <= at) & (at <= stop)
+    columns = at, result.average, result.low, result.high, result.count, result.nonfinite
+    return Band(*(np.asarray(column[is_shown], np.float64) for column in columns))
 
 
 def band_of(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tbcore import Claims, Multiplexer, NotFoundError, ScalarSeries, smoothed
-from tbcore_scalars.bands import band_of
+from tbcore.values import Average, Spread, group_statistics
+from tbcore_scalars.bands import band_of, bar_of, drawn_of
 from tbcore_scalars.descriptions import is_described
 from tbcore_scalars.pairing import TagAxis, ascending, goes_one_way, paired_line
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
@@ -95,21 +97,30 @@ class Charts:
     def bands(self, request: BandsRequest) -> ChartData:
         """Metadata and a table for each group, an empty one if no run of the group has the tag."""
         window = request.window
-        groups = {
-            name: [
-                (line, _band_values(series, line, window))
-                for _, series, line in self._lines(request.tag, runs, window.axis)
-            ]
+        found = {
+            name: list(self._lines(request.tag, runs, window.axis))
             for name, runs in request.groups.items()
         }
-        pairs = {name: [found for _, found in runs if found] for name, runs in groups.items()}
+        groups = {
+            name: [(line, _band_values(series, line, window)) for _, series, line in lines]
+            for name, lines in found.items()
+        }
+        pairs = {name: [pair for _, pair in runs if pair] for name, runs in groups.items()}
+        finals = self._finals(found, request.average)
         start, stop = _extent(window, [line for lines in pairs.values() for line, _ in lines])
         names = [run for runs in request.groups.values() for run in runs]
         data = ChartData({**self._header(request, start, stop, names), "groups": []}, [])
-        for name, lines in pairs.items():
-            how = request.spread, window.scale, request.average
-            band = band_of(lines, start, stop, window.pixels, *how)
-            data.header["groups"].append({"group": name, "num_runs": len(lines)})
+        for (name, lines), final in zip(pairs.items(), finals, strict=True):
+            drawn = drawn_of([line for line, _ in lines], is_wall=window.axis == "wall")
+            if drawn == "mean":
+                how = request.spread, window.scale, request.average
+                band = band_of(lines, start, stop, window.pixels, *how)
+            else:
+                # Only points have an average.
+                runs = lines if drawn == "points" else []
+                band = bar_of(runs, start, stop, request.spread, request.average)
+            entry = {"group": name, "num_runs": len(lines), "drawn": drawn, "final": final}
+            data.header["groups"].append(entry)
             if isinstance(window.axis, TagAxis):
                 num_without_x = sum(not len(line) for line, _ in groups[name])
                 num_left_out = len(groups[name]) - len(lines)
@@ -128,6 +139,25 @@ class Charts:
                 }
             )
         return data
+
+    def _finals(
+        self, groups: Mapping[str, list[tuple[str, ScalarSeries, Line]]], average: Average
+    ) -> list[dict[str, Any]]:
+        """For each group, the statistics of its runs' last values, which are not smoothed.
+
+        Their spread is the deviation, or the quartiles if the average is not the mean.
+        """
+        runs = [(i, *run) for i, lines in enumerate(groups.values()) for run in lines]
+        logged = [(i, run, series.value[-1]) for i, run, series, _ in runs if len(series)]
+        values, group = [value for *_, value in logged], [i for i, *_ in logged]
+        spread: Spread = "deviation" if average == "mean" else "quartiles"
+        found = group_statistics(values, group, len(groups), average, spread)
+        live = Counter(i for i, run, _ in logged if self._multiplexer.is_live(run))
+        names = "average", "low", "high", "count", "nonfinite"
+        return [
+            {**{name: getattr(found, name)[i] for name in names}, "live": live[i]}
+            for i in range(len(groups))
+        ]
 
     def _header(
         self, request: LinesRequest | BandsRequest, start: float, stop: float, runs: list[str]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -178,15 +179,100 @@ def test_bands_of_groups(client: TbcoreClient) -> None:
     header, tables = post(
         client, "bands", tag="loss", groups={"both": ["a", "b", "a"], "none": ["c"]}, spread="range"
     )
-    assert header["groups"] == [
-        {"group": "both", "num_runs": 2},
-        {"group": "none", "num_runs": 0},
+    assert [(group["group"], group["num_runs"]) for group in header["groups"]] == [
+        ("both", 2),
+        ("none", 0),
     ]
     assert tables[0]["x"].tolist() == [10, 20, 30]
     assert tables[0]["average"].tolist() == [6, 4, float(np.float32(0.1))]
     assert tables[0]["count"].tolist() == [2, 2, 1]
     assert tables[0]["nonfinite"].tolist() == [0, 0, 0]
     assert tables[1]["x"].tolist() == []
+
+
+def groups_of(client: TbcoreClient, tag: str, **body: Any) -> dict[str, dict[str, Any]]:
+    """The headers of the groups by name, for the groups "a" and "b" of runs such as "a/1"."""
+    runs = client.multiplexer.runs()
+    groups = {name: [run for run in runs if run.startswith(name)] for name in ("a", "b")}
+    header, _ = post(client, "bands", tag=tag, groups=groups, **body)
+    return {group["group"]: group for group in header["groups"]}
+
+
+def test_the_final_value_of_a_group_is_over_the_last_values_of_its_runs(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """Wherever these are, whatever part is shown, and without smoothing."""
+    last = {"a/1": 0.25, "a/2": 0.5, "a/3": 1.5, "b/1": math.nan, "b/2": 3.0, "b/3": -math.inf}
+    for index, (run, value) in enumerate(last.items()):
+        write_run(tbcore_logdir, run, scalars={"loss": [9.0] * (3 + index) + [value]})
+    write_run(tbcore_logdir, "a/other", scalars={"accuracy": [1.0]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    values = np.array([0.25, 0.5, 1.5])
+    part = {"from": 0, "to": 1, "smoothing": 0.9}
+    for body in ({}, part, {"x": "wall"}, {"x": "relative"}, {"spread": "error"}):
+        final = groups_of(client, "loss", **body)["a"]["final"]
+        assert final["average"] == values.mean()
+        assert final["high"] - final["average"] == pytest.approx(values.std(ddof=1))
+        assert final["average"] - final["low"] == pytest.approx(values.std(ddof=1))
+        assert (final["count"], final["nonfinite"], final["live"]) == (3, 0, 0)
+    nonfinite = groups_of(client, "loss")["b"]["final"]
+    assert (nonfinite["average"], nonfinite["count"], nonfinite["nonfinite"]) == (3, 1, 2)
+
+    median = groups_of(client, "loss", average="median")["a"]["final"]
+    assert median["average"] == 0.5
+    assert [median["low"], median["high"]] == np.quantile(values, [0.25, 0.75]).tolist()
+    nothing = groups_of(client, "missing")["a"]["final"]
+    assert (nothing["average"], nothing["count"], nothing["nonfinite"]) == ("NaN", 0, 0)
+
+
+def test_runs_that_are_being_written_are_counted(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    write_run(tbcore_logdir, "a/1", scalars={"loss": [1.0]})
+    write_run(tbcore_logdir, "a/2", scalars={"loss": [(0, 2.0, time.time())]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    final = groups_of(client, "loss")["a"]["final"]
+    assert (final["average"], final["count"], final["live"]) == (1.5, 2, 1)
+
+
+def test_groups_of_runs_with_one_point_have_a_bar_and_no_line(
+    tbcore_logdir: Path, tbcore_client: MakeClient
+) -> None:
+    """At the mean of the runs' steps, also if a run has logged its step again."""
+    for run, step, value in [("a/1", 90, 1.0), ("a/2", 100, 3.0), ("a/3", 140, math.nan)]:
+        write_run(tbcore_logdir, run, scalars={"best": [(step, value)]})
+    write_run(tbcore_logdir, "b/1", scalars={"best": [(7, 8.0), (7, 2.0)]})
+    write_run(tbcore_logdir, "b/2", scalars={"best": [(8, 4.0)]})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars], purge_orphaned_data=False)
+    groups = {"a": ["a/1", "a/2", "a/3"], "b": ["b/1", "b/2"], "none": []}
+    header, tables = post(client, "bands", tag="best", groups=groups)
+    assert [group["drawn"] for group in header["groups"]] == ["points"] * 3
+    assert [sum(table["count"]) for table in tables] == [2, 2, 0]
+    bars = [
+        [table[name][0] for name in ("x", "average", "low", "high", "nonfinite")]
+        for table in tables[:2]
+    ]
+    assert bars == [[110, 2, 1, 3, 1], [7.5, 3, 2, 4, 0]]
+    _, tables = post(client, "bands", tag="best", groups=groups, **{"from": 0, "to": 50})
+    assert [table["x"].tolist() for table in tables] == [[], [7.5], []]
+    header, tables = post(client, "bands", tag="best", groups=groups, x="wall")
+    assert [group["drawn"] for group in header["groups"]] == ["points", "runs", "points"]
+    assert [len(table["x"]) for table in tables] == [1, 0, 0]
+
+
+def test_runs_that_share_no_x_have_no_mean(tbcore_logdir: Path, tbcore_client: MakeClient) -> None:
+    """A line would lead from run to run; over wall time also where runs were written at once."""
+    for run, first in [("a/1", 0), ("a/2", 3), ("b/1", 0), ("b/2", 2)]:
+        points = [(step, float(step), 1e9 + step) for step in range(first, first + 3)]
+        write_run(tbcore_logdir, run, scalars={"loss": points})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    for axis, a, b in [("step", "runs", "mean"), ("relative", "mean", "mean")]:
+        groups = groups_of(client, "loss", x=axis)
+        assert [groups[name]["drawn"] for name in "ab"] == [a, b]
+    groups = {"a": ["a/1", "a/2"], "b": ["b/1", "b/2"]}
+    for axis, lengths in [("step", [0, 5]), ("wall", [0, 0])]:
+        _, tables = post(client, "bands", tag="loss", groups=groups, x=axis)
+        assert [len(table["x"]) for table in tables] == lengths
 
 
 @pytest.mark.parametrize(
