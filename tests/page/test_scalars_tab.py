@@ -935,8 +935,8 @@ def test_settings_and_table_name_the_average_of_groups(profile: Any, seeds: Any)
 
 
 def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
-    """If x is a time, the mean has a time and no step."""
-    for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", "wallTime")]:
+    """If x is a time, the mean has a time and no step. Columns without values are not shown."""
+    for axis, place in [("step", "step"), ("relative", "relative"), ("wall_time", None)]:
         page = profile.open(
             seeds.url,
             f"#scalars&tagQuery=re:^reward$&group=seeds&scalars.legend=true&scalars.x={axis}",
@@ -948,11 +948,102 @@ def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
             """() => Object.fromEntries([...tb.all('.tb-legend tbody tr')[0].cells].map(
               (cell) => [cell.dataset.column, cell.textContent]))"""
         )
+        assert cells["final"] == "2.3 ± 1.7 (4 of 5)"
+        if place is None:
+            assert not cells["value"]
+            assert "low" not in cells
+            continue
         assert (cells["value"], cells["low"], cells["high"]) == ("1.66667", "0", "3")
         assert (cells["min"], cells["max"]) == ("1.5", "2")  # of the mean, over the chart
         assert cells["runs"] == "3 of 5"
-        filled = [name for name in ("step", "relative", "wallTime") if cells[name]]
+        filled = [name for name in ("step", "relative", "wallTime") if cells.get(name)]
         assert filled == [place]
+
+
+@pytest.fixture(scope="module")
+def configs(serve_for_module: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Three seeds of each of two configurations, one after the other; one seed ends at NaN."""
+    logdir = tmp_path_factory.mktemp("configs")
+    ends = {"cfg0": [0.5, 0.75, 1.0], "cfg1": [0.25, 0.5, math.nan]}
+    for start, (config, values) in enumerate(ends.items()):
+        for seed, end in enumerate(values):
+            # Longer runs are better, so the last point of the mean is the best seed's.
+            length, wall_time = 30 - 10 * seed, 1.6e9 + 1000 * (3 * start + seed)
+            loss = [(step, 3.0, wall_time + step) for step in range(length)]
+            scalars = {"loss": [*loss, (length, end, wall_time + length)], "best": [loss[-1]]}
+            write_run(logdir, f"{config}/seed={seed}", scalars=scalars, wall_time=wall_time)
+    return serve_for_module(logdir)
+
+
+FINAL_CELLS = """() => tb.all('.tb-legend tbody tr').map((row) => {
+  const cell = row.querySelector('[data-column="final"]');
+  return [row.querySelector('th').title, cell?.textContent, cell?.title];
+})"""
+
+
+def test_the_table_begins_with_the_final_value_of_groups(profile: Any, configs: Any) -> None:
+    """It is the mean of the runs' last values, not the last point of the mean."""
+    address = "#scalars&tagQuery=re:^loss$&group=seeds&scalars.legend=true"
+    page = profile.open(configs.url, address)
+    heading = page.get_by_role("button", name="Final: mean ± SD", exact=True)
+    heading.wait_for()
+    assert "standard deviation of the sample (n − 1)" in heading.get_attribute("title")
+    columns = page.evaluate("() => tb.all('.tb-legend thead th').map((th) => th.dataset.column)")
+    assert columns[:3] == ["name", "final", "value"]
+    (first, second) = page.evaluate(FINAL_CELLS)
+    title = "mean of the last values of 3 runs: 0.75, standard deviation of the sample (n − 1) 0.25"
+    assert first == ["cfg0/*", "0.75 ± 0.25", title]
+    assert second[:2] == ["cfg1/*", "0.38 ± 0.18 (2 of 3)"]
+    assert second[2].endswith(", 1 run NaN or infinite, not in it")
+    for names in (["cfg0/*", "cfg1/*"], ["cfg1/*", "cfg0/*"]):
+        heading.click()
+        is_sorted = f"(names) => String(({FINAL_CELLS})().map(([name]) => name)) === String(names)"
+        page.wait_for_function(is_sorted, arg=names)
+    page = profile.open(configs.url, f"{address}&scalars.average=median")
+    page.get_by_role("button", name="Final: median [quartiles]", exact=True).wait_for()
+    assert page.evaluate(FINAL_CELLS)[0][1] == "0.75 [0.625, 0.875]"
+
+
+def test_runs_with_one_point_are_dots_with_a_bar(profile: Any, configs: Any) -> None:
+    """A line from seed to seed would look like a curve."""
+    page = profile.open(configs.url, "#scalars&tagQuery=re:^best$&group=seeds&scalars.legend=true")
+    page.wait_for_function("() => tb.label('best').includes('cfg0/*, cfg1/*, cfg0/seed=0')")
+    page.wait_for_function("() => tb.all('.tb-legend tbody tr').length === 2")
+    assert [row[0] for row in page.evaluate(FINAL_CELLS)] == ["cfg0/*", "cfg1/*"]
+    rows = hover(page, "best", 19 - 9, 29 - 9)  # the axis begins at step 9
+    assert {"cfg0/*", "cfg0/seed=1"} <= {row[0] for row in rows}
+    text = page.evaluate("() => tb.all('.tb-chart-tooltip')[0].textContent")
+    assert "around step 19 · minimum to maximum · mean" in text
+    page.get_by_role("button", name="More options for best").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG").click()
+    picture = download.value.path().read_text("utf-8")
+    assert "mean of 3 runs, bar: minimum to maximum" in picture
+    names = re.findall(r">(cfg[^<]*)</text>", picture)
+    assert names == ["cfg0/*", "cfg1/*"]
+
+
+def test_over_wall_time_the_runs_of_a_group_are_drawn(profile: Any, configs: Any) -> None:
+    """A mean would lead from run to run. The table still has the groups."""
+    address = "#scalars&tagQuery=re:^loss$&group=seeds&scalars.legend=true&scalars.x=wall_time"
+    page = profile.open(configs.url, address)
+    page.wait_for_function("() => tb.label('loss').includes(': cfg0/seed=0, cfg0/seed=1')")
+    note = page.get_by_role("note")
+    text = "2 groups drawn as runs, in the group's colour: no mean over wall time"
+    assert note.text_content() == text
+    page.wait_for_function("() => tb.all('.tb-legend tbody tr').length === 2")
+    texts = [row[:2] for row in page.evaluate(FINAL_CELLS)]
+    assert texts == [["cfg0/*", "0.75 ± 0.25"], ["cfg1/*", "0.38 ± 0.18 (2 of 3)"]]
+    page.get_by_role("button", name="More options for loss").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV as drawn").click()
+    rows = list(csv.reader(download.value.path().read_text("utf-8").splitlines()))
+    assert rows[0] == ["run", "tag", "step", "wall_time", "value"]
+    assert len(rows) == 1 + 2 * (31 + 21 + 11)
+    page.keyboard.press("Escape")
+    page.get_by_text("Step", exact=True).first.click()
+    page.wait_for_function("() => tb.label('loss').includes('cfg0/*, cfg1/*')")
+    note.wait_for(state="detached")
 
 
 def test_an_enlarged_card_requests_more_points(profile: Any, seeds: Any) -> None:

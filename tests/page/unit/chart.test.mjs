@@ -147,7 +147,7 @@ test("legend rows have the values at the cursor, or the last ones", () => {
     line("c", []),
   ];
   const rows = legendRows(lines, null);
-  assert.deepEqual(rows[0], { key: "a", name: "a", run: "a", color: "#102030", dash: undefined, value: 3, smoothed: 2, step: 10, wallTime: 120, relative: 20, min: 1, max: 3 });
+  assert.deepEqual(rows[0], { key: "a", name: "a", run: "a", color: "#102030", dash: undefined, value: 3, smoothed: 2, step: 10, wallTime: 120, relative: 20, min: 1, max: 3, final: 3 });
   assert.equal(legendRows([line("a · loss", [1], [0], { run: "a" })], null)[0].run, "a");
   assert.deepEqual([rows[1].key, rows[1].value, rows[1].step, rows[1].relative, rows[1].smoothed], ["b/2", 8, 20, 20, null]);
   assert.ok(Number.isNaN(rows[2].value) && Number.isNaN(rows[2].min));

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as bandCode from "../../../tbcore/web/lib/chart/bands.js";
-import { drawScene } from "../../../tbcore/web/lib/chart/draw.js";
-import { pathsOf } from "../../../tbcore/web/lib/chart/export.js";
+import { drawScene, sceneMarks } from "../../../tbcore/web/lib/chart/draw.js";
+import { namedItems, pathsOf } from "../../../tbcore/web/lib/chart/export.js";
 import { drawOverlay, hitsAt, hitsUnder, snap } from "../../../tbcore/web/lib/chart/hover.js";
 import { nextX, selectionAfter } from "../../../tbcore/web/lib/chart/keyboard.js";
 import { ChartModel, describe, noteOf } from "../../../tbcore/web/lib/chart/model.js";
@@ -185,6 +185,22 @@ test("the area of a band is faint and behind all lines; its mean is wider than t
   assert.deepEqual(calls[0].path.parts, [[[0, 2], [50, 4], [100, 5], [100, 2.5], [50, 1], [0, 0]].map(([x, y]) => [toX(x), toY(y)])]);
   const [hit] = hitsUnder(scene, { left: SIZE.width / 2, top: toY(2) });
   assert.deepEqual([hit.name, hit.band, hit.line, hit.index], ["seeds", seeds, undefined, 1]);
+});
+
+test("a bar has no area, and ends at the edges of the plot", () => {
+  const bar = { ...band({ x: [50], mean: [2], low: [1], high: [3], count: [2], inner: undefined }), key: "bar", bar: true };
+  const points = [0, 100].map((step) => ({ ...line("member", [2]), group: "bar", step: Float64Array.of(step) }));
+  const scene = sceneOf(points, { bands: [bar] });
+  const [marks] = sceneMarks(scene, scene.items.filter((item) => item.band));
+  const { toY } = pixelScales(scene);
+  const [left, middle] = [SIZE.width / 2, toY(2)];
+  assert.deepEqual(marks, { color: BLUE, fill: "", stroke: `M${left - 8},${middle}h16M${left},${toY(1)}V${toY(3)}M${left - 4},${toY(1)}h8M${left - 4},${toY(3)}h8` });
+  assert.ok(drawn(scene).every(({ globalAlpha }) => globalAlpha !== 0.18));
+  assert.ok(pathsOf(scene).every((path) => !path.includes("fill-opacity")));
+  const narrow = { ...scene, y: { ...scene.y, range: [1.5, 2.5] } };
+  assert.ok(sceneMarks(/** @type {any} */ (narrow), [scene.items[0]])[0].stroke.includes(`M${left},${SIZE.height}V0`));
+  const model = modelOf(points, { bands: [bar] });
+  assert.deepEqual(namedItems(model.items, model).map(({ name }) => name), ["seeds"], "a legend names the group alone");
 });
 
 test("without outliers, the area of a band ends where a run explodes", () => {

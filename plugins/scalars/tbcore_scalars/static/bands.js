@@ -3,17 +3,18 @@
  */
 
 import { batch, computed, effect, signal } from "@preact/signals-core";
-import { NO_BANDS, keepLoaded, rowOptions } from "./chart-feed.js";
+import { plural } from "tbcore/format.js";
+import { keepLoaded, rowOptions } from "./chart-feed.js";
 import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").Band} Band */
 /** @import { Host, Options, Part, RunGroup, View } from "./types.js" */
 
 /**
- * @typedef {{ group: string, num_runs: number, num_without_x?: number, num_back_and_forth?: number }} GroupEntry
+ * @typedef {{ group: string, num_runs: number, drawn: "mean" | "points" | "runs", final: Record<string, number | string>, num_without_x?: number, num_back_and_forth?: number }} GroupEntry
  *   from the server
- * @typedef {Band & { withoutX?: number, turning?: number }} GroupBand  with the numbers of runs that
- *   are not in the mean by a tag
+ * @typedef {Band & { drawn: GroupEntry["drawn"], withoutX?: number, turning?: number }} GroupBand
+ *   with what is drawn, the numbers of runs that are not in the mean by a tag
  *
  * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
  */
@@ -28,18 +29,21 @@ const SPREADS = {
   error: "± standard error",
   bootstrap: "bootstrap 95 % of the mean",
 };
+/** How long after the last answer to ask whether runs are still being written: as long as they count as live. */
+const LIVE_MS = 300_000;
 /** Minimum number of runs for the spreads that are intervals of the mean. */
 const MIN_RUNS_FOR_INTERVAL = 3;
 
 /** The bands of one chart, and what it draws as lines beside them, as signals. */
 export class BandFeed {
-  shown = signal(NO_BANDS);
+  shown = signal(/** @type {readonly GroupBand[]} */ ([]));
   /** Whether `shown` is everything that there is for the view. */
   isComplete = signal(false);
   error = signal("");
   hoveredGroup = signal(/** @type {string | null} */ (null));
-  /** The runs that have lines: those alone in their group, and those of the hovered group. */
+  /** The runs that have lines: those alone in their group, of groups without a mean, and of the hovered group. */
   lineParts;
+  notes;
   /** Draws coarser bands for a view that the drawn bands do not cover. @type {(view: View | null) => void} */
   drawUncovered = () => {};
   /** Ends all requests. */
@@ -48,19 +52,25 @@ export class BandFeed {
   /** @param {Host} host @param {import("./chart-feed.js").ChartFeed} feed  what its chart shows */
   constructor(host, { options: allOptions, parts, pixels, view }) {
     const grouped = computed(() => parts.value.map(splitByGroup));
+    /** The keys of the bands without a line, as text, which is equal while they are. */
+    const withoutLine = computed(() => JSON.stringify(this.shown.value.filter(({ drawn }) => drawn !== "mean").map(({ key }) => key)));
     this.lineParts = computed(() => {
       const hovered = this.hoveredGroup.value;
+      const keys = new Set(JSON.parse(withoutLine.value));
       return grouped.value.map(({ tag, groups, alone }) => {
-        const members = groups.find(({ name }) => name === hovered)?.runs ?? [];
-        return { tag, runs: [...members, ...alone] };
+        const drawn = groups.filter(({ name }) => name === hovered || keys.has(styleOf(name, "", tag, 0, []).key));
+        return { tag, runs: [...drawn.flatMap(({ runs }) => runs), ...alone] };
       });
     });
+    this.notes = computed(() => groupNotes(this.shown.value, allOptions.value));
     const bandOptions = computed(() => `${rowOptions(allOptions.value)} ${allOptions.value.average} ${allOptions.value.spread} ${allOptions.value.ends}`);
+    /** Rises when runs may no longer be live. */
+    const round = signal(0);
     /** Bands of the full range, for the x axis' extent; drawn until the view's bands arrive. */
     const wholeBands = computed(() => {
       grouped.value;
       bandOptions.value;
-      return { found: /** @type {readonly Band[] | null} */ (null) };
+      return { found: /** @type {readonly GroupBand[] | null} */ (null) };
     });
     let lastSmooth = allOptions.peek().smooth;
     /** The view whose bands are drawn. @type {View | null} */
@@ -69,19 +79,21 @@ export class BandFeed {
     this.stop = effect(() => {
       const [width, shownView, groupedParts, whole] = [pixels.value, view.value, grouped.value, wholeBands.value];
       const options = allOptions.peek();
+      round.value;
+      let timer = 0;
       this.drawUncovered = () => {};
       if (width === 0) return undefined;
       if (groupedParts.every(({ groups }) => groups.length === 0)) {
         batch(() => {
-          this.shown.value = NO_BANDS;
+          this.shown.value = [];
           this.isComplete.value = true;
         });
         return undefined;
       }
-      /** @param {readonly Band[]} found @param {View | null} bandView */
+      /** @param {readonly GroupBand[]} found @param {View | null} bandView */
       const draw = (found, bandView) => {
         const wholes = new Map(whole.found?.map((band) => [band.key, band]));
-        const withWhole = (/** @type {Band} */ band) => {
+        const withWhole = (/** @type {GroupBand} */ band) => {
           const { x, count } = wholes.get(band.key) ?? band;
           return { ...band, overview: x, overviewCount: count };
         };
@@ -93,13 +105,14 @@ export class BandFeed {
       };
       this.drawUncovered(shownView);
       this.isComplete.value = false;
-      return keepLoaded(host, shownView !== null || options.smooth !== lastSmooth, this.error, async (signal) => {
+      const stop = keepLoaded(host, shownView !== null || options.smooth !== lastSmooth, this.error, async (signal) => {
+        clearTimeout(timer);
         lastSmooth = options.smooth;
         const load = async (/** @type {View | null} */ bandView) => {
           const found = await loadBands(host, groupedParts, options, bandView, width, signal);
           signal.throwIfAborted();
           if (!options.ends) return found;
-          return found.map((band) => endedBand(band, bandView && whole.found)).filter(({ x }) => x.length > 0);
+          return found.map((band) => endedBand(band, bandView && whole.found)).filter(({ x, drawn }) => x.length > 0 || drawn !== "mean");
         };
         if (!shownView || !whole.found) {
           whole.found = await load(null);
@@ -107,22 +120,38 @@ export class BandFeed {
         }
         if (shownView) draw(await load(shownView), shownView);
         this.isComplete.value = true;
+        if (this.shown.value.some(({ final }) => final && final.live > 0)) timer = setTimeout(() => round.value++, LIVE_MS);
       });
+      return () => {
+        stop();
+        clearTimeout(timer);
+      };
     });
   }
 
   /** The pointer is at a point, or nowhere. @param {import("tbcore/chart.js").Hit | undefined} nearest */
   hover(nearest) {
-    if (nearest?.band) this.hoveredGroup.value = groupOfBand(nearest.band);
+    if (nearest?.band) this.hoveredGroup.value = nearest.band.bar ? null : groupOfBand(nearest.band);
     else if (!nearest?.line?.faint) this.hoveredGroup.value = null;
   }
 }
 
 /**
+ * Notes on groups whose runs are drawn without a mean.
+ * @param {readonly GroupBand[]} bands @param {Pick<Options, "x" | "average">} options
+ */
+export function groupNotes(bands, { x, average }) {
+  const count = bands.filter(({ drawn }) => drawn === "runs").length;
+  const why = x === "wall_time" ? `no ${AVERAGES[average]} over wall time` : "they share no x";
+  return count > 0 ? [`${plural(count, "group")} drawn as runs, in the group's colour: ${why}`] : [];
+}
+
+/**
  * The part of a band before the first of its runs ends.
- * @param {Band} band
+ * @template {Band} B
+ * @param {B} band
  * @param {readonly Band[] | null} [wholes]  the parts for the full range, if the band is that of a view
- * @returns {Band}
+ * @returns {B}
  */
 export function endedBand(band, wholes) {
   const { key, x, count } = band;
@@ -187,7 +216,7 @@ export function spreadOf({ average, spread }) {
  * @param {View | null} view
  * @param {number} pixels
  * @param {AbortSignal} signal
- * @returns {Promise<Band[]>}
+ * @returns {Promise<GroupBand[]>}
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
   const { average } = options;
@@ -207,7 +236,9 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
         const { x, average: mean, low, high, count, nonfinite } = tables[index];
         /** @type {GroupBand} */
         const band = {
-          ...{ withoutX: entry.num_without_x, turning: entry.num_back_and_forth },
+          ...{ drawn: entry.drawn, bar: entry.drawn === "points", withoutX: entry.num_without_x, turning: entry.num_back_and_forth },
+          // NaN and infinities are texts.
+          final: /** @type {any} */ (Object.fromEntries(Object.entries(entry.final).map(([name, number]) => [name, Number(number)]))),
           ...styleOf(name, color, tag, tagIndex, parts),
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: AVERAGES[average], label: labelOf(entry.num_runs) },
         };
@@ -215,5 +246,5 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
       });
     }),
   );
-  return found.flat().filter(({ x, withoutX, turning }) => x.length > 0 || withoutX || turning);
+  return found.flat().filter(({ x, drawn, numRuns, withoutX, turning }) => x.length > 0 || (drawn !== "mean" && numRuns) || withoutX || turning);
 }

@@ -41,7 +41,10 @@ export function CardLegend({ id, tab, title, lines, bands, hits, view }) {
   /** An x whose values are shown regardless of where the pointer is. */
   const [pin, setPin] = useState(/** @type {number | null} */ (null));
   useLayoutEffect(() => tab.cursor.join({ showCursor() {}, highlight() {}, showPin: setPin }), [tab.cursor]);
-  const listed = useMemo(() => lines.filter((line) => !line.faint), [lines]);
+  const listed = useMemo(() => {
+    const groups = new Set(bands.map(({ key }) => key));
+    return lines.filter(({ group }) => !groups.has(group));
+  }, [lines, bands]);
   /** Points at the pin, fetched for lines without a drawn row there. */
   const [atPin, setAtPin] = useState({ pin: NaN, lines: /** @type {Map<string, Line>} */ (new Map()) });
   useEffect(() => {

@@ -8,7 +8,6 @@ import { serialize } from "tbcore/requests.js";
 import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "./lines.js";
 
 /** @typedef {import("tbcore/chart.js").LineChart} LineChart */
-/** @typedef {import("tbcore/chart.js").Band} Band */
 /** @import { Host, Link, Options, Part, ShownLines, Tab, View } from "./types.js" */
 /** @import { BandFeed } from "./bands.js" */
 
@@ -19,8 +18,8 @@ import { cachedLines, covers, loadLines, pixelsFor, queryFor, roundView } from "
 const MAX_DRAW_DELAY_MS = 1000;
 /** How long view, smoothing and pointer must stay unchanged before rows are requested. */
 const SETTLE_DELAY_MS = 120;
-/** @type {readonly Band[]} */
-export const NO_BANDS = [];
+/** @type {readonly import("./bands.js").GroupBand[]} */
+const NO_BANDS = [];
 
 /** The lines, bands and view of one chart, as signals. */
 export class ChartFeed {
@@ -32,6 +31,8 @@ export class ChartFeed {
   view = signal(/** @type {View | null} */ (null));
   lines = signal(/** @type {ShownLines} */ ({ lines: [], isReduced: false }));
   bands = computed(() => this.#bandFeed.value?.shown.value ?? NO_BANDS);
+  /** What a reader must know of the bands. */
+  notes = computed(() => this.#bandFeed.value?.notes.value ?? []);
   /** Whether `lines` and `bands` are everything that there is for the view. */
   isComplete = computed(() => this.#hasLines.value && (!this.#isGrouped.value || this.#bandFeed.value?.isComplete.value));
   error = computed(() => this.#error.value || this.#bandFeed.value?.error.value);

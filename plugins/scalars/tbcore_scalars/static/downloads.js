@@ -43,7 +43,7 @@ export function drawnCSV({ lines, bands, view }, { x, smooth, average }) {
     Array.from(xs, (at, index) => (at >= from && at <= to ? [...(key ? JSON.parse(key) : [name, ""]), ...cells(index).map(numberText)] : [])).filter(({ length }) => length > 0);
   const shown = lines.filter((line) => !line.faint);
   const xsOf = (/** @type {Line} */ line) => xColumn(line, xAxis, line.startTime);
-  if (bands.length === 0) {
+  if (bands.every(({ x }) => x.length === 0)) {
     const rows = shown.flatMap((line) => {
       const columns = [line.step, line.wallTime, ...(line.x ? [line.x] : []), line.value, ...(isSmoothed ? [line.smoothed ?? line.value] : [])];
       return rowsOf(line, xsOf(line), (index) => columns.map((column) => column[index]));

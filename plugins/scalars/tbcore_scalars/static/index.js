@@ -314,7 +314,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const bands = feed.bands.value;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
-  const notes = tab.axisNotes?.(tab, parts, lines, bands) ?? [];
+  const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
   /** A note that few cards have. @param {string} of @param {object} props */
   const cardNote = (of, props) => html`<${Lazy} load=${() => styled(host, import("./card-notes.js"))} ...${{ of, tab, parts, ...props }} />`;
   return html`<${ChartCard}

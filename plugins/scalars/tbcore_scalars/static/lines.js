@@ -327,7 +327,7 @@ export function cachedLines(store, parts, options, views, faintGroup = null) {
       const faint = faintGroup !== null && group === faintGroup;
       if (!faint && found.numShown < found.numInside) shown.isReduced = true;
       const style = styleOf(name, color, tag, tagIndex, parts);
-      shown.lines.push({ ...rows, ...style, run: name, faint, overview: rows === whole ? undefined : whole });
+      shown.lines.push({ ...rows, ...style, run: name, group: JSON.stringify([group, tag]), faint, overview: rows === whole ? undefined : whole });
     }
   });
   return shown;

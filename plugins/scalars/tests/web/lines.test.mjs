@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatLists, parseLists } from "../../../../tbcore/web/text-names.js";
-import { endedBand, groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
+import { endedBand, groupNotes, groupOfBand, loadBands, splitByGroup } from "../../tbcore_scalars/static/bands.js";
 import { drawnCSV } from "../../tbcore_scalars/static/downloads.js";
 import { OPTIONS as ALL } from "../../tbcore_scalars/static/index.js";
 import { LinesStore, cachedLines, covers, hasAllPoints, loadLines, pixelsFor, queryFor, roundView } from "../../tbcore_scalars/static/lines.js";
@@ -294,7 +294,7 @@ test("bands of several tags have different keys, names and dashes", async () => 
     async fetch(/** @type {string} */ path, /** @type {any} */ init) {
       const body = JSON.parse(init.body);
       requests.push([path, body.tag, body.groups]);
-      const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2 }));
+      const groups = Object.keys(body.groups).map((group) => ({ group, num_runs: 2, drawn: "mean", final: { average: 3, low: 2, high: 4, count: 1, nonfinite: 1, live: 0, ...(body.tag === "val" && { average: "NaN" }) } }));
       const columns = { x: [1, 2], average: [1, 2], low: [0, 1], high: [2, 3], count: [2, 1], nonfinite: [0, 1] };
       return new Response(encodeResponse({ groups }, groups.map(() => columns)));
     },
@@ -307,6 +307,15 @@ test("bands of several tags have different keys, names and dashes", async () => 
   assert.deepEqual(bands.map(groupOfBand), ["10", "10"]);
   assert.notEqual(bands[0].key, bands[1].key);
   assert.deepEqual(bands.map(({ numRuns, nonfinite }) => [numRuns, [...(nonfinite ?? [])]]), [[2, [0, 1]], [2, [0, 1]]]);
+  assert.deepEqual(bands.map(({ final, bar }) => [final?.average, final?.high, bar]), [[3, 4, false], [NaN, 4, false]]);
+});
+
+test("a note counts the groups whose runs are drawn without a mean", () => {
+  const band = (/** @type {string} */ drawn) => /** @type {any} */ ({ drawn });
+  const bands = [band("mean"), band("points"), band("runs"), band("runs")];
+  assert.deepEqual(groupNotes(bands, { x: "wall_time", average: "median" }), ["2 groups drawn as runs, in the group's colour: no median over wall time"]);
+  assert.deepEqual(groupNotes(bands, { x: "step", average: "mean" }), ["2 groups drawn as runs, in the group's colour: they share no x"]);
+  assert.deepEqual(groupNotes(bands.slice(0, 2), { x: "step", average: "mean" }), []);
 });
 
 test("runs of the hovered group are faint, and it does not matter whether they are reduced", async () => {

@@ -15,6 +15,8 @@ import { FAR_LENGTHS, isRising, risingStretches, tracePath } from "./series.js";
 export const BAND_OPACITY = 0.18;
 /** Half the width of a band that has only one point, CSS pixels. */
 const SINGLE_POINT_HALF_WIDTH_PX = 4;
+/** Half the width of the line at the mean of a bar, CSS pixels. */
+const MEAN_HALF_WIDTH_PX = 8;
 
 /**
  * What the item of a band has in place of that of a line.
@@ -85,7 +87,7 @@ function bandSegments(xs, fewer) {
 export function drawBands(context, scene) {
   context.globalAlpha = BAND_OPACITY;
   for (const item of scene.items) {
-    if (!item.band) continue;
+    if (!item.band || item.band.bar) continue;
     context.fillStyle = item.color;
     for (const path of traceAreas(() => new Path2D(), scene, item)) context.fill(path);
   }
@@ -118,6 +120,24 @@ export function traceAreas(makePath, scene, { xs, columns, segments }) {
     paths.push(path);
   }
   return paths;
+}
+
+/**
+ * The mark of a band that is a bar: from low to high, with a longer line across it at the mean.
+ * @param {Item} item @param {Pick<Scene, "x" | "y" | "width" | "height">} scene
+ * @returns {{ fill: string, stroke: string }} as of \`marksOf\`
+ */
+export function barOf({ xs, columns }, scene) {
+  const { toX, toY } = pixelScales(scene);
+  const left = toX(xs[0]);
+  const [mean, low, high] = columns.map(([value]) => toY(value));
+  let stroke = "";
+  if (!(left >= 0 && left <= scene.width)) return { fill: "", stroke };
+  if (mean >= 0 && mean <= scene.height) stroke += `M${left - MEAN_HALF_WIDTH_PX},${mean}h${2 * MEAN_HALF_WIDTH_PX}`;
+  const ends = [low, high].filter(Number.isFinite).map((top) => Math.min(scene.height, Math.max(0, top)));
+  if (ends.length === 2) stroke += `M${left},${ends[0]}V${ends[1]}`;
+  for (const top of ends) stroke += `M${left - SINGLE_POINT_HALF_WIDTH_PX},${top}h${2 * SINGLE_POINT_HALF_WIDTH_PX}`;
+  return { fill: "", stroke };
 }
 
 /**

@@ -147,7 +147,7 @@ export function drawMarks(context, scene, items) {
 /** The marks of items, as path data. @param {Scene} scene @param {readonly Item[]} items */
 export function sceneMarks(scene, items) {
   const showsPoints = scene.axisItems.length <= MAX_DETAILED_LINES && !scene.isMoving;
-  return items.map((item) => ({ color: item.color, ...marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip) }));
+  return items.map((item) => ({ color: item.color, ...((item.band?.bar && scene.bandCode?.barOf(item, scene)) || marksOf(item, scene, showsPoints && !item.line?.faint, scene.clip)) }));
 }
 
 /** @type {Raster | null} shared by all charts */

@@ -10,7 +10,7 @@ import { PathData, escapeXML, frameSVG } from "./svg.js";
  * @typedef {import("./types.js").Axis} Axis
  * @typedef {import("./types.js").Item} Item
  * @typedef {import("./types.js").Scene} Scene
- * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks>, clip?: boolean, axisItems?: readonly Item[] }} Picture
+ * @typedef {Omit<import("./svg.js").Frame, "titles"> & Pick<Scene, "x" | "y" | "items"> & { marks: ReturnType<typeof sceneMarks>, clip?: boolean, axisItems?: readonly Item[], named?: readonly Item[] }} Picture
  *   everything that an exported picture shows
  */
 
@@ -30,14 +30,29 @@ export function lineChartSVG(label, model, { element, colors }, more) {
   const layout = model.layOut(placeIn(width, height, (text) => 6.5 * text.length), note !== "");
   const { x, y, items, axisItems } = model;
   const marks = sceneMarks(model.scene(layout, colors), items);
-  return chartSVG({ label, width, height, layout, x, y, items, axisItems, marks, note, colors, clip: model.axes.clip });
+  return chartSVG({ label, width, height, layout, x, y, items, axisItems, named: namedItems(items, model), marks, note, colors, clip: model.axes.clip });
 }
 
 /** The picture as an SVG document. @param {Picture} picture */
-export function chartSVG({ x, y, items, axisItems = items, marks, clip = false, ...frame }) {
+export function chartSVG({ x, y, items, axisItems = items, named = items, marks, clip = false, ...frame }) {
   const { layout, colors, label } = frame;
   const scene = { x, y, items, axisItems, width: layout.width, height: layout.height, clip };
-  return frameSVG({ ...frame, titles: [titleOf(x), label] }, pathsOf(scene), items, pathsOfMarks(marks, colors.surface));
+  return frameSVG({ ...frame, titles: [titleOf(x), label] }, pathsOf(scene), named, pathsOfMarks(marks, colors.surface));
+}
+
+/**
+ * The items that a legend names: those of the lines of a group are one, with the name of the group.
+ * @param {readonly Item[]} items @param {import("./model.js").ChartModel} model
+ */
+export function namedItems(items, { bands }) {
+  const groups = new Map(bands.map(({ key, name }) => [key, name]));
+  /** Maps each name to its first item. @type {Map<string, Item>} */
+  const named = new Map();
+  for (const item of items) {
+    const name = groups.get(item.line?.group) ?? item.name;
+    if (!named.has(name)) named.set(name, { ...item, name });
+  }
+  return [...named.values()];
 }
 
 /** The notes of a picture: those given, what bands are, and what the chart leaves out. @param {import("./model.js").ChartModel} model @param {string} [more] */
@@ -55,13 +70,13 @@ function bandNotes(items) {
   for (const { band } of items) {
     if (!band) continue;
     const { average = "mean", label = "", numRuns = Math.max(...band.count) } = band;
-    const key = JSON.stringify([average, label]);
+    const key = JSON.stringify([average, label, band.bar ? "bar" : "band"]);
     numbers.set(key, [...(numbers.get(key) ?? []), numRuns]);
   }
   return [...numbers].map(([key, counts]) => {
-    const [average, label] = JSON.parse(key);
+    const [average, label, shape] = JSON.parse(key);
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
-    const area = label && (label.startsWith("no ") ? `, ${label}` : `, band: ${label}`);
+    const area = label && (label.startsWith("no ") ? `, ${label}` : `, ${shape}: ${label}`);
     return `${average} of ${least < most ? `${least} to ${most}` : most} runs${area}`;
   });
 }
@@ -74,7 +89,7 @@ function bandNotes(items) {
 export function pathsOf(scene, scale = 1) {
   const paths = [];
   const { width, opacity } = styleOfLines(scene);
-  for (const item of scene.items.filter(({ band }) => band)) {
+  for (const item of scene.items.filter(({ band }) => band && !band.bar)) {
     for (const { data } of traceAreas(() => new PathData(), scene, item)) {
       paths.push(`<path d="${data}" fill="${escapeXML(item.color)}" fill-opacity="${BAND_OPACITY}"/>`);
     }

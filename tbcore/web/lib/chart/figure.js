@@ -4,7 +4,7 @@
  */
 
 import { sceneMarks } from "./draw.js";
-import { lineChartSVG, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
+import { lineChartSVG, namedItems, notesOf, pathsOf, pathsOfMarks, titleOf } from "./export.js";
 import { namesAtEnds } from "./line-names.js";
 import { escapeXML, tenth } from "./svg.js";
 
@@ -60,7 +60,7 @@ export function lineChartFigure(inches, label, model, more) {
   // Without a dot at each point of short lines, which would look like a code for something.
   const scene = model.scene(plot, COLORS, true);
   const bottom = LINE_HEIGHT * (model.axes.xAxis === "wall_time" ? 2 : 1) + TICK_LENGTH + LINE_HEIGHT + 2;
-  const below = [...(names.length > 0 ? [] : legendOf(scene.axisItems, width, Math.floor(height / LINE_HEIGHT))), ...notesBelow(notesOf(model, more), width)];
+  const below = [...(names.length > 0 ? [] : legendOf(namedItems(scene.axisItems, model), width, Math.floor(height / LINE_HEIGHT))), ...notesBelow(notesOf(model, more), width)];
   const top = FONT_SIZE;
   const fullHeight = top + height + bottom + below.reduce((sum, part) => sum + part.height, 0) + MARGIN;
   let at = top + height + bottom;

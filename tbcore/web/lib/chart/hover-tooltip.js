@@ -89,7 +89,8 @@ function bandNote({ name, band, index }, axis, isOneOfMany = false) {
   const why = `${numNonFinite > 0 ? `, ${numNonFinite} not finite` : ""}${numWithoutPoint > 0 ? `, ${numWithoutPoint} without points here` : ""}`;
   const { average = "mean" } = band;
   const runs = why ? `${isOneOfMany ? `${name}: ${average}` : average} of ${countText(band, index)} runs${why}` : average;
-  return [texts[axis.kind](), ...(band.label ? [band.label] : []), runs].join(" · ");
+  // The runs of a bar have an x each.
+  return [`${band.bar ? "around " : ""}${texts[axis.kind]()}`, ...(band.label ? [band.label] : []), runs].join(" · ");
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The rows of a chart's legend. Pure functions, no DOM. */
 
+import { groupFigure } from "../group-figure.js";
 import { countText, nearestIndex } from "./hover.js";
 import { extent, lastIndex, xColumn } from "./series.js";
 
@@ -27,6 +28,9 @@ import { extent, lastIndex, xColumn } from "./series.js";
  * @property {number} max  the highest finite value of the line; for a group, the highest mean. NaN for none
  * @property {number} [low]  for a group: the lower edge of its band
  * @property {number} [high]  for a group: the upper edge of its band
+ * @property {number} [final]  the last value of the whole line; for a group, the average of the last
+ *   values of its runs
+ * @property {{ text: string, title: string }} [figure]  for a group: this average with its spread
  * @property {string} [runs]  for a group: the number of runs in its mean, as text
  *
  * @typedef {{ column: keyof LegendRow, descending: boolean }} LegendSort
@@ -52,13 +56,13 @@ export function legendRows(lines, hits, xAxis = "step") {
 }
 
 /** The row of a line's point. @param {Line} line @param {number} index  -1 for none @returns {LegendRow} */
-function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0] }, index) {
+function lineRow({ name, run = name, color, dash, key = name, value, smoothed, step, x, wallTime, startTime = wallTime[0], overview }, index) {
   const at = (/** @type {Float64Array} */ column) => column[index] ?? NaN;
   let range = extents.get(value);
   if (!range) extents.set(value, (range = extent(value) ?? [NaN, NaN]));
   return {
     ...{ key, name, run, color, dash, value: at(value), smoothed: smoothed ? at(smoothed) : null, step: at(step), ...(x && { x: at(x) }) },
-    ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1] },
+    ...{ wallTime: at(wallTime), relative: at(wallTime) - startTime, min: range[0], max: range[1], final: (overview?.value ?? value).at(-1) },
   };
 }
 
@@ -107,7 +111,7 @@ export function rowAt(xs, x) {
  * @param {XAxis} xAxis @param {Range | null} view @returns {LegendRow}
  */
 export function bandRow(band, hits, pin, xAxis, view) {
-  const { key = band.name, name, color, dash, x, mean, low, high } = band;
+  const { key = band.name, name, color, dash, x, mean, low, high, final } = band;
   let index = x.length - 1;
   if (pin !== null) index = rowAt(x, pin);
   else if (hits) index = hits.find((hit) => hit.band && hit.band.key === band.key)?.index ?? -1;
@@ -116,10 +120,12 @@ export function bandRow(band, hits, pin, xAxis, view) {
   const [min, max] = extent(view ? mean.filter((_, i) => x[i] >= view[0] && x[i] <= view[1]) : mean) ?? [NaN, NaN];
   return {
     ...{ key, name, run: name, color, dash, value: at(mean), smoothed: null, low: at(low), high: at(high), min, max },
-    step: xAxis === "step" ? at(x) : NaN,
-    ...(xAxis === "number" && { x: at(x) }),
-    wallTime: xAxis === "wall_time" ? at(x) : NaN,
-    relative: xAxis === "relative" ? at(x) : NaN,
+    ...(final && { final: final.average, figure: groupFigure(final, band.average) }),
+    // The x of a bar is not one at which a run has logged.
+    step: xAxis === "step" && !band.bar ? at(x) : NaN,
+    ...(xAxis === "number" && { x: band.bar ? NaN : at(x) }),
+    wallTime: xAxis === "wall_time" && !band.bar ? at(x) : NaN,
+    relative: xAxis === "relative" && !band.bar ? at(x) : NaN,
     runs: index < 0 ? "" : countText(band, index),
   };
 }

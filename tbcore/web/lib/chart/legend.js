@@ -29,6 +29,7 @@ const SHEET = await loadSheet(new URL("./legend.css", import.meta.url)).catch(co
  */
 const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
+  ["final", "Final", formatValue, ""],
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
   ["value", "Value", formatValue, "The value as it was logged; for a group, its average"],
   ["x", "x", formatStep, ""],
@@ -44,9 +45,9 @@ const COLUMNS = [
 /** Columns with the position of a value: its step or time. */
 const POSITION_COLUMNS = new Set(["x", "step", "relative", "wallTime"]);
 /** Columns that only groups have. */
-const GROUP_COLUMNS = new Set(["low", "high", "runs"]);
+const GROUP_COLUMNS = new Set(["final", "low", "high", "runs"]);
 /** Columns that the first click on their heading sorts in descending order. */
-const DESCENDING_FIRST = new Set(["smoothed", "value", "max", "high"]);
+const DESCENDING_FIRST = new Set(["final", "smoothed", "value", "max", "high"]);
 const ROW_HEIGHT_PX = 24;
 /** Maximum length of a table that renders all its rows; longer ones render the visible rows only. */
 const MAX_ROWS_WITHOUT_WINDOW = 50;
@@ -99,7 +100,14 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
   const average = shown.bands?.[0]?.average ?? "mean";
   // What the values are, if all are averages of groups.
   const noun = isGrouped && rows.every(({ runs }) => runs !== undefined) ? average : "value";
-  const columns = COLUMNS.filter(([column]) => (column !== "smoothed" || isSmoothed) && (column !== "x" || hasX) && (isGrouped || !GROUP_COLUMNS.has(column)));
+  const hasFinal = rows.some(({ figure }) => figure);
+  const columns = COLUMNS.filter(
+    ([column]) =>
+      (column !== "smoothed" || isSmoothed) &&
+      (column !== "x" || hasX) &&
+      (column !== "final" || hasFinal) &&
+      (!isGrouped ? !GROUP_COLUMNS.has(column) : column === "name" || lastRows.some((row) => hasValue(row, column))),
+  );
   const firstIndex = isLong ? Math.max(0, Math.floor(view.top / ROW_HEIGHT_PX) - NUM_SPARE_ROWS) : 0;
   const endIndex = isLong ? Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT_PX) + NUM_SPARE_ROWS) : rows.length;
   /** An empty row in place of rows that are not rendered. @param {number} count */
@@ -115,8 +123,8 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
             const descends = DESCENDING_FIRST.has(column);
             const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
-              <button type="button" title=${why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
-                ${column === "value" ? (isLast ? `Last ${noun}` : capitalized(noun)) : column === "x" ? shortTitle({ title: xTitle }) : title}
+              <button type="button" title=${column === "final" ? finalHeading(average)[1] : why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
+                ${column === "value" ? (isLast ? `Last ${noun}` : capitalized(noun)) : column === "x" ? shortTitle({ title: xTitle }) : column === "final" ? finalHeading(average)[0] : title}
               </button>
             </th>`;
           })}
@@ -138,13 +146,22 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
                 <i class=${row.dash ? "tb-dashed" : ""} style=${{ background: lineSample(row.color, row.dash) }}></i><span><bdi>${formatName(row.name)}</bdi></span>
                 ${onOnly && html`<button type="button" aria-label="Only ${row.name}" onClick=${() => onOnly(row)}>only</button>`}
               </th>
-              ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column}>${hasValue(row, column) ? format(row[column]) : ""}</td>`)}
+              ${columns.slice(1).map(([column, , format]) => html`<td data-column=${column} title=${column === "final" ? row.figure?.title : undefined}>${column === "final" && row.figure ? row.figure.text : hasValue(row, column) ? format(row[column]) : ""}</td>`)}
             </tr>`,
           )}
         ${gap(rows.length - endIndex)}
       </tbody>
     </table>
   </div>`;
+}
+
+/** The heading of the last values of groups, and what it means. @param {string} average */
+function finalHeading(average) {
+  const isMean = average === "mean";
+  return [
+    `Final: ${average}${isMean ? " ± SD" : " [quartiles]"}`,
+    `The ${average} of the last values of the group's runs, from all points and not smoothed, ${isMean ? "± the standard deviation of the sample (n − 1)" : "and their quartiles"}; for a run, its last value`,
+  ];
 }
 
 /**
@@ -172,13 +189,14 @@ function useRows({ lines, bands = NO_BANDS, xAxis = "step", hits = null, view = 
 
 /**
  * Whether a row has a value in a column. A line without a point at the cursor has only min and max.
- * The mean of a group has only one of step, relative time and wall time.
+ * The mean of a group has only one of step, relative time and wall time, and a bar has none.
  * @param {LegendRow} row @param {keyof LegendRow} column
  */
 function hasValue(row, column) {
   const value = row[column];
   const positions = [row.step, row.relative, row.wallTime, row.x ?? NaN];
   if (value === null || value === undefined) return false;
-  if (positions.every(Number.isNaN)) return (column === "min" || column === "max") && !Number.isNaN(value);
+  if (column === "final") return true;
+  if (positions.every(Number.isNaN) && !row.runs) return (column === "min" || column === "max") && !Number.isNaN(value);
   return !(Number.isNaN(value) && POSITION_COLUMNS.has(column));
 }

@@ -31,6 +31,8 @@ export {};
  * @property {Columns} [overview]  rows of the whole series, needed if the line's own rows are only
  *   those of a view: they determine the full range of the x axis
  * @property {string} [key]  distinguishes lines with the same name
+ * @property {string} [group]  key of the band of its group, which legends of pictures name in its
+ *   place
  * @property {boolean} [faint]  draws the line thin and behind all others, and excludes it from the
  *   range of the axes. If the line is smoothed, only its smoothed values are drawn
  * @typedef {Columns & LineOptions} Line
@@ -51,6 +53,8 @@ export {};
  *   one
  * @property {string} [average]  what `mean` is, such as "median"; default "mean"
  * @property {string} [label]  what low and high are, such as "min and max"
+ * @property {boolean} [bar]  draws the only point of the band as a bar from low to high
+ * @property {import("../group-figure.js").Statistics} [final]  of the last values of the runs, for the table
  * @property {Float64Array} [overview]  x of the whole band, needed if `x` is only that of a view
  * @property {Float64Array} [overviewCount]  `count` at the x of `overview`
  * @property {readonly number[]} [dash]  dash of the mean: pixels on, pixels off

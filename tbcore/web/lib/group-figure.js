@@ -1,0 +1,50 @@
+/** The figure of a group of runs as text: `0.684 ± 0.064`. No DOM. */
+
+import { formatValue, plural } from "./format.js";
+
+/**
+ * @typedef {object} Statistics  of a value of each run of a group
+ * @property {number} average  NaN if no value is finite
+ * @property {number} low  the mean minus the standard deviation of the sample; if the average is not
+ *   the mean, the first quartile
+ * @property {number} high
+ * @property {number} count  number of finite values
+ * @property {number} nonfinite  number of values that are NaN or infinite
+ * @property {number} live  number of runs that are still being written
+ */
+
+/**
+ * The average of a group with its spread, and what a reader must know behind it: `0.525 ± 0.010 (3 of
+ * 5, 1 live)`. The title has more digits, and says all of it in words.
+ * @param {Statistics} statistics
+ * @param {string} [average]  "mean", "median" or "interquartile mean"
+ * @param {string} [what]  what the values are
+ */
+export function groupFigure({ average: value, low, high, count, nonfinite, live }, average = "mean", what = "last values") {
+  const isMean = average === "mean";
+  const deviation = (high - low) / 2;
+  let text = count > 0 ? formatValue(value) : "–";
+  if (count > 1) text = isMean ? formatMean(value, deviation) : `${formatValue(value, 4)} [${formatValue(low, 4)}, ${formatValue(high, 4)}]`;
+  const counts = [nonfinite > 0 && `${count} of ${count + nonfinite}`, live > 0 && `${live} live`].filter(Boolean);
+  const spread = isMean ? `standard deviation of the sample (n − 1) ${formatValue(deviation)}` : `quartiles ${formatValue(low)} and ${formatValue(high)}`;
+  const words = [
+    count > 0 ? `${average} of the ${what} of ${plural(count, "run")}: ${formatValue(value)}` : `no finite ${what}`,
+    count > 1 && spread,
+    nonfinite > 0 && `${plural(nonfinite, "run")} NaN or infinite, not in it`,
+    live > 0 && `${plural(live, "run")} still being written`,
+  ];
+  return { text: counts.length > 0 ? `${text} (${counts.join(", ")})` : text, title: words.filter(Boolean).join(", ") };
+}
+
+/**
+ * A mean with its deviation, which has two digits, and the mean as many decimals: \`0.684 ± 0.064\`.
+ * @param {number} mean @param {number} deviation
+ */
+export function formatMean(mean, deviation) {
+  const decimals = Math.max(0, 1 - Math.floor(Math.log10(deviation)));
+  const size = Math.max(Math.abs(mean), deviation);
+  // Very large and very small numbers have an exponent each.
+  if (!(size >= 1e-4 && size < 1e9 && decimals <= 8)) return `${formatValue(mean)} ± ${formatValue(deviation, 2)}`;
+  return `${mean.toFixed(decimals)} ± ${deviation.toFixed(decimals)}`;
+}
+

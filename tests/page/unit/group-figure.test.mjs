@@ -1,0 +1,34 @@
+// The figure of a group of runs as text.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatMean, groupFigure } from "../../../tbcore/web/lib/group-figure.js";
+
+test("a mean has as many decimals as its deviation, which has two digits", () => {
+  /** @type {[number, number, string][]} */
+  const cases = [
+    [0.68412, 0.06449, "0.684 ± 0.064"],
+    [0.5, 0.0104, "0.500 ± 0.010"],
+    [-12.34, 5.678, "-12.3 ± 5.7"],
+    [56789.2, 1234.5, "56789 ± 1235"],
+    [0.5, 0, "0.5 ± 0"],
+    [0.123456789, 1e-12, "0.123457 ± 1e-12"],
+    [1.234e-7, 1.26e-8, "1.234e-7 ± 1.3e-8"],
+    [5e12, 1e11, "5e12 ± 1e11"],
+    [0, Infinity, "0 ± ∞"],
+  ];
+  for (const [mean, deviation, text] of cases) assert.equal(formatMean(mean, deviation), text);
+});
+
+test("a group says which of its runs are not in its average", () => {
+  const all = { average: 0.5, low: 0.4, high: 0.6, count: 5, nonfinite: 0, live: 0 };
+  assert.deepEqual(groupFigure(all), { text: "0.50 ± 0.10", title: "mean of the last values of 5 runs: 0.5, standard deviation of the sample (n − 1) 0.1" });
+  const some = groupFigure({ ...all, count: 3, nonfinite: 2, live: 1 });
+  assert.equal(some.text, "0.50 ± 0.10 (3 of 5, 1 live)");
+  assert.match(some.title, /3 runs: 0.5, .*, 2 runs NaN or infinite, not in it, 1 run still being written$/);
+  assert.equal(groupFigure({ ...all, count: 1, nonfinite: 4 }).text, "0.5 (1 of 5)", "one value has no deviation");
+  const none = groupFigure({ average: NaN, low: NaN, high: NaN, count: 0, nonfinite: 5, live: 0 });
+  assert.deepEqual(none, { text: "– (0 of 5)", title: "no finite last values, 5 runs NaN or infinite, not in it" });
+  assert.equal(groupFigure(all, "median").text, "0.5 [0.4, 0.6]");
+  assert.match(groupFigure(all, "median", "minima").title, /^median of the minima of 5 runs: 0.5, quartiles 0.4 and 0.6$/);
+});
