@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -159,3 +161,18 @@ def test_a_bootstrap_interval_is_as_wide_as_the_normal_one_for_many_values() -> 
     assert (draws.sum(axis=1) == 7).all()
     assert draws.mean() == 1
     assert abs(draws.mean(axis=0) - 1).max() < 0.1
+
+
+def test_the_page_computes_the_same() -> None:
+    """tests/page/unit/group-statistics.test.mjs has these cases, too."""
+    path = Path(__file__).parents[1] / "statistics.json"
+    for case in json.loads(path.read_text(encoding="utf-8"))["cases"]:
+        values = [float(value) for value in case["values"]]
+        found = group_statistics(values, [0] * len(values), 1)
+        assert (found.count[0], found.nonfinite[0]) == (case["count"], case["nonfinite"])
+        if case["mean"] is None:
+            assert np.isnan(found.average[0])
+            continue
+        assert found.average[0] == pytest.approx(case["mean"], rel=1e-14)
+        half = (found.high[0] - found.low[0]) / 2
+        assert not np.isfinite(half) or half == pytest.approx(case["deviation"], rel=1e-14)
