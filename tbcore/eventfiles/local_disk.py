@@ -192,8 +192,8 @@ class LocalRoot:
     def _listing_of(
         self, directory: _Directory, known: _Listing | None, found: Found, reuses_expired: bool
     ) -> _Listing:
-        """The known listing of a directory if it is certainly still valid, else a new one."""
-        if known is None or not _REUSE_LISTINGS:
+        """The known listing of a directory if it is probably still valid, else a new one."""
+        if known is None:
             return _list(directory, found)
         stamp = _stamp(directory.path)
         now = time.monotonic()
@@ -266,7 +266,7 @@ class _Listing:
     """When the listing expires in any case, in seconds of the monotonic clock."""
 
     def update_files(self) -> bool:
-        """Updates the status of the files; returns False if one is no longer an event file."""
+        """Updates the status of the files; False if one is not a readable event file any more."""
         changed: dict[int, EventFile] = {}
         for index, file in enumerate(self.files):
             try:
@@ -292,9 +292,6 @@ class _Listing:
 
 _Stamp = tuple[int, int, int, int]
 """Device, inode, mtime and ctime of a directory."""
-
-_REUSE_LISTINGS = os.name == "posix"
-"""Whether listings are reused. On Windows, listing is cheap and includes the status of files."""
 
 
 def _stamp(path: str) -> _Stamp:
@@ -347,7 +344,7 @@ def _list(directory: _Directory, found: Found) -> _Listing:
                 if error.errno in (errno.ENOENT, errno.ELOOP):
                     continue  # The file is gone, or the link is broken.
                 if not entry.is_symlink():
-                    raise  # Every file in this directory would raise the same error.
+                    raise  # Most such errors are of the directory, and of all its files.
                 found.cannot_read(entry.path, error.strerror)
     listing.files.sort()
     return listing

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, compress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tbcore.queries.evaluation import HParam, Point, comparisons, matching_runs
 from tbcore.queries.inheritance import InheritedHParams
@@ -38,6 +38,8 @@ from tbcore.text import close_names, quoted
 
 MAX_NAMES = 1000
 """Maximum number of hyperparameters, and of tags, whose names are listed."""
+_MAX_NAMES = 3
+"""Maximum number of names that are listed in place of similar ones."""
 _MAX_CACHED_COLUMNS = 16
 """Maximum number of columns of `min`, `max` and `at` that are cached."""
 _MAX_CACHED_POINTS = 300_000
@@ -86,6 +88,18 @@ class Names:
         """Up to MAX_NAMES names, the most common first. Names too long for a query are left out."""
         names = [name for name, _ in self._num_runs.most_common(MAX_NAMES)]
         return [name for name in names if len(name) <= MAX_QUERY_CHARACTERS]
+
+
+class Unknown(NamedTuple):
+    """A hyperparameter or tag in a query that no run has."""
+
+    node: Comparison | Has
+    what: str
+    """`hyperparameter` or `tag`."""
+    close: list[str]
+    """Names that are similar to it, the closest first."""
+    common: list[str]
+    """Names that most runs have."""
 
 
 class Index:
@@ -194,14 +208,27 @@ class RunColumns:
 
         The line suggests similar names, or the most common names if none is similar.
         """
+        for unknown in self.unknown(query):
+            names, label = unknown.close, "close"
+            if not names:
+                names, label = unknown.common, "there are"
+            end = f"; {label}: {', '.join(names)}" if names else ""
+            yield f"no run has the {unknown.what} {quoted(unknown.node.name)}{end}"
+
+    def unknown(self, query: Node) -> Iterator[Unknown]:
+        """The hyperparameters and tags in a query that no run has, in the query's order."""
         index = self.index
         for node in comparisons(query):
             match node:
-                case Comparison(Attribute("hparam", name)):
-                    known = index.hparam_names
-                    yield from _unknown("hyperparameter", name, known, known)
-                case Comparison(Attribute("value", name)) | Has(str(), name):
-                    yield from _unknown("tag", name, index.tags, index.scalar_tags)
+                case Comparison(Attribute("hparam")):
+                    what, known, listed = "hyperparameter", index.hparam_names, index.hparam_names
+                case Comparison(Attribute("value")) | Has(str()):
+                    what, known, listed = "tag", index.tags, index.scalar_tags
+                case _:
+                    continue
+            name = node.name
+            if not known.candidates(name):
+                yield Unknown(node, what, known.close(name), listed.most_common()[:_MAX_NAMES])
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""
@@ -243,16 +270,6 @@ class RunColumns:
     def last_steps(self) -> list[int | None]:
         """The highest step of each run."""
         return [self._state.runs[run].highest_step() for run in self.runs]
-
-
-def _unknown(what: str, name: str, known: Names, listed: Names) -> Iterator[str]:
-    if known.candidates(name):
-        return
-    names, label = known.close(name), "close"
-    if not names:
-        names, label = listed.most_common()[:3], "there are"
-    end = f"; {label}: {', '.join(names)}" if names else ""
-    yield f"no run has the {what} {quoted(name)}{end}"
 
 
 def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]], str | None]:

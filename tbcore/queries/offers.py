@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import SequenceMatcher
 
-from tbcore.queries.attributes import RunColumns
+from tbcore.queries.attributes import RunColumns, Unknown
 from tbcore.queries.evaluation import compare_hparam, comparisons, text_of
 from tbcore.queries.syntax import (
-    Attribute,
     Comparison,
     Has,
     Node,
@@ -18,13 +18,13 @@ from tbcore.queries.syntax import (
     in_quotes,
 )
 
-Notes = tuple[str, list[Offer]]
+Note = tuple[str, list[Offer]]
 """A note, "" for none, and offers, the most likely first."""
 
 _MAX_OFFERS = 3
-"""Maximum number of names or values that are offered."""
-_MAX_VALUES = 200
-"""Maximum number of values that are compared."""
+"""Maximum number of values that are offered."""
+_MAX_VALUES = 50
+"""Maximum number of values that are compared character by character."""
 _MAX_VALUE_CHARACTERS = 100
 """Longer values are not compared."""
 _PAIR = re.compile(
@@ -33,68 +33,65 @@ _PAIR = re.compile(
 """A hyperparameter and a value with `:` between them."""
 
 
-def notes_on(text: str, query: Node, columns: RunColumns, *, finds_nothing: bool) -> Notes:
-    """The note on the first name that no run has, or else on the first value, and all offers."""
-    nodes = list(comparisons(query))
-    found = next(filter(None, (_about_name(text, node, columns) for node in nodes)), None)
-    if found is None and finds_nothing:
-        found = next(filter(None, (_about_value(text, node, columns) for node in nodes)), None)
-    note, offers = found or ("", [])
-    return note, offers + _with_equals(text, columns) if finds_nothing else offers
+def note_on(text: str, query: Node, columns: RunColumns, *, finds_nothing: bool) -> Note:
+    """The note on the first name that no run has; else, if nothing is found, on the first value."""
+    for unknown in columns.unknown(query):
+        note, offers = _about_name(text, unknown, columns)
+        return note, offers + (_with_equals(text, columns) if finds_nothing else [])
+    if not finds_nothing:
+        return "", []
+    for node in comparisons(query):
+        if isinstance(node, Comparison) and (found := _about_value(text, node, columns)):
+            return found[0], found[1] + _with_equals(text, columns)
+    return "", _with_equals(text, columns)
 
 
-def _about_name(text: str, node: Comparison | Has, columns: RunColumns) -> Notes | None:
-    """A note on a hyperparameter or tag that no run has; None if some run has it."""
-    index, place = columns.index, node.place
-    tags: list[str] = []
-    match node:
-        case Comparison(Attribute("hparam", name) as attribute):
-            what, known, listed = f"hyperparameter {name}", index.hparam_names, index.hparam_names
-            if node.number is not None:
-                tags = index.scalar_tags.candidates(name)
-            close = [format_attribute(attribute._replace(name=each)) for each in known.close(name)]
-        case Comparison(Attribute("value", name) as attribute):
-            what, known, listed = f"tag {name}", index.tags, index.scalar_tags
-            close = [format_attribute(attribute._replace(name=each)) for each in known.close(name)]
-        case Has(str(), name):
-            what, known, listed = f"tag {name}", index.tags, index.scalar_tags
-            close = [f"has:{format_name(each)}" for each in known.close(name)]
-        case _:
-            return None
-    if known.candidates(name):
-        return None
-    rest = text[place.name_end : place.end]
-    statistics = [f"{format_name(tags[0])}:{stat}{rest}" for stat in ("last", "min") if tags]
-    offers = [Offer(place.start, place.end, each) for each in statistics]
-    offers += [Offer(place.start, place.name_end, each) for each in close]
-    note = f"No {what}" + (", but a tag" if tags else "")
-    if not offers and (names := listed.most_common()[:_MAX_OFFERS]):
-        note += f"; there are {', '.join(names)}"
-    if known is index.hparam_names:
-        literal = in_quotes(text[place.start : place.end])
-        offers.append(Offer(place.start, place.end, literal, f"Names with {literal}"))
+def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
+    node, (start, name_end, end) = unknown.node, unknown.node.place
+    offers = []
+    note = f"No {unknown.what} {node.name}"
+    is_hparam = unknown.what == "hyperparameter"
+    if is_hparam and isinstance(node, Comparison) and node.number is not None:
+        for tag in columns.index.scalar_tags.candidates(node.name)[:1]:
+            note += ", but a tag"
+            for stat in ("last", "min"):
+                comparison = f"{format_name(tag)}:{stat}{text[name_end:end]}"
+                offers.append(Offer(start, end, comparison))
+    for name in unknown.close:
+        close = (
+            f"has:{format_name(name)}"
+            if isinstance(node, Has)
+            else format_attribute(node.attribute._replace(name=name))
+        )
+        offers.append(Offer(start, name_end, close))
+    if not offers and unknown.common:
+        note += f"; there are {', '.join(unknown.common)}"
+    if is_hparam:
+        literal = in_quotes(text[start:end])
+        offers.append(Offer(start, end, literal, f"Names with {literal}"))
     return note, offers
 
 
-def _about_value(text: str, node: Comparison | Has, columns: RunColumns) -> Notes | None:
+def _about_value(text: str, node: Comparison, columns: RunColumns) -> Note | None:
     """A note on the value of a hyperparameter that no run has; None if some run has it."""
-    match node:
-        case Comparison(Attribute("hparam", name), "=", _, str(value)):
-            known = dict.fromkeys(each for each in columns.hparams(name) if each is not None)
-        case _:
-            return None
-    if any(compare_hparam(each, node) for each in known):
+    if node.attribute.kind != "hparam" or node.operator != "=" or not isinstance(node.text, str):
         return None
-    texts = [own for each in known if len(own := text_of(each)) <= _MAX_VALUE_CHARACTERS]
-    place = node.place
-    close = sorted(
-        texts[:_MAX_VALUES], key=lambda own: -SequenceMatcher(None, own.lower(), value).ratio()
-    )
-    start = text[place.start : place.name_end]
-    offers = [
-        Offer(place.start, place.end, f"{start}={format_name(own)}") for own in close[:_MAX_OFFERS]
-    ]
-    return (f"No run has {text[place.start : place.end]}", offers) if offers else None
+    # True and 1 are different values.
+    values = {(type(each), each): each for each in columns.hparams(node.name) if each is not None}
+    if any(compare_hparam(each, node) for each in values.values()):
+        return None
+    matcher = SequenceMatcher(b=node.text)
+
+    def difference(own: str, ratio: Callable[[], float]) -> float:
+        matcher.set_seq1(own.lower())
+        return -ratio()
+
+    texts = [own for each in values.values() if len(own := text_of(each)) <= _MAX_VALUE_CHARACTERS]
+    likely = sorted(texts, key=lambda own: difference(own, matcher.quick_ratio))[:_MAX_VALUES]
+    close = sorted(likely, key=lambda own: difference(own, matcher.ratio))[:_MAX_OFFERS]
+    start, name_end, end = node.place
+    offers = [Offer(start, end, f"{text[start:name_end]}={format_name(own)}") for own in close]
+    return (f"No run has {text[start:end]}", offers) if offers else None
 
 
 def _with_equals(text: str, columns: RunColumns) -> list[Offer]:

@@ -123,6 +123,11 @@ class Comparison(NamedTuple):
     """The value as a text, lower-cased."""
     place: Place
 
+    @property
+    def name(self) -> str:
+        """Of the attribute."""
+        return self.attribute.name
+
 
 class Has(NamedTuple):
     """Matches runs that have a tag."""

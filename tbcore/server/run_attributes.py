@@ -19,7 +19,7 @@ from tbcore.http import error_response, json_response
 from tbcore.http.parameters import BODY_KEY, json_body, string_in, strings_in
 from tbcore.queries.attributes import Names, RunAttributes, RunColumns
 from tbcore.queries.evaluation import fact_of, matching_runs
-from tbcore.queries.offers import notes_on
+from tbcore.queries.offers import note_on
 from tbcore.queries.syntax import (
     Attribute,
     Offer,
@@ -140,7 +140,7 @@ def _found(text: str, columns: RunColumns) -> dict[str, Any]:
         offers = [error.offer] if error.offer else []
         return {"error": error.message, "at": error.at, "note": "", "offers": _texts(offers, text)}
     count = int(is_found.sum())
-    note, offers = notes_on(text, query, columns, finds_nothing=count == 0)
+    note, offers = note_on(text, query, columns, finds_nothing=count == 0)
     # The shorter list: half of all names at most.
     field, is_listed = ("found", is_found) if 2 * count <= len(is_found) else ("others", ~is_found)
     names = list(compress(columns.runs, is_listed.tolist()))

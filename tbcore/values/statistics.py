@@ -38,7 +38,7 @@ class Statistics:
     average: Floats
     """NaN without finite values."""
     low: Floats
-    """The lower end of the spread; NaN without finite values, and for an interval of too few."""
+    """The lower end of the spread; NaN without finite values, or with too few for an interval."""
     high: Floats
     count: NDArray[np.int64]
     """Number of finite values, which are those that the average is of."""
@@ -59,7 +59,7 @@ def group_statistics(
     0 to `num_groups` - 1; -1 leaves a value out, such as that of a run that has none.
     """
     value, group = np.asarray(values, np.float64), np.asarray(groups, np.int64)
-    # Groups of equal size are the columns of a matrix, so one large group makes no matrix large.
+    # Groups of equal size are computed together: a matrix of all is as tall as the largest one.
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(num_groups + 1))
     sizes = np.diff(starts)
@@ -96,7 +96,8 @@ def _of_sorted(
     values: Floats, count: NDArray[np.int64], average: Average, spread: Spread
 ) -> list[Floats]:
     """Average, low and high of each column."""
-    # Scaled to at most 1, no sum or square overflows. A power of 2 changes no digit of a result.
+    # Scaled to at most 1, no sum or square overflows. A power of 2 changes no digit of a result,
+    # unless values differ by a factor of more than 2**1000.
     exponent = np.frexp(np.fmax(-values[0], _quantile(values, count, 1)))[1]
     scaled = np.ldexp(values, -exponent)
     mean = _mean(scaled, count, 0 * count)
@@ -123,7 +124,7 @@ def _of_sorted(
 def _mean(values: Floats, count: NDArray[np.int64], cut: NDArray[np.int64]) -> Floats:
     """The mean without the `cut` lowest and highest values.
 
-    It is not beyond them by a rounding error, so that equal values have the deviation 0.
+    It is limited to the range of the values, so that equal values have the deviation 0.
     """
     rank, columns = np.arange(len(values))[:, None], np.arange(len(count))
     total = np.sum(values, axis=0, where=(rank >= cut) & (rank < count - cut))
@@ -151,6 +152,8 @@ def _bootstrap(values: Floats, count: NDArray[np.int64]) -> Floats:
         means = bootstrap_draws(num_values) @ values[:num_values, is_here] / num_values
         # Sorting is faster along the contiguous axis.
         means = np.sort(np.ascontiguousarray(means.T), axis=1).T
+        # A rounding error must not take the interval beyond values that are all equal.
+        means = means.clip(values[0, is_here], values[num_values - 1, is_here])
         num_means = np.full(means.shape[1], _NUM_DRAWS)
         ends[:, is_here] = [_quantile(means, num_means, q) for q in (0.025, 0.975)]
     return ends

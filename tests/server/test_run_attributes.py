@@ -172,7 +172,7 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ),
         (
             "zzz>1",
-            "No hyperparameter zzz; there are lr, optimizer, seed",
+            "No hyperparameter zzz; there are flag, lr, optimizer",
             [('Names with "zzz>1"', '"zzz>1"')],
         ),
         ("zz:last>1", "No tag zz; there are val/loss", []),
@@ -190,6 +190,7 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ("seed=7", "No run has seed=7", [("seed=1", "seed=1"), ("seed=2", "seed=2")]),
         ("resnet OPTIMIZER:sgd", "", [("optimizer=sgd", "resnet optimizer=sgd")]),
         ("size:vit", "", []),
+        ("flag=true optimizer=adam", "", []),
     ],
 )
 def test_what_may_be_meant_by_a_query(
@@ -198,6 +199,7 @@ def test_what_may_be_meant_by_a_query(
     """If no run has a name, or if nothing is found."""
     for run, optimizer, seed in [("a", "adam", 1), ("b", "sgd", 2), ("c", "Ada Delta", 2)]:
         hparams = {"lr": 0.5, "optimizer": optimizer, "seed": seed}
+        hparams |= {"flag": True} if run == "b" else {"flag": 1}
         write_run(tmp_path, run, hparams=hparams, scalars={"val/loss": [1]})
     found = server.ask(query=query)["query"]
     expected = [{"label": label, "text": text} for label, text in offers]
@@ -308,6 +310,14 @@ def test_min_max_and_at_are_those_of_all_points(tmp_path: Path, server: Server) 
     answer = server.ask(columns=["x:last", "x:min", "x:max", "x:at(2)", "h:min", "step"])
     assert values_of(answer) == [["Infinity"], [0.1], [3], [3], [None], [7]]
     assert [each.get("steps") for each in answer["columns"]] == [[3], [1], [2], [2], [None], None]
+
+
+def test_the_closest_of_many_values_are_offered(tmp_path: Path, server: Server) -> None:
+    for number in range(400):
+        write_run(tmp_path, f"r{number:03}", hparams={"model": f"m{number}"})
+    write_run(tmp_path, "z", hparams={"model": "resnet50"})
+    offers = server.ask(query="model=resnet5")["query"]["offers"]
+    assert offers[0]["text"] == "model=resnet50"
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,12 @@ function open(...answers) {
       return answer ? Response.json({ generation: "g", query: answer }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
     }
   );
-  const state = /** @type {any} */ ({ runQuery: signal(""), generations: signal({ all: "1" }), now: signal(0) });
-  const matcher = new Matcher(async () => keepAsking(state));
+  const state = /** @type {any} */ ({ runQuery: signal(""), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0) });
+  const matcher = new Matcher(async () => {
+    // As a module that takes a while.
+    await nextTask();
+    return keepAsking(state);
+  });
   /** @type {import("../../../tbcore/web/lib/queries/filter.js").Filter | undefined} */
   let last;
   const value = computed(() => (last = makeFilter(state.runQuery.value, last, "runs", matcher)));
@@ -117,9 +121,12 @@ test("the server answers every other query, and until then the runs stay", async
   assert.deepEqual(found(filter), NAMES.slice(0, 3));
   const { value } = filter.value;
   state.now.value = 31;
+  await nextTask();
+  state.generations.value = { all: "3" };
   while (asked.length < 3) await nextTask();
   await nextTask();
   assert.equal(filter.value.value, value, "the same until something changes");
+  assert.equal(filter.value.value.matches("a new run"), false);
   filter.text.value = "";
   assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1"]]);
 });
@@ -127,10 +134,30 @@ test("the server answers every other query, and until then the runs stay", async
 test("of the queries typed while one is asked, only the last one is asked next", async () => {
   const { filter, asked } = open({ count: 0, found: [], ...NOTHING }, { count: 1, found: ["^x"], ...NOTHING });
   filter.text.value = "lr>1";
+  for (const text of ["lr>1", "lr>2", "lr>1"]) filter.text.value = text; // while the module is loaded
   while (asked.length < 1) await nextTask();
   for (const text of ["lr>12", "lr>123"]) filter.text.value = text;
   await until(() => found(filter).length === 1);
   assert.deepEqual(asked, ["lr>1", "lr>123"]);
+});
+
+test("what was typed while a query failed is asked at once", async () => {
+  const { filter, asked } = open(null, { count: 1, found: ["^x"], ...NOTHING });
+  filter.text.value = "lr>1";
+  while (asked.length < 1) await nextTask();
+  filter.text.value = "lr>2";
+  await until(() => found(filter).length === 1);
+  assert.deepEqual(asked, ["lr>1", "lr>2"]);
+});
+
+test("a query that depends on the time is asked again, and one that failed, too", async () => {
+  const { filter, state, asked } = open({ count: 1, found: ["^x"], ...NOTHING }, null, { count: 0, found: [], ...NOTHING });
+  filter.text.value = "age<1h";
+  await until(() => found(filter).length === 1);
+  state.now.value = 31;
+  while (asked.length < 3) await nextTask(); // the last one by itself, after three seconds
+  await until(() => found(filter).length === 0);
+  assert.deepEqual(asked, ["age<1h", "age<1h", "age<1h"]);
 });
 
 test("a mistake leaves what was found, and has a place; a failure says why", async () => {

@@ -146,6 +146,8 @@ export class Matcher {
   /** The last text for which it could not be loaded. @type {import("@preact/signals-core").Signal<string | null>} */
   #failedText = signal(null);
   #numFailures = 0;
+  /** The module that is being loaded, or was. @type {Promise<void> | null} */
+  #loading = null;
   #import;
 
   /** @param {(attempt: string) => Promise<Match>} load  imports a module, with `attempt` added to its URL: after a failure, browsers load a module again only from another one */
@@ -161,13 +163,16 @@ export class Matcher {
     return { ...DEFAULTS, matches: before, numAnswers: -1 };
   }
 
-  async load() {
-    try {
-      this.#match.value = await this.#import(this.#numFailures === 0 ? "" : `?attempt=${this.#numFailures}`);
-    } catch (error) {
-      this.#numFailures++;
-      throw error;
-    }
+  /** Loads the module once, and again after a failure. */
+  load() {
+    return (this.#loading ??= this.#import(this.#numFailures === 0 ? "" : `?attempt=${this.#numFailures}`).then(
+      (match) => void (this.#match.value = match),
+      (error) => {
+        this.#numFailures++;
+        this.#loading = null;
+        throw error;
+      },
+    ));
   }
 }
 

@@ -16,8 +16,7 @@ export function ColorLegend({ state }) {
   if (!legend) return null;
   const { values, isScale, hasMissing } = legend;
   const [text = ""] = attributesOf(state.colorRule.value);
-  const meaning = attributesFor(state).column(text).meaning.value;
-  const attribute = meaning && "attribute" in meaning ? meaning.text : text;
+  const attribute = attributesFor(state).nameOf(text);
   const format = attribute === "age" || attribute === "took" ? formatDuration : formatValue;
   const texts = values.map(([value]) => (typeof value === "number" ? format(value) : String(value)));
   return html`<div class="tb-legend" role="group" aria-label="Colours by ${attribute}">

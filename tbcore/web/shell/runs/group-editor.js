@@ -185,7 +185,7 @@ function previewOf(rule, runs, state) {
   const attributes = attributesFor(state);
   if (rule === "") return NO_PREVIEW;
   try {
-    const groupOf = groupRuns(rule, runs, expressionOf, (text) => attributes.columnOf(text).value);
+    const groupOf = groupRuns(rule, runs, expressionOf, (text) => attributes.columnOf(text).value, attributes.nameOf);
     if (!groupOf) return null;
     for (const text of attributesOf(rule)) {
       const mistake = attributes.mistakeIn(text);

@@ -44,7 +44,7 @@ export function keepReading(attributes, state) {
         const valueOf = DETAILS.get(name);
         if (!valueOf) continue;
         const { meaning, values } = attributes.column(text);
-        meaning.value ??= { text: name, attribute: { kind: "fact", name, stat: null, step: null } };
+        if (!meaning.peek()) meaning.value = { text: name, attribute: { kind: "fact", name, stat: null, step: null } };
         values.value = merged(null, [...details.keys()], Array.from(details.values(), (run) => valueOf(run, now)), values.peek());
       }
     });

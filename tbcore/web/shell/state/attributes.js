@@ -96,6 +96,12 @@ export class Attributes {
     return meaning && "error" in meaning ? meaning.error : null;
   }
 
+  /** The text that all texts of an attribute have in common; the same text until it is known. @param {string} text */
+  nameOf = (text) => {
+    const meaning = this.column(text).meaning.value;
+    return meaning && "attribute" in meaning ? meaning.text : text;
+  };
+
   /** @param {string} text */
   column(text) {
     const column = this.#columns.get(text) ?? { meaning: signal(null), values: signal(null), steps: signal(null) };

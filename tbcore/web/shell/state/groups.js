@@ -41,13 +41,14 @@ export const WORDS = {
  * @param {readonly string[]} runs
  * @param {typeof import("../../lib/queries/expressions.js").expressionOf} expressionOf
  * @param {ColumnOf} columnOf
+ * @param {(attribute: string) => string} [nameOf]  the text that all texts of an attribute have in common
  * @returns {Map<string, string> | null} null while nothing is known of a regular expression, or
  *   while attributes are read
  * @throws {SyntaxError} with a message for the user
  */
-export function groupRuns(rule, runs, expressionOf, columnOf) {
+export function groupRuns(rule, runs, expressionOf, columnOf, nameOf = (text) => text) {
   if (!rule.startsWith("re:")) {
-    const group = rule.startsWith("by:") ? byAttributes(rule, columnOf) : compileRule(rule);
+    const group = rule.startsWith("by:") ? byAttributes(rule, columnOf, nameOf) : compileRule(rule);
     if (!group) return null;
     return new Map(runs.map((run) => [run, group(run)]));
   }
@@ -114,16 +115,17 @@ export function attributesOf(rule) {
   return parts.flatMap((part) => part.trim() || []);
 }
 
-/** @param {string} rule @param {ColumnOf} columnOf @returns {Grouper | null} null while attributes are read */
-function byAttributes(rule, columnOf) {
+/** @param {string} rule @param {ColumnOf} columnOf @param {(attribute: string) => string} nameOf @returns {Grouper | null} null while attributes are read */
+function byAttributes(rule, columnOf, nameOf) {
   const attributes = attributesOf(rule);
   if (attributes.length === 0) throw new SyntaxError("name hyperparameters after by:, as in by:lr,optimizer");
-  const columns = attributes.map(columnOf);
-  if (columns.includes(null)) return null;
+  if (attributes.map(columnOf).includes(null)) return null;
+  const names = [...new Map(attributes.map((text) => [nameOf(text), text]))];
+  const columns = names.map(([, text]) => columnOf(text));
   return (run) => {
     const values = columns.map((column) => column?.get(run));
     if (values.every((value) => value === undefined)) return run;
-    const texts = values.map((value, i) => (value === undefined ? `no ${attributes[i]}` : `${attributes[i]}=${value}`));
+    const texts = values.map((value, i) => (value === undefined ? `no ${names[i][0]}` : `${names[i][0]}=${value}`));
     return texts.join(", ") + (PART.exec(run)?.[0] ?? "");
   };
 }

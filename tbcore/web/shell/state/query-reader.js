@@ -1,6 +1,6 @@
 /**
- * What the queries of the run list find, by the server's answers: one is asked for each query, and
- * again after each change. Loaded when the first query is more than plain words and globs.
+ * What the queries of the run list find. The page asks the server about each query, and again after
+ * each change of the data. Loaded when the first query is more than plain words and globs.
  */
 
 import { batch, effect, signal } from "@preact/signals-core";
@@ -13,25 +13,28 @@ import { ServerError, address } from "./server.js";
 
 /** Time from a failed request to the next attempt. */
 const RETRY_DELAY_MS = 3000;
-/** Time after which a query about ages is asked again, in seconds. */
+/** Time after which a query that depends on the time is asked again, in seconds. */
 const AGE_SECONDS = 30;
+/** Matches a query that depends on the time, and maybe others. */
+const TIMED = /\b(?:age|live|quiet)\b/i;
 
 /**
  * Keeps the answer to the current query up to date for as long as the page is open. Until there is
  * one, a filter matches the runs that were matched before.
- * @param {Pick<State, "runQuery" | "generations" | "now">} state
+ * @param {Pick<State, "runQuery" | "runs" | "generations" | "now">} state
  * @returns {Match}
  */
-export function keepAsking({ runQuery, generations, now }) {
+export function keepAsking({ runQuery, runs, generations, now }) {
   /** The last answer, maybe to an earlier query. */
   const answer = signal(/** @type {Filter | null} */ (null));
-  /** Why the server does not answer; null if it does. */
-  const failure = signal(/** @type {string | null} */ (null));
+  /** Why the server did not answer the last query; null if it did. */
+  const failure = signal(/** @type {{ text: string, reason: string } | null} */ (null));
   let isBusy = false;
   /** What the last answer depends on. */
   let answered = "";
-  /** The last answer as text: one that is the same changes nothing. */
+  /** The last answer as text, and the runs that it is about: one that is the same changes nothing. */
   let lastContent = "";
+  let lastRuns = /** @type {readonly string[]} */ ([]);
   let numAnswers = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -44,32 +47,36 @@ export function keepAsking({ runQuery, generations, now }) {
   return (text, _, before) => {
     const { value } = answer;
     if (value?.text === text) return value;
-    const note = failure.value === null ? "Searching…" : `Cannot search: ${failure.value}`;
+    const note = failure.value?.text === text ? `Cannot search: ${failure.value.reason}` : "Searching…";
     return { error: null, note, offers: [], numAnswers: 0, matches: before };
   };
 
   /** What the answer to the current query depends on; "" if the page needs none. */
   function wanted() {
     const text = runQuery.value;
-    const changes = [generations.value.all, Math.floor(now.value / AGE_SECONDS)];
-    return plainFilter(text, "runs") ? "" : JSON.stringify([text, ...changes]);
+    const time = TIMED.test(text) && Math.floor(now.value / AGE_SECONDS);
+    return plainFilter(text, "runs") ? "" : JSON.stringify([text, generations.value.all, time]);
   }
 
-  /** Asks until the answer is that to the current query, unless that is being done. */
+  /** Asks until the last answer is the one that is wanted. A call has no effect while another one asks. */
   async function ask() {
     if (isBusy) return;
     isBusy = true;
     clearTimeout(timer);
-    // The effect must not depend on what is read below.
+    // The effect must depend on what `wanted` reads, and not on what is read below.
     await null;
-    try {
-      for (let next = wanted(); next !== "" && next !== answered; next = wanted()) {
-        await askOnce(runQuery.value);
+    for (let next = wanted(); next !== "" && next !== answered; next = wanted()) {
+      const text = runQuery.value;
+      try {
+        await askOnce(text);
         answered = next;
+      } catch (error) {
+        failure.value = { text, reason: error instanceof ServerError ? error.message : "the server cannot be reached" };
+        // What is wanted by now is asked at once.
+        if (next !== wanted()) continue;
+        timer = setTimeout(ask, RETRY_DELAY_MS);
+        break;
       }
-    } catch (error) {
-      failure.value = error instanceof ServerError ? error.message : "the server cannot be reached";
-      timer = setTimeout(ask, RETRY_DELAY_MS);
     }
     isBusy = false;
   }
@@ -81,10 +88,10 @@ export function keepAsking({ runQuery, generations, now }) {
     const { query } = await response.json();
     const content = JSON.stringify([text, query]);
     batch(() => {
-      if (content !== lastContent) answer.value = { ...answerFrom(text, query), numAnswers: ++numAnswers };
+      if (content !== lastContent || runs.value !== lastRuns) answer.value = { ...answerFrom(text, query, runs.value), numAnswers: ++numAnswers };
       failure.value = null;
     });
-    lastContent = content;
+    [lastContent, lastRuns] = [content, runs.value];
   }
 }
 
@@ -92,10 +99,11 @@ export function keepAsking({ runQuery, generations, now }) {
  * @param {string} text
  * @param {{ error?: string | null, at?: number, count?: number, found?: string[], others?: string[], note: string, offers: NonNullable<Filter["offers"]> }} query
  *   from the server; of the names that the query finds and the `others`, it has the shorter list
+ * @param {readonly string[]} runs  those of the page. A run that comes later is not found until the next answer
  */
-function answerFrom(text, { error = null, at, count = 0, found, others, note, offers }) {
-  const names = new Set(found ?? others);
-  const isMatch = found !== undefined;
+function answerFrom(text, { error = null, at, count = 0, found, others, note, offers }, runs) {
+  const excluded = new Set(others);
+  const names = new Set(found ?? runs.filter((run) => !excluded.has(run)));
   const more = error !== null || count === 0 ? offersFor(text, error === null) : [];
-  return { text, error, at, note, offers: [...offers, ...more], matches: (/** @type {string} */ name) => names.has(name) === isMatch };
+  return { text, error, at, note, offers: [...offers, ...more], matches: (/** @type {string} */ name) => names.has(name) };
 }

@@ -76,7 +76,8 @@ export class State extends ServerState {
   #selectionText = computed(() => selectionToText(this.selection.value));
   /** The selection in the address: its text, or the key under which the browser stores a text that is too long. */
   #selectionInAddress = computed(() => {
-    const areAllChecked = this.candidates.value.matching.every((run) => this.checked.value.has(run));
+    const { matching } = this.candidates.value;
+    const areAllChecked = matching.length > 0 && matching.every((run) => this.checked.value.has(run));
     return addressText(this.#selectionText.value, areAllChecked);
   });
   /** Whether a link to this page shows other runs in other browsers. */

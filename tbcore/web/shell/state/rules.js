@@ -30,8 +30,11 @@ export class Rules {
   grouping = computed(() => {
     const { groupRule, runs } = this.#state;
     let error = attributesOf(groupRule.value).reduce((/** @type {string | null} */ found, text) => found ?? this.#mistakeIn(text, false), null);
+    const attributes = attributesFor(this.#state);
+    const isMistaken = attributesOf(groupRule.value).some((text) => attributes.mistakeIn(text) !== null);
     try {
-      this.#lastGroups = groupRule.value === "" ? null : (groupRuns(groupRule.value, runs.value, expressionOf, this.columnOf) ?? this.#lastGroups);
+      const isGrouped = groupRule.value !== "" && !isMistaken;
+      this.#lastGroups = isGrouped ? (groupRuns(groupRule.value, runs.value, expressionOf, this.columnOf, attributes.nameOf) ?? this.#lastGroups) : null;
     } catch (caught) {
       this.#lastGroups = null;
       error = caught instanceof Error ? caught.message : String(caught);
@@ -58,6 +61,7 @@ export class Rules {
     return { rule: this.#state.groupRule.value, groups };
   });
 
+  /** Here, so that the panel has it only when runs are grouped. */
   rowsOf = groupRows;
 
   /** Number of runs of each group. */
