@@ -6,8 +6,8 @@
     columns.points("val/loss", "last", None)   # [(100, 0.25), None, (90, 0.5)]
     columns.runs_found(parse("lr>0.05"))       # ["a"]
 
-The last point of a tag is found without reading the others. `min`, `max` and `at` are computed from
-all points of a tag, and cached until the run changes.
+The last point of a tag is found without reading the others; `min`, `max` and `at` are computed from
+all points of a tag. Each is cached until the run changes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_NAMES = 1000
 _MAX_NAMES = 3
 """Maximum number of names that are listed in place of similar ones."""
 _MAX_CACHED_COLUMNS = 16
-"""Maximum number of columns of `min`, `max` and `at` that are cached."""
+"""Maximum number of columns of points that are cached."""
 _MAX_CACHED_POINTS = 300_000
 """Maximum number of points in all cached columns, at 170 bytes each; a single column may have
 more."""
@@ -246,11 +246,6 @@ class RunColumns:
         find = _finder(tag, self.index.tags.candidates(tag))
         views = [self._state.runs[run] for run in self.runs]
         found = [find(view.schema.tags) for view in views]
-        if stat == "last":
-            return [
-                None if name is None else view.last_point(name)
-                for view, name in zip(views, found, strict=True)
-            ]
         cached = self._cached_column((tag, stat, step), self._state)
         column: list[Point | None] = []
         for run, view, name in zip(self.runs, views, found, strict=True):
@@ -288,6 +283,8 @@ def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]],
 
 def _point_of(view: RunView, tag: str, stat: str, step: int | None) -> Point | None:
     """The point of one run; see `RunColumns.points`."""
+    if stat == "last":
+        return view.last_point(tag)
     series = [each for each in view.series(tag) if each.kind.is_scalar]
     if not series:
         return None
