@@ -130,7 +130,7 @@ class RunAttributes:
         self._lock = threading.Lock()
         self._index = Index(InheritedHParams(-1), ())
         self._cache: dict[_ColumnKey, _CachedColumn] = {}
-        """Columns of `min`, `max` and `at`, the most recently used last."""
+        """Columns of points, the most recently used last."""
 
     def columns(self) -> RunColumns:
         """Columns for all runs, as of the last commit."""

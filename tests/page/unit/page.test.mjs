@@ -75,7 +75,7 @@ test("no page or module uses inline code that the Content-Security-Policy blocks
 
 test("pure modules import only pure modules, so that they run without a browser", () => {
   const chart = ["axes", "draw", "gestures", "hover", "keyboard", "legend-rows", "model", "raster", "series", "ticks"];
-  const state = ["groups", "selection", "tree"];
+  const state = ["groups", "selection", "tree", "word-rules"];
   const pure = [
     ...["lib/address.js", "lib/format.js", "lib/group-figure.js", "lib/group-statistics.js", "lib/ui/colors.js"],
     ...["expression-syntax", "globs", "names", "offers", "tag-queries"].map((name) => `lib/queries/${name}.js`),

@@ -6,7 +6,7 @@
 
 import { html } from "htm/preact";
 import { plural } from "../../lib/format.js";
-import { ColorLegend } from "./color-legend.js";
+import { Lazy } from "../../lib/ui/lazy.js";
 import { SeedsOffer } from "./seeds-offer.js";
 
 /** @import { State } from "../state/reader-state.js" */
@@ -14,7 +14,7 @@ import { SeedsOffer } from "./seeds-offer.js";
 /** The legend, the note and the offer. @param {{ state: State }} props */
 export function RunsFoot({ state }) {
   const text = partText(state);
-  return html`<${ColorLegend} state=${state} />
+  return html`${state.colorLegend.value && html`<${Lazy} load=${() => import("./color-legend.js")} of="ColorLegend" state=${state} />`}
     ${text && html`<div class="tb-legend" role="status">${text}</div>`}
     <${SeedsOffer} state=${state} />`;
 }

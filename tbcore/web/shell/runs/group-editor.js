@@ -10,8 +10,9 @@ import { formatName, plural } from "../../lib/format.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { formatAttribute } from "../../lib/queries/names.js";
 import { attributesFor } from "../state/attributes.js";
-import { WORDS, attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
+import { attributesOf, compileRule, groupRuns, suggestRules } from "../state/groups.js";
 import { groupsOf } from "../state/tree.js";
+import { WORDS } from "../state/word-rules.js";
 import { ColorField } from "./color-field.js";
 import { resetColors } from "./seeds-offer.js";
 

@@ -10,6 +10,7 @@ import { Rows, countChecked } from "./rows.js";
 
 /** The styles of what is loaded when it is first opened. */
 const LAZY_CSS = new URL("../lazy.css", import.meta.url);
+const FOOT_CSS = new URL("../foot.css", import.meta.url);
 /** The orders of runs, with their titles. */
 const SORTS = { name: "by name", start: "newest start first", last: "latest event first" };
 /** What names of repetitions with different seeds have. */
@@ -135,7 +136,7 @@ export function RunsPanel({ state, listed }) {
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
-    ${hasFoot && html`<${Lazy} load=${() => withStyles(LAZY_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
+    ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
     html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
   </section>`;

@@ -9,9 +9,10 @@
  */
 
 import { familyColors, valueColors } from "../../lib/ui/rule-colors.js";
-import { WORDS, attributesOf, withoutPart } from "./groups.js";
+import { attributesOf } from "./groups.js";
 import { repeatedGroups } from "./repetitions.js";
 import { groupsOf } from "./tree.js";
+import { WORDS, withoutPart } from "./word-rules.js";
 
 /** @import { Theme } from "../../host.js" */
 /** @import { Legend } from "../../lib/ui/rule-colors.js" */

@@ -3,8 +3,8 @@
  * Pure functions, no DOM; loaded when they are needed.
  */
 
-import { SEED, WORDS, withoutPart } from "./groups.js";
 import { groupsOf } from "./tree.js";
+import { SEED, WORDS, withoutPart } from "./word-rules.js";
 
 /** Names that say that a group is a model. */
 const MODEL = /resnet|vgg|vit|cnn|mlp|lstm|gru|rnn|unet|bert|gpt|t5|llama|former|conv|dense|net|model|tiny|small|base|large/i;
