@@ -121,6 +121,9 @@ test("a group has the colour of its family, or of the value that its runs have i
   const byOptimizer = colorsByRule("by:optimizer", runs, groupOf, "light", column);
   assert.deepEqual(byOptimizer?.legend?.values.map(([value]) => value), ["sgd"]);
   assert.equal(byOptimizer?.colors.get("vit"), NO_VALUE_COLOR);
+
+  const losses = columns({ "loss:last": { "cnn/s0": 1.5e308, "cnn/s1": 1.7e308, "vit/s0": NaN, "vit/s1": 3 } });
+  assert.deepEqual(colorsByRule("by:loss:last", runs, groupOf, "light", losses)?.legend?.values.map(([value]) => value), [3, 1.6e308], "the mean that groups show");
 });
 
 test("there are no colours while the attribute is read", () => {

@@ -8,6 +8,7 @@
  * DOM; loaded when the user chooses a rule.
  */
 
+import { statisticsOf } from "../../lib/group-statistics.js";
 import { familyColors, valueColors } from "../../lib/ui/rule-colors.js";
 import { attributesOf } from "./groups.js";
 import { repeatedGroups } from "./repetitions.js";
@@ -66,9 +67,9 @@ export function colorError(rule, mistakeIn) {
 /** The value of a group: that of all its runs, or else the mean of numbers. @param {readonly AttributeValue[]} values @returns {AttributeValue | undefined} undefined if there is none */
 function commonValue(values) {
   if (values.every((value) => value === values[0])) return values[0];
-  const numbers = values.filter((value) => typeof value === "number" && Number.isFinite(value)).map(Number);
-  if (numbers.length === 0 || values.some((value) => typeof value !== "number")) return undefined;
-  return numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
+  if (values.some((value) => typeof value !== "number")) return undefined;
+  const { average, count } = statisticsOf(values.map(Number));
+  return count > 0 ? average : undefined;
 }
 
 /**
