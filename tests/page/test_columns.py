@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbcore_testing import write_run
@@ -211,19 +214,161 @@ def test_a_link_has_the_order_and_layout_of_the_list(
 
 
 def test_folders_and_groups_show_what_their_runs_have_in_common(open_page: Any) -> None:
-    """In the column that sorts, they show the value that gives them their place."""
+    """Never the value of one run, also in the column that sorts."""
     page = open_page("#probe&columns=layers,lr,optimizer,train/loss:max")
     wait_for_cells(page, "exp/", "3", "", "", "")
     wait_for_cells(page, "exp/c", "3", "0.01", "adam", "")
     wait_for_cells(page, "other", "", "", "", "2")
     page.get_by_role("columnheader", name="lr").get_by_role("button").click()
-    wait_for_cells(page, "exp/", "3", "0.001", "", "")
-    cell = page.locator('.tb-row[title="exp/"] .tb-cell').nth(1)
-    assert cell.get_attribute("title") == ("Hyperparameter lr of exp/b, which is first: 0.001")
+    wait_for_names(page, BY_LR)
+    wait_for_cells(page, "exp/", "3", "", "", "")
     grouped = open_page("#probe&columns=layers,lr&group=exp/*{}")
     grouped.locator(".tb-heads").wait_for()
     page.get_by_label("Filter runs").fill("adam")
     page.get_by_text("No runs match").wait_for()
+
+
+SEEDS: dict[str, list[float]] = {
+    "lucky": [0.1, 0.8, 0.9],
+    "steady": [0.4, 0.5, 0.45],
+    "some": [0.2, float("nan"), 0.3],
+    "none": [float("nan"), float("nan")],
+}
+FIGURES = {
+    "lucky/*": "0.60 ± 0.44",
+    "steady/*": "0.450 ± 0.050",
+    "some/*": "0.250 ± 0.071",
+    "none/*": "–",
+}
+
+
+@pytest.fixture(scope="module")
+def seeds(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A server with configurations of a few seeds each."""
+    logdir = tmp_path_factory.mktemp("seeds")
+    for name, values in SEEDS.items():
+        for seed, value in enumerate(values):
+            scalars = {"loss": [(0, 1.0, START), (100, value, START + 60)]}
+            hparams = {"lr": 0.1 if name == "lucky" else 0.01, "seed": seed}
+            write_run(logdir, f"{name}/s{seed}", hparams=hparams, scalars=scalars, wall_time=START)
+    return serve_for_module(logdir)
+
+
+GROUP_CELL = """(name) => {
+  const cell = document.querySelector(`.tb-row[title="${name}"] .tb-cell`);
+  const isCut = cell.scrollWidth > cell.clientWidth;
+  return { title: cell.title, counts: cell.querySelector('.tb-step')?.innerText.trim(), isCut };
+}"""
+
+
+def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
+    seeds: Any, new_profile: Any
+) -> None:
+    """Not the value of their best run; the title says which runs are in it."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(seeds.url, "#scalars&columns=loss:last,lr,seed&group=seeds")
+    for name, figure in FIGURES.items():
+        wait_for_cells(page, name, figure, "0.1" if name == "lucky/*" else "0.01", "")
+    heading = page.get_by_role("columnheader", name="loss").get_by_role("button")
+    assert heading.get_attribute("title") == (
+        "Last value of loss\nGroups: mean ± standard deviation of the sample (n − 1)\nClick to sort"
+    )
+    heading.click()
+    wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
+    heading.click()
+    wait_for_names(page, "lucky/*,steady/*,some/*,none/*")
+    wait_for_cells(page, "lucky/*", "0.60 ± 0.44", "0.1", "")
+    page.get_by_role("button", name="Expand some/*").click()
+    wait_for_names(page, "lucky/*,steady/*,some/*,some/s2,some/s0,some/s1,none/*")
+    page.get_by_role("separator", name="Width of the run list").press("Enter")
+    page.wait_for_function("() => document.querySelector('aside').offsetWidth > 300")
+    assert page.evaluate(GROUP_CELL, "some/*") == {
+        "title": "loss: mean of the last values of 2 runs: 0.25, "
+        "standard deviation of the sample (n − 1) 0.0707107, 1 run NaN or infinite, not in it",
+        "counts": "2 of 3",
+        "isCut": False,
+    }
+    none = page.evaluate(GROUP_CELL, "none/*")
+    assert none["title"] == "loss: no finite last values, 2 runs NaN or infinite, not in it"
+    page.get_by_label("Filter runs").fill("-s1")
+    wait_for_cells(page, "steady/*", "0.425 ± 0.035", "0.01", "")
+    wait_for_cells(page, "none/s0", "NaN", "0.01", "0")
+
+
+def test_the_list_grows_when_its_runs_are_grouped(seeds: Any, new_profile: Any) -> None:
+    """So that the figures of the groups fit."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(seeds.url, "#scalars&columns=loss:last")
+    wait_for_cells(page, "some/s0", "0.2")
+    assert page.locator("aside").bounding_box()["width"] == 280
+    page.get_by_role("button", name="Average", exact=True).click()
+    wait_for_cells(page, "some/*", "0.250 ± 0.071")
+    page.wait_for_function(
+        """() => {
+      const list = document.querySelector('.tb-with-columns .tb-list');
+      return list.offsetWidth > 280 && list.scrollWidth === list.clientWidth;
+    }"""
+    )
+
+
+def test_a_group_counts_the_runs_that_are_being_written(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Their values are in its mean, and will change."""
+    profile.context.add_init_script(HELPERS)
+    now = time.time()
+    for seed, wall_time in enumerate([START, now]):
+        scalars = {"loss": [(0, float(seed), wall_time)]}
+        write_run(tmp_path / "logs", f"a/s{seed}", scalars=scalars, wall_time=wall_time)
+    write_run(tmp_path / "logs", "b", scalars={"loss": [1.0]}, wall_time=START)
+    page = profile.open(serve(tmp_path / "logs").url, "#scalars&columns=loss:last&group=seeds")
+    wait_for_cells(page, "a/*", "0.50 ± 0.71")
+    page.wait_for_function(
+        f"() => ({GROUP_CELL})('a/*').title.endsWith(', 1 run still being written')"
+    )
+
+
+def test_the_statistics_of_groups_are_written_as_csv(seeds: Any, new_profile: Any) -> None:
+    """A row for each group, in full precision; the table of the runs has their groups."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(seeds.url, "#scalars&columns=loss:last,lr,seed&group=seeds&sort=+loss:last")
+    wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
+    page.get_by_role("button", name="Columns…").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV of groups").click()
+    assert download.value.suggested_filename == "groups.csv"
+    groups = list(csv.DictReader(Path(download.value.path()).read_text("utf-8").splitlines()))
+    assert [(group["group"], group["runs"], group["lr"], group["seed"]) for group in groups] == [
+        ("some/*", "3", "0.01", ""),
+        ("steady/*", "3", "0.01", ""),
+        ("lucky/*", "3", "0.1", ""),
+        ("none/*", "2", "0.01", ""),
+    ]
+    for group in groups:
+        values = np.float32(SEEDS[group["group"].removesuffix("/*")]).astype(float)
+        finite = values[np.isfinite(values)]
+        assert group["loss:last n"] == str(len(finite))
+        assert group["loss:last nonfinite"] == str(len(values) - len(finite))
+        found = [group["loss:last mean"], group["loss:last deviation"]]
+        if len(finite) == 0:
+            assert found == ["", ""]
+        else:
+            assert [float(cell) for cell in found] == pytest.approx(
+                [finite.mean(), finite.std(ddof=1)], rel=1e-14
+            )
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == "runs.csv"
+    runs = list(csv.DictReader(Path(download.value.path()).read_text("utf-8").splitlines()))
+    assert [(run["run"], run["group"], run["seed"]) for run in runs[:4]] == [
+        ("some/s0", "some/*", "0"),
+        ("some/s2", "some/*", "2"),
+        ("some/s1", "some/*", "1"),
+        ("steady/s0", "steady/*", "0"),
+    ]
 
 
 def test_cells_have_titles_in_full_precision(open_page: Any) -> None:

@@ -7,10 +7,11 @@ import { formatLists, parseLists } from "../../lib/text-names.js";
 import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
 import { attributesFor } from "../state/attributes.js";
 import { parseColumns, tableOf } from "../state/columns.js";
-import { openPreferences } from "../state/reader-state.js";
+import { groupTableOf } from "../state/group-columns.js";
+import { widenList, widthOfNames } from "./fit.js";
 
-/** The largest width of the run list, as a share of the window, and the width of windows in which it lies over the tab, as in shell.css. */
-const [MAX_SHARE, NARROW_PX] = [0.6, 760];
+/** @import { Column } from "../state/columns.js" */
+/** @import { State } from "../state/reader-state.js" */
 
 /** What a column can show. @type {Readonly<Record<string, string>>} */
 const CHOICES = {
@@ -27,7 +28,7 @@ const FACTS = new Set(["step", "age", "took"]);
 
 /**
  * The form. `runs` are the runs of the list, in its order.
- * @param {{ state: import("../state/reader-state.js").State, runs: readonly string[], onClose: () => void }} props
+ * @param {{ state: State, runs: readonly string[], onClose: () => void }} props
  */
 export function ColumnEditor({ state, runs, onClose }) {
   const attributes = attributesFor(state);
@@ -74,10 +75,6 @@ export function ColumnEditor({ state, runs, onClose }) {
     show([...texts, textOf(what, name, step)]);
     setName("");
     focus();
-  };
-  const download = () => {
-    const { header, rows } = tableOf(runs, state.groupOf.value, columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value })));
-    save(toCSV(header, rows), "runs.csv", "text/csv");
   };
 
   return html`<form class="tb-group-editor tb-column-editor" aria-label="Columns" onSubmit=${onSubmit} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && onClose()}>
@@ -136,26 +133,34 @@ export function ColumnEditor({ state, runs, onClose }) {
     </div>
     <div class="tb-group-buttons">
       <button type="button" class="tb-button" onClick=${onClose}>Done</button>
-      <button type="button" class="tb-button" disabled=${columns.length === 0 || isReading} title="All runs of the list with all columns, in full precision" onClick=${download}>
-        Download CSV
-      </button>
+      <${Downloads} state=${state} runs=${runs} columns=${columns} isDisabled=${columns.length === 0 || isReading} />
     </div>
   </form>`;
 }
 
-/** The width of the names in the list, with what stands beside them, in CSS pixels. */
-function widthOfNames() {
-  return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
-}
-
-/** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} nameWidth  in CSS pixels */
-function widenList(nameWidth) {
-  const list = document.querySelector("aside .tb-with-columns .tb-list");
-  const width = document.querySelector("aside")?.offsetWidth ?? 0;
-  if (!list || window.innerWidth <= NARROW_PX) return;
-  const missing = list.scrollWidth - list.clientWidth + Math.max(0, nameWidth - widthOfNames());
-  const next = Math.min(Math.ceil(width + missing), Math.floor(MAX_SHARE * window.innerWidth));
-  if (next > width) openPreferences("#sidebar").set("width", String(next));
+/**
+ * The buttons that save the columns of the list: a row for each run, and one for each group.
+ * @param {{ state: State, runs: readonly string[], columns: readonly Column[], isDisabled: boolean }} props
+ */
+function Downloads({ state, runs, columns, isDisabled }) {
+  const attributes = attributesFor(state);
+  const groupOf = state.groupOf.value;
+  const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value }));
+  /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
+  const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
+  return html`<button type="button" class="tb-button" disabled=${isDisabled} title="All runs of the list with all columns, in full precision" onClick=${() => download(tableOf(runs, groupOf, given()), "runs.csv")}>
+      Download CSV
+    </button>
+    ${groupOf &&
+    html`<button
+      type="button"
+      class="tb-button"
+      disabled=${isDisabled}
+      title="All groups of the list, in full precision: of each tag's values the mean, the standard deviation of the sample (n − 1), how many are finite, and how many are not"
+      onClick=${() => download(groupTableOf(runs, groupOf, given()), "groups.csv")}
+    >
+      CSV of groups
+    </button>`}`;
 }
 
 /** The attribute that a column is to show, as text. @param {string} what  a key of CHOICES @param {string} name @param {string} step */

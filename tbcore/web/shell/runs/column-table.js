@@ -7,6 +7,9 @@ import { formatName } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
+import { describeGroupCell, formatGroupCell, groupStatistics, hasMeans, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { isLive } from "../state/tree.js";
+import { widenList } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
@@ -25,11 +28,21 @@ const MIN_VISIBLE_PX = 30;
 export function makeTable(state) {
   const attributes = attributesFor(state);
   const columns = computed(() => parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value));
+  /** The runs of each group that match the filter; null if runs are not grouped. */
+  const members = computed(() => state.groupOf.value && membersOf(state.candidates.value.matching, state.groupOf.value));
+  /** The statistics of each column by group, for groups of these runs; null for a column without means. */
+  const statistics = computed(() =>
+    columns.value.map(({ text, attribute }) => {
+      const values = hasMeans(attribute) ? attributes.columnOf(text).value : null;
+      return members.value && values && groupStatistics(members.value, values);
+    }),
+  );
   const widths = computed(() =>
-    columns.value.map((column) => ({
-      ...measureColumn(column, attributes.columnOf(column.text).value),
-      stepChars: measureSteps(column, attributes.stepsOf(column.text).value),
-    })),
+    columns.value.map((column, i) => {
+      const { figureChars, countChars } = measureGroups(statistics.value[i]);
+      const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
+      return { ...measureColumn(column, attributes.columnOf(column.text).value, figureChars), stepChars: Math.max(stepChars, countChars) };
+    }),
   );
   /** The column that the list is sorted by; null if the list has its usual order. */
   const sorted = computed(() => {
@@ -37,10 +50,10 @@ export function makeTable(state) {
     const column = columns.value.find(({ text: own }) => own === text.slice(1));
     return column ? { column, isDescending: text.startsWith(DESCENDING) } : null;
   });
-  /** The column that the list is sorted by, with its values, once they are read. */
+  /** The column that the list is sorted by, with its values, once they are read, and the groups. */
   const sorting = computed(() => {
     const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
-    return sorted.value && values && { ...sorted.value, values };
+    return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, means: statistics.value[columns.value.indexOf(sorted.value.column)] };
   });
   let stopReading = () => {};
   effect(() => {
@@ -54,24 +67,36 @@ export function makeTable(state) {
     state.setList("column", !isSorted ? ASCENDING + text : sorted.value?.isDescending ? null : DESCENDING + text);
   };
   /** @param {readonly string[]} runs @param {NonNullable<typeof sorting.value>} sorting */
-  const sort = (runs, { column, isDescending, values }) => sortRuns(runs, values, { isDescending, attribute: column.attribute });
-  return { state, columns, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
+  const sort = (runs, { column, isDescending, values, groupOf, means }) => {
+    const options = { isDescending, attribute: column.attribute };
+    return groupOf ? sortGroups(runs, values, groupOf, means, options) : sortRuns(runs, values, options);
+  };
+  return { state, columns, statistics, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
 }
 
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
 function Heads({ table }) {
-  const { state, columns, widths, sorted, toggleSort } = table;
+  const { state, columns, statistics, widths, sorted, toggleSort } = table;
   const error = attributesFor(state).error.value;
   const unknown = attributesFor(state).unknown.value;
   /** What the title of a column's heading says. @param {Column} column */
-  const describe = ({ text, title, error: mistake }) => {
+  const describe = ({ text, title, attribute, error: mistake }) => {
     const close = unknown.get(text);
     if (mistake !== null) return title;
-    if (!close) return `${title}\nClick to sort`;
+    const means = state.groupOf.value && hasMeans(attribute) ? "\nGroups: mean ± standard deviation of the sample (n − 1)" : "";
+    if (!close) return `${title}${means}\nClick to sort`;
     return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
   };
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useHiddenParts(row, widths.value);
+  const rule = state.groupRule.value;
+  const lastRule = useRef(rule);
+  useEffect(() => {
+    // Figures of groups are wide. The groups of a link do not change the list's width.
+    if (rule === lastRule.current || (rule !== "" && !statistics.value.some(Boolean))) return;
+    lastRule.current = rule;
+    if (rule !== "") widenList();
+  }, [rule, widths.value]);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
     <span class="tb-row-main" role="columnheader">
       ${error ? html`<span class="tb-failed" role="status" title=${error}>Values cannot be read</span>` : "Name"}
@@ -104,7 +129,7 @@ function Orders({ table: { columns, sorted } }) {
 function Cells({ table, row }) {
   const { columns, widths } = table;
   return columns.value.map((column, i) => {
-    const { text, step, title, isOwn } = cellOf(table, column, row);
+    const { text, step, title, isOwn } = cellOf(table, i, row);
     return html`<span
       key=${column.text}
       class="tb-cell ${widths.value[i].isText ? "tb-text" : ""} ${isOwn ? "" : "tb-dim"}"
@@ -160,27 +185,34 @@ function useHiddenParts(heads, widths) {
 }
 
 /**
- * What a cell shows. A folder or group shows what its runs have in common; in the column that the
- * list is sorted by, the value that gives it its place: that of its first run.
+ * What a cell shows. A group shows the mean of a tag's values. Otherwise, folders and groups show what
+ * their runs have in common, and never the value of one run.
  * @param {Table} table
- * @param {Column} column
+ * @param {number} i  index of the column
  * @param {Row} row
  */
-function cellOf({ state, sorted }, column, { kind, runs }) {
+function cellOf({ state, columns, statistics }, i, { kind, name, runs }) {
+  const column = columns.value[i];
+  const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
-  const steps = attributesFor(state).stepsOf(column.text).value;
   if (column.error !== null) return { text: "", step: "", title: column.title, isOwn: true };
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
-  const isOwn = kind === "run";
-  const isSorted = sorted.value?.column === column;
-  const value = isOwn || isSorted ? values.get(runs[0]) : commonValue(runs, values, column.attribute);
-  if (value === undefined) return { text: "", step: "", title: undefined, isOwn };
-  const text = formatCell(value, column.attribute);
-  if (isOwn || isSorted) {
-    const at = steps?.get(runs[0]);
-    const step = formatCellStep(column.attribute, at);
-    const full = describeCell(value, column.attribute, at);
-    return { text, step, title: isOwn ? `${column.title}: ${full}` : `${column.title} of ${runs[0]}, which is first: ${full}`, isOwn };
+  const means = kind === "group" ? statistics.value[i]?.get(name) : undefined;
+  if (means && attribute) {
+    const { text, counts } = formatGroupCell(means);
+    const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
+    return { text, step: counts, title: text === "" ? undefined : describeGroupCell({ ...means, live }, attribute, runs.length), isOwn: true };
   }
-  return { text, step: "", title: `${column.title} of all runs inside: ${describeCell(value, column.attribute)}`, isOwn };
+  const isOwn = kind === "run";
+  const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);
+  if (value === undefined) return { text: "", step: "", title: undefined, isOwn };
+  const at = isOwn ? attributesFor(state).stepsOf(column.text).value?.get(name) : undefined;
+  const title = `${column.title}${isOwn ? "" : " of all runs inside"}: ${describeCell(value, attribute, at)}`;
+  return { text: formatCell(value, attribute), step: formatCellStep(attribute, at), title, isOwn };
+}
+
+/** Whether a run is being written. @param {State} state @param {string} run */
+function isRunLive(state, run) {
+  const details = state.runDetails.value.get(run);
+  return details !== undefined && isLive(details, state.now.value);
 }

@@ -1,4 +1,6 @@
-/** The width of the run list that fits its names. Loaded when it is first asked for. */
+/** The width of the run list that fits its names and columns. Loaded when it is first asked for. */
+
+import { openPreferences } from "../state/reader-state.js";
 
 /** Number of rows that are measured: those with the longest labels. */
 const NUM_MEASURED = 20;
@@ -6,6 +8,8 @@ const NUM_MEASURED = 20;
 const CHARS_PER_LEVEL = 2;
 /** What is above the rows needs it, however short the names are. */
 const MIN_FITTING_WIDTH_PX = 280;
+/** The largest width of the run list, as a share of the window, and the width of windows in which it lies over the tab, as in shell.css. */
+const [MAX_SHARE, NARROW_PX] = [0.6, 760];
 
 /**
  * The width of the sidebar at which no row truncates its name or hides its age, and what is above
@@ -32,4 +36,19 @@ export function fittingWidth(sidebar, rows) {
   });
   probe.remove();
   return Math.max(MIN_FITTING_WIDTH_PX, Math.ceil(Math.max(...widths)) + sidebar.offsetWidth - list.clientWidth);
+}
+
+/** The width of the names in the list, with what stands beside them, in CSS pixels. */
+export function widthOfNames() {
+  return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
+}
+
+/** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} [nameWidth]  in CSS pixels */
+export function widenList(nameWidth = 0) {
+  const list = document.querySelector("aside .tb-with-columns .tb-list");
+  const width = document.querySelector("aside")?.offsetWidth ?? 0;
+  if (!list || window.innerWidth <= NARROW_PX) return;
+  const missing = list.scrollWidth - list.clientWidth + Math.max(0, nameWidth - widthOfNames());
+  const next = Math.min(Math.ceil(width + missing), Math.floor(MAX_SHARE * window.innerWidth));
+  if (next > width) openPreferences("#sidebar").set("width", String(next));
 }

@@ -37,8 +37,8 @@ export function RunsPanel({ state, listed }) {
   const byName = state.sortedRuns.value;
   const order = /** @type {keyof typeof SORTS} */ (sort);
   const ordered = useMemo(() => orderRuns(byName, order, details), [byName, order, order === "name" ? null : details]);
-  const runs = useMemo(() => (sorting && table?.sort(ordered, sorting)) ?? ordered, [ordered, sorting]);
-  const shown = useMemo(() => runs.filter(filter.matches), [runs, filter]);
+  const matches = useMemo(() => ordered.filter(filter.matches), [ordered, filter]);
+  const shown = useMemo(() => (sorting && table?.sort(matches, sorting)) ?? matches, [matches, sorting]);
   const { matching, newest } = state.candidates.value;
   const hasFolders = useMemo(() => treeRows(byName, () => false).length < byName.length, [byName]);
   const [form, setForm] = useState(/** @type {"groups" | "columns" | null} */ (null));
@@ -128,13 +128,13 @@ export function RunsPanel({ state, listed }) {
           disabled=${shown.length === 0}
           onChange=${(/** @type {Event} */ event) => state.checkRuns(shown, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
         />
-        <span>${shown.length < runs.length ? "All matching" : "All runs"}</span>
+        <span>${shown.length < byName.length ? "All matching" : "All runs"}</span>
       </label>
-      <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, runs.length)}</span>
+      <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, byName.length)}</span>
     </div>
     ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.groupError.value || state.colorError.value) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
-    ${rows.length === 0 ? html`<p class="tb-runs-note">${runs.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
+    ${rows.length === 0 ? html`<p class="tb-runs-note">${byName.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&

@@ -26,8 +26,8 @@ import { readNumber } from "../../lib/queries/names.js";
 
 /** Maximum number of characters of a number. */
 const NUMBER_CHARS = 8;
-/** Limits of a column's width, in characters. */
-const [MIN_CHARS, MAX_CHARS] = [5, 16];
+/** Limits of a column's width, in characters; figures of groups have more. */
+const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 20];
 /** In a column with more runs, not every value is formatted to find the column's width. */
 const MAX_MEASURED = 2000;
 /** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
@@ -113,8 +113,9 @@ export function measureSteps({ attribute }, steps) {
  * the left.
  * @param {Column} column
  * @param {Values | null} values
+ * @param {number} [figureChars]  the width of the figures of groups
  */
-export function measureColumn({ heading, attribute }, values) {
+export function measureColumn({ heading, attribute }, values, figureChars = 0) {
   let numChars = attribute?.kind === "fact" || (values && values.size > MAX_MEASURED) ? NUMBER_CHARS : MIN_CHARS;
   let isText = false;
   for (const value of values?.values() ?? []) {
@@ -123,11 +124,12 @@ export function measureColumn({ heading, attribute }, values) {
     if (isMeasured && numChars < MAX_CHARS) numChars = Math.max(numChars, formatCell(value, attribute).length);
   }
   // The heading has a sign for the order after it.
-  return { numChars: Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, NUMBER_CHARS) + 2)), isText };
+  const ownChars = Math.min(MAX_CHARS, Math.max(numChars, Math.min(heading.length, NUMBER_CHARS) + 2));
+  return { numChars: Math.max(ownChars, Math.min(MAX_FIGURE_CHARS, figureChars)), isText };
 }
 
 /**
- * The value that a folder or group shows: the one that all of its runs have in common. Runs that
+ * The value that a folder shows, and a group in columns without means: the one that all of its runs have in common. Runs that
  * lack a value of a tag do not count; runs that lack a hyperparameter do. Undefined if there is none.
  * @param {readonly string[]} runs
  * @param {Values} values

@@ -1,0 +1,109 @@
+/**
+ * The columns of the run list while runs are grouped: what groups show, their order, and their
+ * table. Pure functions, no DOM; loaded when the list has columns.
+ */
+
+import { formatStep, plural } from "../../lib/format.js";
+import { groupFigure } from "../../lib/group-figure.js";
+import { statisticsOf } from "../../lib/group-statistics.js";
+import { commonValue, sortRuns } from "./columns.js";
+import { groupsOf } from "./tree.js";
+
+/** @import { Attribute } from "../../lib/queries/names.js" */
+/** @import { Statistics } from "../../lib/group-figure.js" */
+/** @import { Values } from "./columns.js" */
+
+/** What the values of a tag are called, by their statistic. */
+const WHAT = new Map([["last", "last values"], ["min", "lowest values"], ["max", "highest values"]]);
+
+/** The runs of each group. @param {readonly string[]} runs @param {ReadonlyMap<string, string>} groupOf  run to group */
+export function membersOf(runs, groupOf) {
+  return groupsOf(runs, (run) => groupOf.get(run) ?? run);
+}
+
+/** Whether groups show the mean of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
+export function hasMeans(attribute) {
+  return attribute?.kind === "value";
+}
+
+/** The statistics of a column of a tag's values, by group. @param {ReadonlyMap<string, readonly string[]>} members @param {Values} values */
+export function groupStatistics(members, values) {
+  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOf(valuesOf(runs, values))]));
+}
+
+/** The values of the runs that have one. @param {readonly string[]} runs @param {Values} values */
+function valuesOf(runs, values) {
+  return runs.filter((run) => values.has(run)).map((run) => Number(values.get(run)));
+}
+
+/** The figure of a group as short text, and how many of its values are in it, `3 of 5`; "" if all are. @param {Statistics} statistics */
+export function formatGroupCell(statistics) {
+  const { count, nonfinite } = statistics;
+  if (count + nonfinite === 0) return { text: "", counts: "" };
+  return { text: groupFigure({ ...statistics, nonfinite: 0, live: 0 }).text, counts: nonfinite > 0 ? `${count} of ${count + nonfinite}` : "" };
+}
+
+/**
+ * The figure of a group in full: of how many runs it is, which values are not in it, and how many
+ * runs are still being written.
+ * @param {Statistics} statistics
+ * @param {Attribute} attribute
+ * @param {number} numRuns  number of runs of the group, with those that lack the tag
+ */
+export function describeGroupCell(statistics, { name, stat, step }, numRuns) {
+  const what = WHAT.get(stat ?? "") ?? `values at step ${formatStep(Number(step))}`;
+  const numWithout = numRuns - statistics.count - statistics.nonfinite;
+  const without = numWithout > 0 ? `, ${plural(numWithout, "run")} without this tag` : "";
+  return `${name}: ${groupFigure(statistics, "mean", what).title}${without}`;
+}
+
+/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics */
+export function measureGroups(statistics) {
+  let [figureChars, countChars] = [0, 0];
+  for (const figure of statistics?.values() ?? []) {
+    const { text, counts } = formatGroupCell(figure);
+    figureChars = Math.max(figureChars, text.length);
+    if (counts !== "") countChars = Math.max(countChars, counts.length + 1);
+  }
+  return { figureChars, countChars };
+}
+
+/**
+ * Runs sorted by a column, with those of a group together. Groups with statistics are in the order
+ * of their means, with those without a finite value at the end in either direction; other groups
+ * are in the order of their first runs.
+ * @param {readonly string[]} runs
+ * @param {Values} values
+ * @param {ReadonlyMap<string, string>} groupOf
+ * @param {ReadonlyMap<string, Statistics> | null} statistics
+ * @param {Parameters<typeof sortRuns>[2]} options
+ */
+export function sortGroups(runs, values, groupOf, statistics, options) {
+  const members = membersOf(sortRuns(runs, values, options), groupOf);
+  if (!statistics) return [...members.values()].flat();
+  /** @type {Map<string, number>} */
+  const means = new Map();
+  for (const [name, { average, count, nonfinite }] of statistics) if (count + nonfinite > 0) means.set(name, average);
+  return sortRuns([...members.keys()], means, options).flatMap((name) => members.get(name) ?? []);
+}
+
+/**
+ * The rows of a table of groups in full precision, for `toCSV`: for each column of a tag's values the
+ * mean, the standard deviation of the sample, the number of finite values and that of others; for
+ * each other column what all runs have in common.
+ * @param {readonly string[]} runs
+ * @param {ReadonlyMap<string, string>} groupOf  run to group
+ * @param {readonly { text: string, attribute: Attribute | null, values: Values | null }[]} columns
+ */
+export function groupTableOf(runs, groupOf, columns) {
+  const header = columns.flatMap(({ text, attribute }) => (hasMeans(attribute) ? ["mean", "deviation", "n", "nonfinite"].map((what) => `${text} ${what}`) : [text]));
+  const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
+    const cells = columns.flatMap(({ attribute, values }) => {
+      if (!hasMeans(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
+      const { average, low, high, count, nonfinite } = statisticsOf(valuesOf(members, values ?? new Map()));
+      return [count > 0 ? average : "", count > 1 ? (high - low) / 2 : "", count, nonfinite];
+    });
+    return [name, members.length, ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
+  });
+  return { header: ["group", "runs", ...header], rows };
+}

@@ -1,0 +1,93 @@
+// The columns of the run list while runs are grouped: figures of groups, their order, and their table.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
+import { describeGroupCell, formatGroupCell, groupStatistics, groupTableOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { cpuTime, generator } from "./tools.mjs";
+
+/** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
+
+/** @type {import("../../../tbcore/web/lib/queries/names.js").Attribute} */
+const LOSS = { kind: "value", name: "loss", stat: "last", step: null };
+/** @type {import("../../../tbcore/web/lib/queries/names.js").Attribute} */
+const LR = { kind: "hparam", name: "lr", stat: null, step: null };
+
+/** Runs `a/0`, `a/1` and so on with these values by group; undefined for a run without one. @param {Record<string, (number | undefined)[]>} groups */
+function grouped(groups) {
+  const entries = Object.entries(groups).flatMap(([group, values]) => values.map((value, i) => /** @type {const} */ ([`${group}/${i}`, group, value])));
+  const values = new Map(entries.flatMap(([run, , value]) => (value === undefined ? [] : [[run, value]])));
+  return { runs: entries.map(([run]) => run), groupOf: new Map(entries.map(([run, group]) => [run, group])), values };
+}
+
+/** The order of groups and runs in both directions. @param {ReturnType<typeof grouped>} given @param {boolean} hasMeans */
+function orders({ runs, groupOf, values }, hasMeans) {
+  const statistics = hasMeans ? groupStatistics(membersOf(runs, groupOf), values) : null;
+  return [false, true].map((isDescending) => sortGroups(runs, values, groupOf, statistics, { isDescending }).join(" "));
+}
+
+test("a group shows its mean and deviation, not the value of one run", () => {
+  const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN, Infinity], c: [NaN], d: [undefined], e: [0.5, NaN, 0.7, undefined] });
+  const statistics = groupStatistics(membersOf(runs, groupOf), values);
+  const cells = Array.from(statistics, ([name, figure]) => [name, ...Object.values(formatGroupCell(figure))]);
+  assert.deepEqual(cells, [["a", "0.684 ± 0.064", ""], ["b", "0.5", "1 of 3"], ["c", "–", "0 of 1"], ["d", "", ""], ["e", "0.60 ± 0.14", "2 of 3"]]);
+  const figure = statistics.get("e");
+  assert.ok(figure);
+  assert.equal(
+    describeGroupCell({ ...figure, live: 1 }, LOSS, 4),
+    "loss: mean of the last values of 2 runs: 0.6, standard deviation of the sample (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run still being written, 1 run without this tag",
+  );
+  assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }, 3), /mean of the lowest values of 2 runs: .*not in it$/);
+  assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }, 3), /mean of the values at step 1,000 of 2 runs/);
+});
+
+test("groups are sorted by their means, and runs inside them by their own values", () => {
+  const given = grouped({ lucky: [0.9, 0.1], steady: [0.4, 0.3], nan: [NaN, NaN], none: [undefined], some: [NaN, 0.2], lone: [0.45] });
+  assert.deepEqual(orders(given, true), [
+    "some/1 some/0 steady/1 steady/0 lone/0 lucky/1 lucky/0 nan/0 nan/1 none/0",
+    "lucky/0 lucky/1 lone/0 steady/0 steady/1 some/1 some/0 nan/0 nan/1 none/0",
+  ]);
+});
+
+test("without means, groups are at the position of their first run, and together", () => {
+  assert.deepEqual(orders(grouped({ a: [3, 1], b: [2] }), false), ["a/1 a/0 b/0", "a/0 a/1 b/0"]);
+});
+
+test("ten thousand runs in two thousand groups are sorted within 200 ms, with their statistics", () => {
+  const random = generator(1);
+  const given = grouped(Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`group${i}`, Array.from({ length: 5 }, random)])));
+  orders(given, true); // compiled now
+  const start = cpuTime();
+  const members = membersOf(given.runs, given.groupOf);
+  const statistics = groupStatistics(members, given.values);
+  measureGroups(statistics);
+  const sorted = sortGroups(given.runs, given.values, given.groupOf, statistics, { isDescending: true });
+  assert.ok(cpuTime() - start < 200);
+  assert.equal(new Set(sorted).size, 10_000);
+});
+
+test("columns are as wide as the figures of groups, within a limit", () => {
+  const column = { text: "loss:last", attribute: LOSS, error: null, heading: "loss", title: "" };
+  const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN] });
+  const { figureChars, countChars } = measureGroups(groupStatistics(membersOf(runs, groupOf), values));
+  assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " 1 of 2".length]);
+  assert.deepEqual(measureColumn(column, values, figureChars), { numChars: 13, isText: false });
+  assert.equal(measureColumn(column, values, 31).numChars, 20);
+  assert.deepEqual(measureGroups(null), { figureChars: 0, countChars: 0 });
+});
+
+test("the table of groups has their statistics in full precision", () => {
+  const { runs, groupOf, values } = grouped({ b: [0.1, 0.2, 0.4, NaN], a: [0.5], c: [NaN], d: [undefined] });
+  /** @type {Map<string, AttributeValue>} */
+  const lr = new Map(runs.map((run) => [run, run === "b/3" ? 0.1 : 0.01]));
+  const columns = [{ text: "lr", attribute: LR, values: lr }, { text: "loss:last", attribute: LOSS, values }];
+  assert.deepEqual(groupTableOf(runs, groupOf, columns), {
+    header: ["group", "runs", "lr", "loss:last mean", "loss:last deviation", "loss:last n", "loss:last nonfinite"],
+    rows: [
+      ["b", 4, "", 0.23333333333333336, 0.15275252316519466, 3, 1],
+      ["a", 1, 0.01, 0.5, "", 1, 0],
+      ["c", 1, 0.01, "", "", 0, 1],
+      ["d", 1, 0.01, "", "", 0, 0],
+    ],
+  });
+});
