@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { describeGroupCell, formatGroupCell, groupStatistics, groupTableOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
@@ -29,7 +29,7 @@ function orders({ runs, groupOf, values }, hasMeans) {
 test("a group shows its mean and deviation, not the value of one run", () => {
   const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN, Infinity], c: [NaN], d: [undefined], e: [0.5, NaN, 0.7, undefined] });
   const statistics = groupStatistics(membersOf(runs, groupOf), values);
-  const cells = Array.from(statistics, ([name, figure]) => [name, ...Object.values(formatGroupCell(figure))]);
+  const cells = Array.from(statistics, ([name, figure]) => [name, formatGroup(figure), formatGroupCounts(figure)]);
   assert.deepEqual(cells, [["a", "0.684 ± 0.064", ""], ["b", "0.5", "1 of 3"], ["c", "–", "0 of 1"], ["d", "", ""], ["e", "0.60 ± 0.14", "2 of 3"]]);
   const figure = statistics.get("e");
   assert.ok(figure);

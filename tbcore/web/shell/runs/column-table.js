@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, formatGroupCell, groupStatistics, hasMeans, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, hasMeans, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
 import { widenList } from "./fit.js";
 
@@ -199,9 +199,9 @@ function cellOf({ state, columns, statistics }, i, { kind, name, runs }) {
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
   const means = kind === "group" ? statistics.value[i]?.get(name) : undefined;
   if (means && attribute) {
-    const { text, counts } = formatGroupCell(means);
+    const text = formatGroup(means);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
-    return { text, step: counts, title: text === "" ? undefined : describeGroupCell({ ...means, live }, attribute, runs.length), isOwn: true };
+    return { text, step: formatGroupCounts(means), title: text === "" ? undefined : describeGroupCell({ ...means, live }, attribute, runs.length), isOwn: true };
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);

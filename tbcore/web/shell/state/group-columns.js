@@ -16,6 +16,9 @@ import { groupsOf } from "./tree.js";
 /** What the values of a tag are called, by their statistic. */
 const WHAT = new Map([["last", "last values"], ["min", "lowest values"], ["max", "highest values"]]);
 
+/** With more groups, not every figure is formatted to find the column's width. */
+const MAX_MEASURED = 500;
+
 /** The runs of each group. @param {readonly string[]} runs @param {ReadonlyMap<string, string>} groupOf  run to group */
 export function membersOf(runs, groupOf) {
   return groupsOf(runs, (run) => groupOf.get(run) ?? run);
@@ -36,11 +39,14 @@ function valuesOf(runs, values) {
   return runs.filter((run) => values.has(run)).map((run) => Number(values.get(run)));
 }
 
-/** The figure of a group as short text, and how many of its values are in it, `3 of 5`; "" if all are. @param {Statistics} statistics */
-export function formatGroupCell(statistics) {
-  const { count, nonfinite } = statistics;
-  if (count + nonfinite === 0) return { text: "", counts: "" };
-  return { text: groupFigure({ ...statistics, nonfinite: 0, live: 0 }).text, counts: nonfinite > 0 ? `${count} of ${count + nonfinite}` : "" };
+/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics */
+export function formatGroup(statistics) {
+  return statistics.count + statistics.nonfinite === 0 ? "" : groupFigure({ ...statistics, nonfinite: 0, live: 0 }).text;
+}
+
+/** How many values of a group are in its figure, `3 of 5`; "" if all are. @param {Statistics} statistics */
+export function formatGroupCounts({ count, nonfinite }) {
+  return nonfinite > 0 ? `${count} of ${count + nonfinite}` : "";
 }
 
 /**
@@ -59,13 +65,10 @@ export function describeGroupCell(statistics, { name, stat, step }, numRuns) {
 
 /** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics */
 export function measureGroups(statistics) {
-  let [figureChars, countChars] = [0, 0];
-  for (const figure of statistics?.values() ?? []) {
-    const { text, counts } = formatGroupCell(figure);
-    figureChars = Math.max(figureChars, text.length);
-    if (counts !== "") countChars = Math.max(countChars, counts.length + 1);
-  }
-  return { figureChars, countChars };
+  const all = [...(statistics?.values() ?? [])];
+  const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
+  const countChars = longest(all.map(formatGroupCounts));
+  return { figureChars: longest(all.slice(0, MAX_MEASURED).map(formatGroup)), countChars: countChars && countChars + 1 };
 }
 
 /**
