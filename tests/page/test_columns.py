@@ -348,7 +348,7 @@ def test_the_statistics_of_groups_are_written_as_csv(seeds: Any, new_profile: An
         ("none/*", "2", "0.01", ""),
     ]
     for group in groups:
-        values = np.float32(SEEDS[group["group"].removesuffix("/*")]).astype(float)
+        values = np.array(SEEDS[group["group"].removesuffix("/*")], np.float32).astype(float)
         finite = values[np.isfinite(values)]
         assert group["loss:last n"] == str(len(finite))
         assert group["loss:last nonfinite"] == str(len(values) - len(finite))
