@@ -378,6 +378,7 @@ def test_names_are_cut_where_they_are_the_same(serve: Any, profile: Any, tmp_pat
       const [age, box] = [row.querySelector('.tb-age'), row].map((e) => e.getBoundingClientRect());
       return age.bottom <= box.bottom && age.right <= box.right;
     }"""
+    row.locator(".tb-age").wait_for(state="attached")
     assert not row.evaluate(is_age_seen)
     row.hover()
     assert row.evaluate(is_age_seen)

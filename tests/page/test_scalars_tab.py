@@ -595,7 +595,10 @@ def test_the_state_of_a_card_is_in_the_address_and_survives_a_filter(open_page: 
     box.fill("accuracy|total")
     page.wait_for_function(as_left)
     assert not page.evaluate("() => tb.card('loss/total').classList.contains('tb-expanded')")
-    page.wait_for_function("() => location.hash.includes('cards=accuracy,full,max-')")
+    page.wait_for_function(
+        """() => ['cards=accuracy,full,max-', 'tagQuery=accuracy|total']
+          .every((part) => decodeURIComponent(location.hash).includes(part))"""
+    )
 
     linked = open_page(page.evaluate("() => location.hash"))
     linked.wait_for_function(as_left)
