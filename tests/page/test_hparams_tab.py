@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -589,6 +590,128 @@ def test_sessions_of_one_group_are_one_row(serve: Any, open_tab: Any, tmp_path: 
     tab.page.locator(".sessions small").wait_for()
     assert "but included" in tab.page.locator(".sessions tbody tr").first.inner_text()
     assert tab.rows()[0][1] == "0.25000"
+
+
+@pytest.fixture(scope="module")
+def seeds_server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Four configurations of three seeds each. The second best of them has the best seed."""
+    logdir = tmp_path_factory.mktemp("seeds")
+    for name, losses in SEEDS.items():
+        for seed, loss in enumerate(losses):
+            hparams = {"lr": LEARNING_RATES[name], "seed": float(seed)}
+            scalars = {"val/loss": [2.0, loss]}
+            write_session(logdir, f"{name}/s{seed}", hparams, scalars=scalars, dtype="float64")
+    return serve_for_module(logdir)
+
+
+SEEDS = {
+    "good": (0.375, 0.5, 0.4375),
+    "lucky": (0.25, 1.25, 0.75),
+    "partly": (1.0, math.nan, 2.0),
+    "diverged": (math.nan, math.inf, math.nan),
+}
+"""The last losses of each seed by configuration."""
+LEARNING_RATES = {"good": 0.001, "lucky": 0.002, "partly": 0.1, "diverged": 0.2}
+MEANS = {
+    "good/*": "0.438 ± 0.063",
+    "lucky/*": "0.75 ± 0.50",
+    "partly/*": "1.50 ± 0.71 (2 of 3)",
+    "diverged/*": "– (0 of 3)",
+}
+"""The mean and the standard deviation of the sample, over n − 1; in the order of the table."""
+
+
+def test_runs_that_are_grouped_in_the_list_are_one_row_with_their_mean(
+    seeds_server: Any, open_tab: Any
+) -> None:
+    """Not the luckiest seed is best, and the seed is neither a column nor an axis."""
+    tab = open_tab("", seeds_server)
+    tab.wait_for_count("12 sessions")
+    assert "lucky/s0" in tab.page.locator(".best-row").inner_text()
+
+    tab = open_tab("&group=seeds&hparams.show=table,parallel,scatter", seeds_server)
+    tab.wait_for_count("4 groups")
+    assert [text.rstrip("↑↓") for text in tab.headings()] == ["Name", "val/loss", "lr", "Sessions"]
+    assert tab.rows() == [
+        [name, mean, str(LEARNING_RATES[name.removesuffix("/*")]), "3"]
+        for name, mean in MEANS.items()
+    ]
+    best = tab.page.locator(".best-row").inner_text().replace("\n", " ")
+    assert best.startswith("Best mean val/loss 0.438 ± 0.063 (n = 3) at step 1 on average good/*")
+    title = tab.page.locator("tr[data-name='partly/*'] td").first.get_attribute("title")
+    assert title == (
+        "mean of the last values of 2 runs: 1.5, standard deviation of the sample (n − 1) 0.707107,"
+        " 1 run NaN or infinite, not in it, at step 1 on average"
+    )
+    assert tab.page.locator(".brush").count() == 2  # the learning rate and the loss
+    name = tab.page.locator(".scatter .plot-area").get_attribute("aria-label")
+    assert "val/loss over lr, 4 rows." in name
+    # Sorted by the mean, rows without one are last in both orders.
+    for first, order in (("good/*", [*MEANS]), ("partly/*", [*[*MEANS][2::-1], "diverged/*"])):
+        tab.sort("val/loss")
+        tab.wait_for_first(first)
+        assert tab.names() == order
+
+    tab.page.get_by_role("button", name="Sessions and curves of good/*").click()
+    tab.page.locator(".sessions tbody tr").first.wait_for()
+    assert [row.split() for row in tab.page.locator(".sessions tr").all_inner_texts()] == [
+        ["Session", "seed", "Status", "val/loss", "Step"],
+        ["good/s0", "0", "no", "end", "logged", "0.375", "1"],
+        ["good/s1", "1", "no", "end", "logged", "0.5", "1"],
+        ["good/s2", "2", "no", "end", "logged", "0.4375", "1"],
+    ]
+
+
+def test_a_group_has_the_sessions_that_are_selected(seeds_server: Any, open_tab: Any) -> None:
+    tab = open_tab("&group=seeds&query=-has:nan", seeds_server)
+    tab.wait_for_count("3 groups, 4 sessions not selected in the list of runs")
+    assert [row[:2] for row in tab.rows()] == [
+        ["good/*", "0.438 ± 0.063"],
+        ["lucky/*", "0.75 ± 0.50"],
+        ["partly/*", "1.50 ± 0.71"],
+    ]
+    # Without groups, a row is a session again.
+    tab.page.get_by_role("button", name="Grouped: seeds").click()
+    tab.page.get_by_role("button", name="Ungroup").click()
+    tab.wait_for_count("8 sessions, 4 more not selected in the list of runs")
+    assert tab.names()[0] == "lucky/s0"
+
+
+def test_files_have_the_means_of_groups_with_their_deviations(
+    seeds_server: Any, open_tab: Any
+) -> None:
+    tab = open_tab("&group=seeds", seeds_server)
+    tab.wait_for_count("4 groups")
+    files = {}
+    for name in ("CSV", "JSON", "LaTeX"):
+        tab.page.get_by_role("button", name="Download").click()
+        with tab.page.expect_download() as download:
+            tab.page.get_by_role("button", name=name, exact=True).click()
+        files[name] = Path(download.value.path()).read_text()
+        tab.page.keyboard.press("Escape")
+    rows = list(csv.DictReader(files["CSV"].splitlines()))
+    assert [row["name"] for row in rows] == [*MEANS]
+    for row in rows:
+        finite = [loss for loss in SEEDS[row["name"].removesuffix("/*")] if math.isfinite(loss)]
+        assert row["val/loss n"] == str(len(finite))
+        assert (
+            float(row["val/loss"]) == statistics.mean(finite)
+            if finite
+            else row["val/loss"] == "nan"
+        )
+        sd = row["val/loss sd"]
+        assert float(sd) == pytest.approx(statistics.stdev(finite)) if finite else sd == ""
+    first = json.loads(files["JSON"])[0]
+    assert first["metrics"] == {"val/loss": 0.4375}
+    assert first["spreads"] == {"val/loss": {"sd": 0.0625, "n": 3}}
+    assert files["LaTeX"].splitlines()[1:7] == [
+        "name & val/loss & lr & $n$ \\\\",
+        "\\hline",
+        "good/* & $0.438 \\pm 0.063$ & $0.001$ & $3$ \\\\",
+        "lucky/* & $0.75 \\pm 0.50$ & $0.002$ & $3$ \\\\",
+        "partly/* & $1.50 \\pm 0.71$ ($n = 2$) & $0.1$ & $3$ \\\\",
+        "diverged/* & $\\mathrm{NaN}$ ($n = 0$) & $0.2$ & $3$ \\\\",
+    ]
 
 
 def test_an_unused_metric_is_not_the_default_and_best_values_can_be_shown(

@@ -38,6 +38,16 @@ export function stepText({ steps }, row, isMean) {
   return typeof step === "number" ? `at step ${formatStep(step)}${isMean ? " on average" : ""}` : "";
 }
 
+/** The short text of a row's cell. @param {Column} column @param {number} row */
+export function cellText(column, row) {
+  return column.figure?.(row)?.text ?? shortText(column, column.cells[row]);
+}
+
+/** The exact text of a row's cell, for the tooltip. @param {Column} column @param {number} row */
+export function cellTitle(column, row) {
+  return column.figure?.(row)?.title ?? exactText(column, column.cells[row]);
+}
+
 /** The exact text of a cell, for the tooltip. @param {Column} column @param {Cell} cell */
 export function exactText(column, cell) {
   if (cell === null) return "not logged";
@@ -46,14 +56,14 @@ export function exactText(column, cell) {
 }
 
 /**
- * A function that formats the cells of a column. Numbers of a metric have a common number of
+ * A function that formats the cell of a row. Numbers of a metric have a common number of
  * decimals, so that decimal points are aligned.
  * @param {Column} column
- * @returns {(cell: Cell) => string}
+ * @returns {(row: number) => string}
  */
 export function writerOf(column) {
-  const plain = (/** @type {Cell} */ cell) => shortText(column, cell);
-  if (column.kind !== "metric") return plain;
+  const plain = (/** @type {number} */ row) => cellText(column, row);
+  if (column.kind !== "metric" || column.figure) return plain;
   const sizes = column.cells.filter((cell) => cell !== null && cell !== 0).map((cell) => Math.abs(Number(cell)));
   const [smallest, largest] = extentOf(sizes);
   if (sizes.length === 0 || largest >= 1e9) return plain;
@@ -61,5 +71,8 @@ export function writerOf(column) {
   const isWhole = sizes.every((size) => Number.isInteger(size) || !Number.isFinite(size));
   // The smallest value must keep at least two significant digits.
   if (isWhole || decimals > MAX_DECIMALS || smallest < 10 ** (1 - decimals)) return plain;
-  return (cell) => (typeof cell === "number" && Number.isFinite(cell) ? cell.toFixed(decimals).replace("-", "−") : plain(cell));
+  return (row) => {
+    const cell = column.cells[row];
+    return typeof cell === "number" && Number.isFinite(cell) ? cell.toFixed(decimals).replace("-", "−") : plain(row);
+  };
 }

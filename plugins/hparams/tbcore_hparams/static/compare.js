@@ -7,7 +7,7 @@ import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatValue } from "tbcore/format.js";
 import { Icon, IconButton, colorsOf } from "tbcore/ui.js";
-import { exactText, shortText } from "./cell-text.js";
+import { cellText, cellTitle } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
 import { bestRow } from "./goals.js";
 import { orderedMetrics } from "./row-details.js";
@@ -115,8 +115,8 @@ function Line({ tab, column, rows }) {
     <th scope="row" title=${column.description || formatName(column.label)}>${formatName(column.label)}</th>
     ${rows.map((row) =>
       best === row && isDifferent(column, rows)
-        ? html`<td class="number best" title=${`${exactText(column, column.cells[row])} ${tab.stepText(column, row)}\nbest of these`}><${Icon} name="star" />${shortText(column, column.cells[row])}</td>`
-        : html`<${Cell} column=${column} cell=${column.cells[row]} />`,
+        ? html`<td class="number best" title=${`${cellTitle(column, row)} ${tab.stepText(column, row)}\nbest of these`}><${Icon} name="star" />${cellText(column, row)}</td>`
+        : html`<${Cell} column=${column} row=${row} />`,
     )}
     ${rows.length === 2 && html`<td class="number tb-dim">${Number.isFinite(difference) && difference !== 0 ? `${difference > 0 ? "+" : "−"}${formatValue(Math.abs(difference), 4)}` : ""}</td>`}
   </tr>`;

@@ -3,6 +3,7 @@
  * each row. Pure functions.
  */
 
+import { formatMean } from "tbcore/groups.js";
 import { toCSV } from "tbcore/ui.js";
 import { withStepColumn } from "./sweep.js";
 
@@ -19,14 +20,38 @@ import { withStepColumn } from "./sweep.js";
  * @property {readonly number[]} rows  indexes into `groups`, in the order of the table
  */
 
-/** The table as CSV, with the steps of all metrics. @param {Shown} shown @returns {string} a missing cell is empty */
+/**
+ * The table as CSV, with the steps of all metrics, and beside each mean its deviation and the number of
+ * values.
+ * @param {Shown} shown
+ * @returns {string} a missing cell is empty
+ */
 export function csvOf({ columns: shown, groups, rows }) {
   const keys = new Set(shown.map(({ key }) => key));
-  const columns = shown.flatMap((column) => (column.steps && !keys.has(`at.${column.key}`) ? withStepColumn(column) : [column]));
+  const columns = shown
+    .flatMap((column) => (column.steps && !keys.has(`at.${column.key}`) ? withStepColumn(column) : [column]))
+    .flatMap((column) => [column, ...spreadColumns(column)]);
   return toCSV(
     ["name", ...columns.map(({ label }) => label)],
     rows.map((row) => [groups[row].label, ...columns.map(({ cells }) => csvCell(cells[row]))]),
   );
+}
+
+/**
+ * The deviations of a metric's means, and the numbers of finite values; none unless rows have means.
+ * @param {Column} column
+ */
+function spreadColumns({ label, statistics }) {
+  if (!statistics) return [];
+  return [
+    { label: `${label} sd`, cells: statistics.map(deviationOf) },
+    { label: `${label} n`, cells: statistics.map((found) => found?.count ?? 0) },
+  ];
+}
+
+/** The standard deviation of a sample; null if it has no value. @param {import("tbcore/groups.js").Statistics | null} statistics */
+function deviationOf(statistics) {
+  return statistics && statistics.count > 0 ? (statistics.high - statistics.low) / 2 : null;
 }
 
 /** A cell as in the CSV files of the server. @param {Cell} cell */
@@ -39,7 +64,8 @@ function csvCell(cell) {
 /**
  * The table as JSON.
  * @param {Shown} shown
- * @returns {string} an object for each row; `sessions` has names of runs
+ * @returns {string} an object for each row; `sessions` has names of runs; if metrics are means, `spreads`
+ *   has their deviations and numbers of values
  */
 export function jsonOf({ columns, groups, rows }) {
   return JSON.stringify(
@@ -48,6 +74,7 @@ export function jsonOf({ columns, groups, rows }) {
       sessions: groups[row].sessions.map(({ name }) => name),
       hparams: objectOf(columns, "hparam", row),
       metrics: objectOf(columns, "metric", row),
+      ...(columns.some(({ statistics }) => statistics) && { spreads: spreadsOf(columns, row) }),
     })),
     null,
     2,
@@ -70,17 +97,48 @@ function objectOf(columns, kind, row) {
   );
 }
 
+/** The deviation and the number of values of each mean, by label. @param {readonly Column[]} columns @param {number} row */
+function spreadsOf(columns, row) {
+  return Object.fromEntries(columns.flatMap(({ label, statistics }) => (statistics?.[row] ? [[label, { sd: deviationOf(statistics[row]), n: statistics[row].count }]] : [])));
+}
+
 /**
- * The table as a LaTeX tabular.
+ * The table as a LaTeX tabular. Means have deviations, and their number of values if that is not the
+ * number of sessions, which is the column n.
  * @param {Shown} shown
- * @returns {string} numbers have three significant digits
+ * @returns {string} numbers have three significant digits; deviations have two, and means as many
+ *   decimals
  */
-export function latexOf({ columns, groups, rows }) {
+export function latexOf({ columns: shown, groups, rows }) {
+  const hasMeans = shown.some(({ statistics }) => statistics);
+  const columns = hasMeans ? shown.filter(({ key }) => key !== "sessions") : shown;
   const header = ["name", ...columns.map(({ label }) => label)].map(escapeLatex);
-  const lines = rows.map((row) => [escapeLatex(groups[row].label), ...columns.map(({ cells }) => latexCell(cells[row]))]);
+  const lines = rows.map((row) => {
+    const size = groups[row].sessions.length;
+    return [escapeLatex(groups[row].label), ...columns.map(({ cells, statistics }) => latexMean(statistics?.[row], size) ?? latexCell(cells[row])), ...(hasMeans ? [`$${size}$`] : [])];
+  });
+  if (hasMeans) header.push("$n$");
   const table = [header, ...lines].map((cells) => `${cells.join(" & ")} \\\\`);
   table.splice(1, 0, "\\hline");
-  return `\\begin{tabular}{l${columns.map(({ type }) => (type === "number" ? "r" : "l")).join("")}}\n${table.join("\n")}\n\\end{tabular}\n`;
+  return `\\begin{tabular}{l${columns.map(({ type }) => (type === "number" ? "r" : "l")).join("")}${hasMeans ? "r" : ""}}\n${table.join("\n")}\n\\end{tabular}\n`;
+}
+
+/**
+ * A mean with its deviation as LaTeX; null if there is none.
+ * @param {import("tbcore/groups.js").Statistics | null | undefined} statistics
+ * @param {number} size  of the group
+ */
+function latexMean(statistics, size) {
+  if (!statistics) return null;
+  const { average, count } = statistics;
+  const mean = count > 1 ? `$${formatMean(average, Number(deviationOf(statistics))).split(" ± ").map(latexNumber).join(" \\pm ")}$` : latexCell(average);
+  return count === size ? mean : `${mean} ($n = ${count}$)`;
+}
+
+/** A number as LaTeX, without the signs around it. @param {string} text */
+function latexNumber(text) {
+  const [mantissa, exponent] = text.replaceAll("−", "-").replace("∞", "\\infty").split("e");
+  return exponent ? `${mantissa} \\cdot 10^{${Number(exponent)}}` : mantissa;
 }
 
 /** A cell as LaTeX. @param {Cell} cell */

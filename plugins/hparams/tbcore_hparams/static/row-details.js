@@ -5,8 +5,10 @@
 import { html } from "htm/preact";
 import { useMemo } from "preact/hooks";
 import { formatDuration, formatName, formatStep, formatTime } from "tbcore/format.js";
+import { colorsOf } from "tbcore/ui.js";
 import { VALUE_NAMES, exactText, shortText } from "./cell-text.js";
 import { MetricCharts } from "./curves.js";
+import { isNumeric } from "./scales.js";
 
 /**
  * @typedef {import("./types.js").Column} Column
@@ -26,12 +28,13 @@ const MAX_METRIC_COLUMNS = 8;
 export function RowDetails({ tab, group }) {
   const { sessions } = group;
   const metrics = orderedMetrics(tab).filter((metric) => sessions.some((session) => tab.hasMetric(metric, session)));
-  const members = useMemo(
-    () => sessions.map((session) => ({ session, name: session.name, color: tab.runColors.get(session.name) ?? "#888888" })),
-    [sessions, tab.runColors],
-  );
+  const members = useMemo(() => {
+    // The runs of a group in the list of runs have one colour.
+    const own = tab.sweep.grouped && sessions.length > 1 ? colorsOf(sessions.map(({ name }) => name), tab.theme) : tab.runColors;
+    return sessions.map((session) => ({ session, name: session.name, color: own.get(session.name) ?? "#888888" }));
+  }, [sessions, tab.runColors, tab.theme]);
   return html`
-    <${Sessions} tab=${tab} group=${group} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
+    <${Sessions} tab=${tab} members=${members} metrics=${metrics.slice(0, MAX_METRIC_COLUMNS)} />
     ${metrics.length === 0 && html`<p class="tb-dim">No metrics: no scalar was logged in the ${sessions.length === 1 ? "run of this session" : "runs of these sessions"} or below.</p>`}
     <${MetricCharts} tab=${tab} metrics=${metrics} members=${members} what="metric" />
   `;
@@ -51,21 +54,24 @@ export function orderedMetrics({ sweep, view }) {
  * The table of sessions.
  * @param {object} props
  * @param {import("./tab.js").Tab} props.tab
- * @param {Group} props.group
+ * @param {readonly import("./curves.js").Member[]} props.members
  * @param {readonly Column[]} props.metrics
  */
-function Sessions({ tab, group: { sessions }, metrics }) {
+function Sessions({ tab, members, metrics }) {
+  const sessions = members.map(({ session }) => session);
   const has = {
     start: sessions.some(({ start }) => !Number.isNaN(start)),
     end: sessions.some(({ start, end }) => end >= start),
     links: sessions.some(({ modelUri, monitorUrl }) => modelUri || monitorUrl),
   };
   const lasts = metrics.filter(({ extreme }) => !extreme);
+  const repeated = tab.sweep.grouped?.repeated.filter(({ cells }) => sessions.some(({ index }) => !Object.is(cells[index], cells[sessions[0].index]))) ?? [];
   return html`<div class="sessions">
     <table aria-label="Sessions of this row">
       <thead>
         <tr>
           <th scope="col">Session</th>
+          ${repeated.map(({ column }) => html`<th scope="col" class=${isNumeric(column) ? "number" : ""} title=${column.description}>${formatName(column.label)}</th>`)}
           <th scope="col">Status</th>
           ${has.start && html`<th scope="col">Started</th>`}
           ${has.end && html`<th scope="col">Duration</th>`}
@@ -78,10 +84,11 @@ function Sessions({ tab, group: { sessions }, metrics }) {
         </tr>
       </thead>
       <tbody>
-        ${sessions.map((session) => {
+        ${members.map(({ session, color }) => {
           const { name, status, start, end } = session;
           return html`<tr key=${name} onPointerEnter=${() => tab.host.hoveredRun.set(name)}>
-            <th scope="row" title=${formatName(name)}><i style=${{ background: tab.runColors.get(name) ?? "#888888" }}></i>${formatName(name)}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
+            <th scope="row" title=${formatName(name)}><i style=${{ background: color }}></i>${formatName(name)}${!tab.runColors.has(name) && html` <small>not selected, but included</small>`}</th>
+            ${repeated.map(({ column, cells }) => html`<td class=${isNumeric(column) ? "number" : ""} title=${exactText(column, cells[session.index])}>${shortText(column, cells[session.index])}</td>`)}
             <td>${status}</td>
             ${has.start && html`<td>${Number.isNaN(start) ? "—" : formatTime(start)}</td>`}
             ${has.end && html`<td>${end >= start ? formatDuration(end - start) : "—"}</td>`}

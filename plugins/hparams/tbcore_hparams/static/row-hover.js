@@ -5,7 +5,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, formatStep } from "tbcore/format.js";
 import { Tooltip, readOutNodes } from "tbcore/ui.js";
-import { shortText } from "./cell-text.js";
+import { cellText } from "./cell-text.js";
 
 /** @typedef {import("./types.js").Column} Column */
 
@@ -41,7 +41,7 @@ export function useRowHover(plot, tab, columns, rowAt) {
       const nodes = readOutNodes({
         name: formatName(label),
         color: tab.colorOf(row),
-        rows: shown.slice(0, MAX_TOOLTIP_ROWS).map((column) => [formatName(column.label), shortText(column, column.cells[row])]),
+        rows: shown.slice(0, MAX_TOOLTIP_ROWS).map((column) => [formatName(column.label), cellText(column, row)]),
         note: notes.join(" · "),
         spoken: "",
       });

@@ -84,6 +84,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     })),
     extremes: "m0.lowest" in byGroup ? metrics.map((_, i) => ({ lowest: extremeOf(byGroup, bySession, i, "lowest"), highest: extremeOf(byGroup, bySession, i, "highest") })) : null,
     description: header.experiment.description.trim(),
+    grouped: null,
   };
 }
 
@@ -181,10 +182,9 @@ export function withBestValues(sweep, goalOf) {
     const goal = goalOf(metric);
     if (!goal) return metric;
     const extreme = goal === "min" ? "lowest" : "highest";
-    const best = extremes[metric.index][extreme];
-    sessionValues[metric.index] = best.sessionValues;
-    const { cells, steps } = best;
-    return /** @type {Column} */ ({ ...metric, extreme, title: metric.label, label: `${metric.label} (${goal})`, cells, steps });
+    const { sessionValues: ofSessions, ...best } = extremes[metric.index][extreme];
+    sessionValues[metric.index] = ofSessions;
+    return /** @type {Column} */ ({ ...metric, extreme, title: metric.label, label: `${metric.label} (${goal})`, ...best });
   });
   const columns = [...sweep.columns.filter(({ kind, isStep }) => kind !== "metric" && !isStep), ...metrics.flatMap(withStepColumn)];
   return { ...sweep, columns, byKey: new Map(columns.map((column) => [column.key, column])), metrics, sessionValues };
@@ -233,7 +233,7 @@ function readSessions(columns) {
  * @param {readonly Group[]} groups
  * @returns {Column[]}
  */
-function infoColumns(groups) {
+export function infoColumns(groups) {
   /**
    * @type {[key: string, label: string, type: Column["type"], description: string, read: (group: Group) => Cell][]}
    */

@@ -7,7 +7,7 @@ import { computed, signal } from "@preact/signals-core";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "tbcore/format.js";
 import { formatLists } from "tbcore/text-names.js";
-import { VALUE_NAMES, stepText } from "./cell-text.js";
+import { VALUE_NAMES, cellText, cellTitle, stepText } from "./cell-text.js";
 import { gradesOf, rampOf } from "./color-ramp.js";
 import { usePatterns } from "./column-filter.js";
 import { filterRows, formatFilters, replaceFilter } from "./filters.js";
@@ -41,15 +41,16 @@ const NO_METRIC_COLOR = "#888888";
 /**
  * The state of the tab, computed again at each render.
  * @param {Host} host
- * @param {Sweep} loadedSweep  with last values
+ * @param {Sweep} loadedSweep  with last values, and with a row for each group if runs are grouped
  * @param {import("tbcore/requests.js").Answers<import("./curves.js").Curve>} answers
  */
 export function useTab(host, loadedSweep, answers) {
   const settings = host.settings.value;
   const theme = host.theme.value;
   const runs = host.wantedRuns.value;
-  /** How the sessions of a group are combined. */
-  const aggregation = AGGREGATIONS.find((name) => name === settings.agg) ?? "avg";
+  const { grouped } = loadedSweep;
+  /** How the sessions of a row are combined; those of groups in the list of runs always have means. */
+  const aggregation = (!grouped && AGGREGATIONS.find((name) => name === settings.agg)) || "avg";
   /** Which value of a metric counts for each session. */
   const values = VALUE_CHOICES.find((name) => name === settings.values) ?? "last";
   const { sweep, view } = useView(settings, loadedSweep, values === "best");
@@ -71,7 +72,7 @@ export function useTab(host, loadedSweep, answers) {
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
     runColorOf: ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR,
-    bestText: metric ? `The best ${formatName(metric.label)} of the ${plural(passingRows.length, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}` : "",
+    ...bestTextsOf(metric, passingRows.length, rows.bestRow),
     importance: useImportance(sweep, metric, passingRows),
     hoveredRow,
     hover,
@@ -92,6 +93,22 @@ export function useTab(host, loadedSweep, answers) {
     showOnlyRows: () => host.checkOnly(runsOfRows(runs, sweep.groups, passingRows)),
     ...actionsOf(host, sweep, view, shownRow),
   };
+}
+
+/**
+ * What the best row is, and if rows have means, its mean and the number of values.
+ * @param {Column | null} metric
+ * @param {number} numRows  that are shown
+ * @param {number | null} row  the best
+ * @returns {{ bestText: string, bestFigure: string | null }}
+ */
+function bestTextsOf(metric, numRows, row) {
+  if (!metric) return { bestText: "", bestFigure: null };
+  const name = formatName(metric.label);
+  const count = row === null ? null : metric.statistics?.[row]?.count;
+  if (row === null || !count) return { bestText: `The best ${name} of the ${plural(numRows, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}`, bestFigure: null };
+  const mean = metric.figure?.(row)?.mean ?? cellText(metric, row);
+  return { bestText: `The best mean ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${mean} (n = ${count})` };
 }
 
 /**

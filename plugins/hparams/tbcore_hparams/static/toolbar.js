@@ -6,7 +6,7 @@
 import { html } from "htm/preact";
 import { formatName, plural } from "tbcore/format.js";
 import { Choice, Icon, IconButton, Menu, Pick, save } from "tbcore/ui.js";
-import { shortText, writerOf } from "./cell-text.js";
+import { cellText, writerOf } from "./cell-text.js";
 import { ColumnList } from "./column-list.js";
 import { describeFilter } from "./filters.js";
 import { labelOf } from "./scales.js";
@@ -53,7 +53,8 @@ const FILES = [
 export function Toolbar({ tab }) {
   const { sweep, view, picked } = tab;
   const { metric, goal, panels } = view;
-  const hasGroups = sweep.groups.some(({ sessions }) => sessions.length > 1);
+  // Runs that are grouped in the list of runs have means.
+  const hasGroups = !sweep.grouped && sweep.groups.some(({ sessions }) => sessions.length > 1);
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Hyperparameters">
     ${metric &&
     html`<${Pick} label="Optimise" choices=${sweep.metrics.map(({ key, label }) => [key, label, METRIC_HELP])} value=${metric.key} onChange=${tab.setMetric} />
@@ -125,11 +126,11 @@ export function StatusLine({ tab }) {
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
-      <${Icon} name="star" /><span class="what">Best ${formatName(metric.label)}</span> <b>${writerOf(metric)(metric.cells[bestRow])}</b>
+      <${Icon} name="star" /><span class="what">Best ${sweep.grouped ? "mean " : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
       <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">
         <span class="run">${formatName(sweep.groups[bestRow].label)}</span>
-        ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${shortText(column, column.cells[bestRow])}</b></span>`)}
+        ${settings.map((column) => html`<span class="setting">${formatName(column.label)} <b>${cellText(column, bestRow)}</b></span>`)}
       </span>
     </button>`}
     ${metric && numNonfinite > 0 && html`<span class="tb-dim" title=${NONFINITE_HELP}>${numNonfinite} not finite</span>`}
@@ -155,8 +156,10 @@ export function StatusLine({ tab }) {
 
 /** How many sessions or groups are shown, in words. @param {import("./tab.js").Tab} tab */
 function countsText({ sweep, candidates, rows }) {
-  const noun = sweep.groups.length === sweep.sessions.length ? "session" : "group";
+  const { grouped } = sweep;
+  const noun = !grouped && sweep.groups.length === sweep.sessions.length ? "session" : "group";
   const shown = rows.length === candidates.length ? plural(candidates.length, noun) : `${rows.length} of ${plural(candidates.length, noun)}`;
+  if (grouped) return grouped.numLeftOut > 0 ? `${shown}, ${plural(grouped.numLeftOut, "session")} not selected in the list of runs` : shown;
   const numHidden = sweep.groups.length - candidates.length;
   return numHidden > 0 ? `${shown}, ${numHidden} more not selected in the list of runs` : shown;
 }

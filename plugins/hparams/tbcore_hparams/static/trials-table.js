@@ -9,7 +9,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { formatName, formatValue, plural } from "tbcore/format.js";
 import { cutLabel } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
-import { exactText, shortText, writerOf } from "./cell-text.js";
+import { cellText, cellTitle, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";
 import { dragColumn } from "./column-list.js";
 import { NoRows } from "./empty-states.js";
@@ -161,7 +161,7 @@ function indexAt(edges, at) {
 /** The width of a column in CSS pixels. @param {Column} column */
 function widthOf(column) {
   const write = writerOf(column);
-  const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, cell) => Math.max(longest, write(cell).length), 0);
+  const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, _, row) => Math.max(longest, write(row).length), 0);
   const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, (column.heading ?? column.label).length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + HEADING_BUTTONS_WIDTH_PX);
   return Math.round(Math.min(MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
 }
@@ -257,7 +257,7 @@ function ColumnMenu({ tab, column }) {
  * @param {readonly Column[]} props.columns
  * @param {number} props.from  first rendered column
  * @param {number} props.to  end of the rendered columns
- * @param {readonly ((cell: import("./types.js").Cell) => string)[]} props.writers
+ * @param {readonly ((row: number) => string)[]} props.writers
  * @param {boolean} props.isOpen
  */
 function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
@@ -273,7 +273,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
         const cell = column.cells[row];
         const share = grades.get(column.key)?.get(cell) ?? NaN;
         const style = Number.isNaN(share) ? undefined : { backgroundColor: ramp[Math.round(share * (ramp.length - 1))] + CELL_ALPHA_HEX };
-        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[exactText(column, cell), tab.stepText(column, row)].filter(Boolean).join(" ") + spreadText(tab, column, group)} style=${style}>${writers[from + i](cell)}</td>`;
+        return html`<td key=${column.key} aria-colindex=${from + i + 2} class=${classOf(column, cell)} title=${[cellTitle(column, row), tab.stepText(column, row)].filter(Boolean).join(column.figure ? ", " : " ") + spreadText(tab, column, group)} style=${style}>${writers[from + i](row)}</td>`;
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
   );
@@ -325,7 +325,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
  */
 function countTooltip(tab, { sessions }) {
   const numUnchecked = sessions.filter(({ name }) => !tab.runColors.has(name)).length;
-  return `sessions with these hyperparameters${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}`;
+  return `sessions ${tab.sweep.grouped ? "of this group" : "with these hyperparameters"}${numUnchecked > 0 ? `; ${numUnchecked} of them not selected in the list of runs, but included` : ""}`;
 }
 
 /**
@@ -335,7 +335,7 @@ function countTooltip(tab, { sessions }) {
  * @param {import("./types.js").Group} group
  */
 function spreadText(tab, column, { sessions }) {
-  if (column.kind !== "metric" || sessions.length === 1) return "";
+  if (column.kind !== "metric" || column.figure || sessions.length === 1) return "";
   const measured = sessions.filter((session) => tab.hasMetric(column, session));
   if (measured.length === 0) return "";
   const values = measured.map(({ index }) => tab.sweep.sessionValues[column.index].value[index]);
@@ -372,7 +372,7 @@ function Details({ tab, row, numColumns, onHeight }) {
   </tr>`;
 }
 
-/** A cell for other tables. @param {{ column: Column, cell: import("./types.js").Cell }} props */
-export function Cell({ column, cell }) {
-  return html`<td class=${classOf(column, cell)} title=${exactText(column, cell)}>${shortText(column, cell)}</td>`;
+/** A cell for other tables. @param {{ column: Column, row: number }} props */
+export function Cell({ column, row }) {
+  return html`<td class=${classOf(column, column.cells[row])} title=${cellTitle(column, row)}>${cellText(column, row)}</td>`;
 }

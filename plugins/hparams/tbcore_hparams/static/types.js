@@ -34,6 +34,11 @@ export {};
  * @property {string} [title]  of the metric's curve; the label by default
  * @property {readonly Cell[]} [steps]  of a metric: the step of each cell; the mean step if the cell
  *   is a mean of several sessions
+ * @property {(row: number) => { text: string, title: string, mean?: string } | null} [figure]  in a
+ *   sweep by groups: what to show in place of a cell, its tooltip, and of a metric the mean with its
+ *   deviation alone; null for the cell itself
+ * @property {readonly (import("tbcore/groups.js").Statistics | null)[]} [statistics]  in a sweep by
+ *   groups, of a metric: of the values of each group's sessions; null if there are none
  * @property {string} [heading]  in the table, if it differs from the label
  * @property {boolean} [isStep]  whether the cells are steps of the metric in the column before
  *
@@ -46,7 +51,8 @@ export {};
  * @property {string} modelUri
  * @property {string} monitorUrl
  *
- * @typedef {object} Group  sessions with the same hyperparameters: a row of the table
+ * @typedef {object} Group  sessions with the same hyperparameters, or those of a group in the list of
+ *   runs: a row of the table
  * @property {string} name
  * @property {string} label  the name to show: that of the session if there is only one
  * @property {readonly Session[]} sessions
@@ -56,7 +62,7 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {{ cells: readonly Cell[], steps: readonly Cell[], sessionValues: SessionMetric }} MetricValues
+ * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics"> & { sessionValues: SessionMetric }} MetricValues
  *   values of a metric, by group and by session, and their steps
  *
  * @typedef {object} Sweep
@@ -70,6 +76,12 @@ export {};
  * @property {readonly { lowest: MetricValues, highest: MetricValues }[] | null} extremes  one per
  *   metric; null if they were not requested
  * @property {string} description  of the experiment
+ * @property {Grouped | null} grouped  null unless it is by the groups in the list of runs
+ *
+ * @typedef {object} Grouped
+ * @property {readonly { column: Column, cells: readonly Cell[] }[]} repeated  the hyperparameters that
+ *   differ inside a group, with a cell for each session; null if it is unknown
+ * @property {number} numLeftOut  number of sessions that are in no group, since their runs are not shown
  *
  * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed
  *   interval; null for no bound

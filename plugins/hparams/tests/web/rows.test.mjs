@@ -119,9 +119,9 @@ test("LaTeX escapes special characters", () => {
 });
 
 test("cells of a metric have a common number of decimals unless that would lose digits", () => {
-  assert.equal(writerOf(column("m.a", [0.5, 0.25, 0.98765]))(0.5), "0.50000");
-  assert.equal(writerOf(column("m.a", [0.00001, 10]))(0.00001), "1e-5");
-  assert.equal(writerOf(column("m.a", [12, 300]))(300), "300");
-  assert.equal(writerOf(column("m.a", [0.5, NaN, null]))(NaN), "NaN");
+  assert.equal(writerOf(column("m.a", [0.5, 0.25, 0.98765]))(0), "0.50000");
+  assert.equal(writerOf(column("m.a", [0.00001, 10]))(0), "1e-5");
+  assert.equal(writerOf(column("m.a", [12, 300]))(1), "300");
+  assert.equal(writerOf(column("m.a", [0.5, NaN, null]))(1), "NaN");
   assert.equal(shortText(column("h.a", []), null), "—");
 });

@@ -1,0 +1,171 @@
+/**
+ * The sweep with a row for each group of runs in the list of runs, in place of those of sessions with
+ * the same hyperparameters. The module is loaded when runs are grouped.
+ */
+
+import { useMemo } from "preact/hooks";
+import { plural } from "tbcore/format.js";
+import { groupFigure, statisticsOf } from "tbcore/groups.js";
+import { isSeed } from "./importance.js";
+import { infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
+
+/**
+ * @typedef {import("./types.js").Cell} Cell
+ * @typedef {import("./types.js").Column} Column
+ * @typedef {import("./types.js").Group} Group
+ * @typedef {import("./types.js").Session} Session
+ * @typedef {import("./types.js").SessionMetric} SessionMetric
+ * @typedef {import("./types.js").Sweep} Sweep
+ */
+
+/** Number of different values that the tooltip of a hyperparameter lists. */
+const MAX_LISTED_VALUES = 10;
+/** How columns of information are described, by key. */
+const DESCRIPTIONS = new Map([
+  ["name", "The group in the list of runs, or the run of a session that is alone in its group"],
+  ["sessions", "How many sessions are in the group"],
+]);
+
+/**
+ * Shows the sweep by groups.
+ * @param {object} props
+ * @param {Sweep} props.sweep
+ * @param {readonly { name: string, group: string | null }[]} props.runs
+ * @param {(sweep: Sweep) => unknown} props.show
+ */
+export function ByGroup({ sweep, runs, show }) {
+  return show(useMemo(() => groupedSweep(sweep, runs), [sweep, runs]));
+}
+
+/**
+ * The sweep by groups. A metric's cell is the mean of the finite values of the group's sessions, NaN
+ * if none is finite, null if none was logged. A hyperparameter's cell is the value that all sessions
+ * of the group have, and null if they differ; one that differs inside groups, and has no common value
+ * in any group of several sessions, is left out.
+ * @param {Sweep} sweep
+ * @param {readonly { name: string, group: string | null }[]} runs  those to show; sessions without
+ *   one of them are left out
+ * @returns {Sweep}
+ */
+export function groupedSweep(sweep, runs) {
+  const groups = groupsOf(sweep.sessions, runs);
+  const infos = infoColumns(groups).map((column) => ({ ...column, description: DESCRIPTIONS.get(column.key) ?? column.description }));
+  const hparams = hparamColumns(sweep, groups);
+  const metrics = sweep.metrics.map((metric) => ({ ...metric, ...valuesOf(sweep.sessionValues[metric.index], groups, "last values"), description: describe(metric) }));
+  const columns = [...infos, ...hparams.filter(({ isLeftOut }) => !isLeftOut).map(({ column }) => column), ...metrics.flatMap(withStepColumn)];
+  return {
+    ...sweep,
+    columns,
+    byKey: new Map(columns.map((column) => [column.key, column])),
+    metrics,
+    groups,
+    extremes:
+      sweep.extremes?.map(({ lowest, highest }) => ({
+        lowest: { ...lowest, ...valuesOf(lowest.sessionValues, groups, "lowest values") },
+        highest: { ...highest, ...valuesOf(highest.sessionValues, groups, "highest values") },
+      })) ?? null,
+    grouped: {
+      repeated: hparams.flatMap(({ column, sessionCells, isRepeated }) => (isRepeated ? [{ column, cells: sessionCells }] : [])),
+      numLeftOut: sweep.sessions.length - groups.reduce((sum, { sessions }) => sum + sessions.length, 0),
+    },
+  };
+}
+
+/**
+ * The groups that have sessions, in the order of their first runs. A session is in the group of its
+ * run; if that is not shown, in that of the first run below it.
+ * @param {readonly Session[]} sessions
+ * @param {readonly { name: string, group: string | null }[]} runs
+ * @returns {Group[]}
+ */
+function groupsOf(sessions, runs) {
+  const byName = new Map(sessions.map((session) => [session.name, session]));
+  const sessionOf = sessionFinder(byName.keys());
+  /** @type {Map<Session, string>} */
+  const groupOf = new Map();
+  for (const { name, group } of runs) {
+    const session = byName.get(sessionOf(name) ?? "");
+    if (!session) continue;
+    const isOwn = session.name === name;
+    const isBelow = session.name === "." || name.startsWith(`${session.name}/`);
+    if (isOwn || (isBelow && !groupOf.has(session))) groupOf.set(session, group ?? name);
+  }
+  /** @type {Map<string, Session[]>} */
+  const members = new Map();
+  for (const [session, group] of groupOf) {
+    const inGroup = members.get(group);
+    if (inGroup) inGroup.push(session);
+    else members.set(group, [session]);
+  }
+  return Array.from(members, ([name, inGroup]) => ({ name, label: inGroup.length === 1 ? inGroup[0].name : name, sessions: inGroup }));
+}
+
+/**
+ * The columns of hyperparameters, with a cell for each group, and the cells of the sessions.
+ * @param {Sweep} sweep
+ * @param {readonly Group[]} groups
+ */
+function hparamColumns(sweep, groups) {
+  const rowOf = new Int32Array(sweep.sessions.length);
+  sweep.groups.forEach(({ sessions }, row) => sessions.forEach(({ index }) => (rowOf[index] = row)));
+  return sweep.columns
+    .filter(({ kind }) => kind === "hparam")
+    .map((old) => {
+      // Sessions that the log itself puts into one group have one value of each hyperparameter; their seeds are unknown.
+      const isUnknown = (/** @type {Session} */ { index }) => isSeed(old) && sweep.groups[rowOf[index]].sessions.length > 1;
+      const sessionCells = sweep.sessions.map((session) => (isUnknown(session) ? null : old.cells[rowOf[session.index]]));
+      const differing = groups.map(({ sessions }) => sessions.length > 1 && sessions.some((one) => isUnknown(one) || !Object.is(sessionCells[one.index], sessionCells[sessions[0].index])));
+      const cells = groups.map(({ sessions }, row) => (differing[row] ? null : old.cells[rowOf[sessions[0].index]]));
+      const isRepeated = differing.includes(true);
+      const isLeftOut = isRepeated && !groups.some(({ sessions }, row) => sessions.length > 1 && cells[row] !== null);
+      /** @param {number} row */
+      const figure = (row) => (differing[row] ? { text: "—", title: differenceText(groups[row].sessions.map(({ index }) => sessionCells[index])) } : null);
+      /** @type {Column} */
+      const column = { ...old, cells, differs: new Set(cells).size > 1, figure };
+      return { column, sessionCells, isRepeated, isLeftOut };
+    });
+}
+
+/** The different values of a hyperparameter in a group, in words. @param {readonly Cell[]} cells */
+function differenceText(cells) {
+  const values = [...new Set(cells)].map((cell) => (cell === null ? "not logged" : String(cell)));
+  const more = values.length - MAX_LISTED_VALUES;
+  return values.length === 1 ? "differs inside the group" : `differs inside the group: ${values.slice(0, MAX_LISTED_VALUES).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+}
+
+/**
+ * The means of a metric, their texts, and the mean steps, which are rounded down.
+ * @param {SessionMetric} values
+ * @param {readonly Group[]} groups
+ * @param {string} what  the values are
+ */
+function valuesOf({ value, step, wallTime }, groups, what) {
+  const measured = groups.map(({ sessions }) => sessions.filter(({ index }) => !Number.isNaN(wallTime[index])));
+  const statistics = measured.map((sessions) => {
+    if (sessions.length === 0) return null;
+    return statisticsOf(sessions.map(({ index }) => value[index]), sessions.filter(({ status }) => status === "running").length);
+  });
+  const steps = measured.map((sessions) => {
+    const finite = sessions.filter(({ index }) => Number.isFinite(value[index]));
+    return finite.length > 0 ? Math.floor(finite.reduce((sum, { index }) => sum + step[index] / finite.length, 0)) : null;
+  });
+  /** @param {number} row */
+  const figure = (row) => {
+    const found = statistics[row];
+    if (!found || groups[row].sessions.length === 1) return null;
+    const numMissing = groups[row].sessions.length - measured[row].length;
+    const { text } = groupFigure({ ...found, nonfinite: found.nonfinite + numMissing }, "mean", what);
+    const { title } = groupFigure(found, "mean", what);
+    const hasEnd = measured[row].filter(({ status }) => status !== "no end logged" && status !== "running").length;
+    const numWithoutEnd = hasEnd > 0 ? measured[row].filter(({ status }) => status === "no end logged").length : 0;
+    const notes = [numMissing > 0 && `${plural(numMissing, "run")} without it`, numWithoutEnd > 0 && `${plural(numWithoutEnd, "run")} without a logged end`];
+    return { text, title: [title, ...notes].filter(Boolean).join(", "), mean: groupFigure({ ...found, nonfinite: 0, live: 0 }).text };
+  };
+  return { cells: statistics.map((found) => found && found.average), steps, statistics, figure };
+}
+
+/** What the cells of a metric are. @param {Column} metric */
+function describe({ description }) {
+  const what = "The mean of the runs of a group ± the standard deviation of the sample";
+  return description ? `${description}. ${what}` : what;
+}

@@ -1,0 +1,191 @@
+// Runs that are grouped in the list of runs: a row for each group.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cellText, cellTitle, writerOf } from "../../tbcore_hparams/static/cell-text.js";
+import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
+import { bestRow } from "../../tbcore_hparams/static/goals.js";
+import { groupedSweep } from "../../tbcore_hparams/static/grouped-rows.js";
+import { sortRows } from "../../tbcore_hparams/static/sorting.js";
+import { readSweep, withBestValues } from "../../tbcore_hparams/static/sweep.js";
+import { parseView } from "../../tbcore_hparams/static/view.js";
+
+const NONE = { display_name: "", description: "", declared: true };
+
+/**
+ * A sweep of sessions that are each alone in the log, or in groups of the log.
+ * @param {readonly { name: string, lr?: number, seed?: number, loss?: number, low?: number, step?: number, status?: string, group?: number }[]} sessions
+ *   without a loss, none was logged
+ */
+function sweepOf(sessions) {
+  const groupOf = sessions.map(({ group }, i) => group ?? i);
+  const firsts = [...new Set(groupOf)].map((group) => groupOf.indexOf(group));
+  /** @param {(session: typeof sessions[number]) => number | undefined} read */
+  const column = (read, of = sessions) => Float64Array.from(of, (one) => read(one) ?? NaN);
+  const byGroup = firsts.map((i) => sessions[i]);
+  const isMeasured = (/** @type {typeof sessions[number]} */ { loss }) => loss !== undefined;
+  return readSweep({
+    header: {
+      experiment: { description: "" },
+      hparams: ["lr", "seed"].map((name) => ({ name, ...NONE, type: "number", differs: true })),
+      metrics: [{ group: "", tag: "loss", ...NONE }],
+      sessions: {
+        names: sessions.map(({ name }) => name),
+        group: groupOf.map((group) => firsts.indexOf(groupOf.indexOf(group))),
+        status: sessions.map(({ status }) => status ?? "success"),
+        ...{ start: sessions.map(() => 0), end: sessions.map(() => 0), model_uri: sessions.map(() => ""), monitor_url: sessions.map(() => "") },
+      },
+      groups: { names: byGroup.map(({ name }) => name) },
+      strings: {},
+    },
+    tables: [
+      {
+        ...{ h0: column(({ lr }) => lr, byGroup), h1: column(({ seed }) => seed, byGroup) },
+        ...{ m0: column(({ loss }) => loss, byGroup), "m0.step": column(({ step }) => step, byGroup), "m0.sessions": Float64Array.from(byGroup, (one) => Number(isMeasured(one))) },
+        ...{ "m0.lowest": column(({ low }) => low, byGroup), "m0.lowest_step": column(() => 1, byGroup), "m0.highest": column(({ loss }) => loss, byGroup), "m0.highest_step": column(() => 1, byGroup) },
+      },
+      {
+        ...{ m0: column(({ loss }) => loss), "m0.step": column(({ step = 10 }) => step), "m0.wall_time": Float64Array.from(sessions, (one) => (isMeasured(one) ? 1 : NaN)) },
+        ...{ "m0.lowest": column(({ low }) => low), "m0.lowest_step": column(() => 1), "m0.highest": column(({ loss }) => loss), "m0.highest_step": column(() => 1) },
+      },
+    ],
+  });
+}
+
+/** The runs of sessions `a/0` in groups `a`. @param {readonly string[]} names */
+const runsOf = (names) => names.map((name) => ({ name, group: name.split("/")[0] }));
+
+const SESSIONS = [
+  { name: "a/0", lr: 0.1, seed: 0, loss: 0.5, low: 0.25, step: 10 },
+  { name: "a/1", lr: 0.1, seed: 1, loss: 0.25, low: 0.125, step: 21 },
+  { name: "a/2", lr: 0.1, seed: 2, loss: NaN, low: 0.125, step: 30 },
+  { name: "b/0", lr: 0.2, seed: 0, loss: NaN, low: NaN },
+  { name: "b/1", lr: 0.2, seed: 1, loss: Infinity, low: 0.5 },
+  { name: "c/0", lr: 0.3, seed: 0, loss: 1, low: 1 },
+  { name: "d/0", lr: 0.4, seed: 0 },
+  { name: "d/1", lr: 0.5, seed: 1 },
+  { name: "e/0", lr: 0.6, seed: 0, loss: 0.125, low: 0.125, status: "running" },
+  { name: "e/1", lr: 0.6, seed: 1, loss: 1.125, low: 0.125, status: "unknown" },
+  { name: "e/2", lr: 0.6, seed: 2 },
+  { name: "e/3", lr: 0.6, seed: 3, loss: 0.625, low: 0.125 },
+];
+const loaded = sweepOf(SESSIONS);
+const grouped = groupedSweep(loaded, runsOf(SESSIONS.map(({ name }) => name)));
+const loss = grouped.metrics[0];
+
+test("there is a row for each group, and one that is alone has the session's name", () => {
+  assert.deepEqual(grouped.groups.map(({ label, sessions }) => [label, sessions.length]), [["a", 3], ["b", 2], ["c/0", 1], ["d", 2], ["e", 4]]);
+  assert.deepEqual(grouped.byKey.get("sessions")?.cells, [3, 2, 1, 2, 4]);
+  assert.equal(grouped.grouped?.numLeftOut, 0);
+});
+
+test("a metric is the mean of the finite values, NaN if none is finite, null if none was logged", () => {
+  assert.deepEqual(loss.cells, [0.375, NaN, 1, null, 0.625]);
+  assert.deepEqual(loss.steps, [15, null, 10, null, 10]);
+  assert.deepEqual(
+    loss.cells.map((_, row) => cellText(loss, row)),
+    ["0.38 ± 0.18 (2 of 3)", "– (0 of 2)", "1", "—", "0.63 ± 0.50 (3 of 4, 1 live)"],
+  );
+  assert.deepEqual(loss.cells.map((_, row) => writerOf(loss)(row)), loss.cells.map((_, row) => cellText(loss, row)));
+});
+
+test("the tooltip counts what is not in the mean, what has not ended and what was not logged", () => {
+  assert.equal(cellTitle(loss, 0), "mean of the last values of 2 runs: 0.375, standard deviation of the sample (n − 1) 0.176777, 1 run NaN or infinite, not in it");
+  assert.equal(cellTitle(loss, 1), "no finite last values, 2 runs NaN or infinite, not in it");
+  assert.equal(cellTitle(loss, 2), "1");
+  assert.equal(cellTitle(loss, 3), "not logged");
+  assert.equal(
+    cellTitle(loss, 4),
+    "mean of the last values of 3 runs: 0.625, standard deviation of the sample (n − 1) 0.5, 1 run still being written, 1 run without it, 1 run without a logged end",
+  );
+});
+
+test("the best row has the best finite mean, and rows without one are last in both orders", () => {
+  assert.equal(bestRow([0, 1, 2, 3, 4], loss, "min"), 0);
+  assert.equal(bestRow([0, 1, 2, 3, 4], loss, "max"), 2);
+  for (const [descending, order] of /** @type {const} */ ([[false, [0, 4, 2, 1, 3]], [true, [2, 4, 0, 1, 3]]])) {
+    assert.deepEqual(sortRows([0, 1, 2, 3, 4], [{ key: loss.key, descending }], grouped.byKey), order);
+  }
+});
+
+test("hyperparameters that differ inside all groups are neither columns nor axes", () => {
+  assert.deepEqual(grouped.columns.filter(({ kind }) => kind === "hparam").map(({ label }) => label), ["lr"]);
+  const view = parseView({}, grouped);
+  assert.deepEqual(view.axes.map(({ label }) => label), ["lr", "loss"]);
+  assert.deepEqual(view.columns.map(({ label }) => label), ["loss", "lr", "Status", "Sessions"]);
+  // With one session in each group, nothing differs inside them.
+  const firsts = groupedSweep(loaded, runsOf(["a/0", "b/1"]));
+  assert.deepEqual(firsts.byKey.get("h.seed")?.cells, [0, 1]);
+  assert.equal(firsts.grouped?.numLeftOut, 10);
+});
+
+test("a hyperparameter that differs inside one group is empty there, and has its values in the tooltip", () => {
+  const lr = /** @type {import("../../tbcore_hparams/static/types.js").Column} */ (grouped.byKey.get("h.lr"));
+  assert.deepEqual(lr.cells, [0.1, 0.2, 0.3, null, 0.6]);
+  assert.deepEqual([cellText(lr, 3), cellTitle(lr, 3)], ["—", "differs inside the group: 0.4, 0.5"]);
+  assert.deepEqual([cellText(lr, 0), cellTitle(lr, 0)], ["0.1", "0.1"]);
+});
+
+test("the hyperparameters that differ inside a group are known for each session", () => {
+  assert.deepEqual(grouped.grouped?.repeated.map(({ column, cells }) => [column.label, cells.slice(0, 3)]), [["lr", [0.1, 0.1, 0.1]], ["seed", [0, 1, 2]]]);
+});
+
+test("seeds of sessions that the log itself groups are unknown, since it has those of the first only", () => {
+  const names = ["x/0", "x/1", "y"];
+  const sweep = sweepOf(names.map((name, seed) => ({ name, lr: 0.1, seed, loss: seed, group: Math.floor(seed / 2) })));
+  const found = groupedSweep(sweep, runsOf(names));
+  assert.equal(found.byKey.has("h.seed"), false);
+  assert.deepEqual(found.byKey.get("h.lr")?.cells, [0.1, 0.1]);
+  assert.deepEqual(found.metrics[0].cells, [0.5, 2]);
+});
+
+test("a session is in the group of its run, or of a run below it; one above it does not count", () => {
+  const sweep = sweepOf(["s/0", "s/1", "t/0"].map((name) => ({ name, loss: 1 })));
+  const runs = ["s", "s/0", "s/0/eval", "s/1/eval", "t"].map((name) => ({ name, group: name.endsWith("eval") ? "evals" : "rest" }));
+  assert.deepEqual(groupedSweep(sweep, runs).groups.map(({ name, label }) => [name, label]), [["rest", "s/0"], ["evals", "s/1"]]);
+});
+
+test("means of the best values over the steps", () => {
+  const best = withBestValues(grouped, () => "min").metrics[0];
+  assert.deepEqual([best.label, best.cells[0], best.cells[1]], ["loss (min)", 0.5 / 3, 0.5]);
+  assert.match(cellTitle(best, 0), /^mean of the lowest values of 3 runs: 0.166667, /);
+  assert.equal(cellText(best, 1), "0.5 (1 of 2)");
+});
+
+test("no run at all leaves no rows", () => {
+  const none = groupedSweep(loaded, []);
+  assert.deepEqual([none.groups, none.metrics[0].cells, parseView({}, none).metric?.label], [[], [], "loss"]);
+});
+
+const shown = { columns: parseView({}, grouped).columns.filter(({ key }) => key !== "status"), groups: grouped.groups, rows: [0, 1, 2, 3] };
+
+test("CSV and JSON have the means, the deviations and the numbers of values", () => {
+  const [head, ...lines] = csvOf(shown).trim().split("\r\n");
+  assert.equal(head, "name,loss,loss sd,loss n,loss at step,lr,Sessions");
+  const sd = Math.sqrt(2 * 0.125 ** 2);
+  const [name, mean, found, ...rest] = lines[0].split(",");
+  assert.deepEqual([name, mean, ...rest], ["a", "0.375", "2", "15", "0.1", "3"]);
+  assert.ok(Math.abs(Number(found) - sd) < 1e-15);
+  assert.deepEqual(lines.slice(1), ["b,nan,,0,,0.2,2", "c/0,1,0,1,10,0.3,1", "d,,,0,,,2"]);
+  const [first] = JSON.parse(jsonOf(shown));
+  assert.deepEqual([first.metrics, first.spreads.loss.n, first.spreads.loss.sd], [{ loss: 0.375 }, 2, Number(found)]);
+});
+
+test("LaTeX has the means with their deviations, and n", () => {
+  assert.equal(
+    latexOf(shown),
+    [
+      "\\begin{tabular}{lrrr}",
+      "name & loss & lr & $n$ \\\\",
+      "\\hline",
+      "a & $0.38 \\pm 0.18$ ($n = 2$) & $0.1$ & $3$ \\\\",
+      "b & $\\mathrm{NaN}$ ($n = 0$) & $0.2$ & $2$ \\\\",
+      "c/0 & $1$ & $0.3$ & $1$ \\\\",
+      "d & - & - & $2$ \\\\",
+      "\\end{tabular}\n",
+    ].join("\n"),
+  );
+  const tiny = sweepOf([{ name: "a/0", loss: 1e-9 }, { name: "a/1", loss: 3e-9 }]);
+  const { columns, groups } = groupedSweep(tiny, runsOf(["a/0", "a/1"]));
+  assert.match(latexOf({ columns: columns.filter(({ kind }) => kind === "metric"), groups, rows: [0] }), /a & \$2 \\cdot 10\^\{-9\} \\pm 1\.4 \\cdot 10\^\{-9\}\$ & \$2\$ /);
+});
