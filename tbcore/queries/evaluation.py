@@ -31,8 +31,8 @@ from tbcore.queries.syntax import (
 )
 from tbcore.store.state import is_live
 
-_NAMES_AT_ONCE = 50_000
-"""Number of names for which the time limit of expressions holds."""
+_NAMES_OF_ONE_LIMIT = 50_000
+"""Number of names for which the time limit of expressions is meant; more names have more time."""
 
 HParam = float | str | bool
 """The value of a hyperparameter; a list or dict is a str of JSON."""
@@ -108,8 +108,8 @@ class _Evaluation:
         self._names = names
         self._lowered = [name.lower() for name in names]
         self._facts = facts
-        self._matchers: dict[int, Any] = {}
-        """The matcher of each part of the names. All expressions share it and its time limit."""
+        self._matcher: Any = None
+        """Shared by all regular expressions of the query: its time limit is for all together."""
 
     def of(self, node: Node) -> Mask:
         match node:
@@ -142,15 +142,13 @@ class _Evaluation:
     def _matches(self, node: Expression) -> Mask:
         from tbcore.patterns import Matcher  # 30 ms, not when a server starts
 
-        pattern, found = ignoring_case(node.pattern), []
+        if self._matcher is None:
+            self._matcher = Matcher(scale=max(1, len(self._names) / _NAMES_OF_ONE_LIMIT))
         try:
-            for start in range(0, max(len(self._names), 1), _NAMES_AT_ONCE):
-                self._matchers.setdefault(start, Matcher())
-                part = self._names[start : start + _NAMES_AT_ONCE]
-                found.append(self._matchers[start].search(pattern, part))
+            found: Mask = self._matcher.search(ignoring_case(node.pattern), self._names)
         except BadRequestError:
             raise QueryError("the expression takes too long", node.at) from None
-        return np.concatenate(found)
+        return found
 
 
 def fact_of(facts: RunFacts, name: str) -> Sequence[float | None]:
