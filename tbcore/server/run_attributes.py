@@ -1,6 +1,7 @@
 """`data/run_attributes`: what a query finds, and attributes of runs as columns for the run list.
 
-After a change the page requests only the columns of runs that changed.
+After a change the page requests only the columns of runs that changed, and what a query finds only
+if that changed.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class RunAttributesRoute:
             )
         query = string_in(body, "query") if body.get("query") is not None else None
         since = string_in(body, "since") if body.get("since") is not None else ""
+        known = string_in(body, "query_version") if body.get("query_version") is not None else ""
         if not isinstance(body.get("names"), bool | None):
             raise BadRequestError('"names" must be true or false')
         everything = self._attributes.columns()
@@ -88,7 +90,11 @@ class RunAttributesRoute:
             answer["runs"] = columns.runs
             answer["columns"] = [_column(text, columns) for text in texts]
         if query is not None:
-            answer["query"] = _found(query, everything)
+            found = _found(query, everything)
+            version = answer["query_version"] = f"{hash(repr(found)):x}"
+            # After most commits a query finds what it found before, which may be half of all names.
+            if version != known:
+                answer["query"] = found
         if body.get("names"):
             answer["names"] = {
                 "hparams": everything.index.hparam_names.most_common(),

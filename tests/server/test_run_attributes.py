@@ -128,8 +128,32 @@ def test_a_query_has_the_names_that_it_finds_or_the_others(tmp_path: Path, serve
     }.items():
         answer = server.ask(query=query)
         assert answer["query"] == {**expected, "note": "", "offers": []}, query
-        assert answer.keys() == {"generation", "query"}
+        assert answer.keys() == {"generation", "query", "query_version"}
     assert server.ask(query="")["query"]["others"] == []
+
+
+def test_what_a_query_finds_is_sent_again_only_if_it_differs(
+    tmp_path: Path, server: Server
+) -> None:
+    """Most commits change nothing of it, and it may be thousands of names."""
+    for number in range(500):
+        write_run(tmp_path, f"run{number:03}", hparams={"lr": number})
+    first = server.ask(query="lr>99")
+    assert len(first["query"]["others"]) == 100
+    known = first["query_version"]
+    with EventFileWriter(tmp_path / "run499" / "later.tfevents") as writer:
+        writer.add_scalar("loss", 1.0, 0)
+    server.load()
+    response = server.client.post(
+        "data/run_attributes", json={"query": "lr>99", "query_version": known}
+    )
+    assert len(response.content) < 100
+    assert response.json().keys() == {"generation", "query_version"}
+    assert response.json()["generation"] != first["generation"]
+    write_run(tmp_path, "run500", hparams={"lr": 1})
+    again = server.ask(query="lr>99", query_version=known)
+    assert again["query"]["others"] == [*first["query"]["others"], "run500"]
+    assert server.ask(query="lr>", query_version=known)["query"]["error"]
 
 
 def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) -> None:
@@ -328,6 +352,7 @@ def test_the_closest_of_many_values_are_offered(tmp_path: Path, server: Server) 
         ('{"columns": "lr"}', '"columns" must be an array of strings, got "lr"'),
         ('{"columns": [1]}', '"columns" must be an array of strings, got [1]'),
         ('{"query": 1}', '"query" must be a string, got 1'),
+        ('{"query": "", "query_version": 1}', '"query_version" must be a string, got 1'),
         ('{"since": 3}', '"since" must be a string, got 3'),
         ('{"names": 1}', '"names" must be true or false'),
         (json.dumps({"columns": ["x"] * 101}), '"columns" must have at most 100 elements, got 101'),

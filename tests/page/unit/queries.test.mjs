@@ -83,10 +83,12 @@ function open(...answers) {
   globalThis.fetch = /** @type {any} */ (
     async (/** @type {string} */ url, /** @type {{ body: string }} */ { body }) => {
       assert.equal(url, "http://localhost/data/run_attributes");
-      asked.push(JSON.parse(body).query);
+      const { query, query_version: known } = JSON.parse(body);
+      asked.push(query);
       const answer = answers.shift();
+      const version = JSON.stringify(answer);
       if (answer === undefined) throw new Error("a request that nothing needs");
-      return answer ? Response.json({ generation: "g", query: answer }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
+      return answer ? Response.json({ generation: "g", query_version: version, ...(version !== known && { query: answer }) }) : new Response("no luck\n", { status: 500, headers: { "Content-Type": "text/plain" } });
     }
   );
   const state = /** @type {any} */ ({ runQuery: signal(""), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0) });
@@ -108,7 +110,7 @@ const NOTHING = { note: "", offers: [] };
 const found = (filter) => NAMES.filter(filter.value.value.matches);
 
 test("the server answers every other query, and until then the runs stay", async () => {
-  const { filter, state, asked } = open({ count: 1, found: ["vit/a b"], ...NOTHING }, { count: 3, others: ["^x"], ...NOTHING }, { count: 3, others: ["^x"], ...NOTHING });
+  const { filter, state, asked } = open({ count: 1, found: ["vit/a b"], ...NOTHING }, ...Array(3).fill({ count: 3, others: ["^x"], ...NOTHING }));
   filter.text.value = "resnet";
   assert.deepEqual(found(filter), ["resnet/1", "resnet/2"]);
   filter.text.value = "lr>1";
@@ -127,8 +129,12 @@ test("the server answers every other query, and until then the runs stay", async
   await nextTask();
   assert.equal(filter.value.value, value, "the same until something changes");
   assert.equal(filter.value.value.matches("a new run"), false);
+  state.runs.value = [...NAMES, "a new run"];
+  state.generations.value = { all: "4" };
+  while (asked.length < 4) await nextTask();
+  await until(() => filter.value.value.matches("a new run"));
   filter.text.value = "";
-  assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1"]]);
+  assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1", "lr>1"]]);
 });
 
 test("of the queries typed while one is asked, only the last one is asked next", async () => {

@@ -32,9 +32,8 @@ export function keepAsking({ runQuery, runs, generations, now }) {
   let isBusy = false;
   /** What the last answer depends on. */
   let answered = "";
-  /** The last answer as text, and the runs that it is about: one that is the same changes nothing. */
-  let lastContent = "";
-  let lastRuns = /** @type {readonly string[]} */ ([]);
+  /** The last answer, and the text and the runs that it is about: one that is the same changes nothing. */
+  let last = { version: /** @type {string | undefined} */ (undefined), query: /** @type {any} */ (null), text: "", runs: /** @type {readonly string[]} */ ([]) };
   let numAnswers = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -83,15 +82,16 @@ export function keepAsking({ runQuery, runs, generations, now }) {
 
   /** @param {string} text */
   async function askOnce(text) {
-    const response = await fetch(address("data/run_attributes"), { method: "POST", body: JSON.stringify({ query: text }) });
+    const response = await fetch(address("data/run_attributes"), { method: "POST", body: JSON.stringify({ query: text, query_version: last.version }) });
     if (!response.ok) throw await ServerError.from(response);
-    const { query } = await response.json();
-    const content = JSON.stringify([text, query]);
+    // Without a query, it is the last one.
+    const { query_version: version, query = last.query } = await response.json();
+    const next = { version, query, text, runs: runs.value };
     batch(() => {
-      if (content !== lastContent || runs.value !== lastRuns) answer.value = { ...answerFrom(text, query, runs.value), numAnswers: ++numAnswers };
+      if (query !== last.query || text !== last.text || next.runs !== last.runs) answer.value = { ...answerFrom(text, query, next.runs), numAnswers: ++numAnswers };
       failure.value = null;
     });
-    [lastContent, lastRuns] = [content, runs.value];
+    last = next;
   }
 }
 
