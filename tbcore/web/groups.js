@@ -1,3 +1,6 @@
-/** The mean of a value of each run of a group, with its spread, as numbers and as short text. */
-export * from "./lib/group-figure.js";
-export * from "./lib/group-statistics.js";
+/** The average of a value of each run of a group, with its spread, as numbers and as short text. */
+export { groupFigure } from "./lib/group-figure.js";
+export { deviationOf, statisticsOf } from "./lib/group-statistics.js";
+
+/** @typedef {import("./lib/group-figure.js").Statistics} Statistics */
+/** @typedef {import("./lib/group-statistics.js").Average} Average */

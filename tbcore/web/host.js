@@ -109,6 +109,8 @@
  *
  * @typedef {object} Grouping
  * @property {string} rule  as in the address
+ * @property {"mean" | "median" | "iqm"} average  which average of their runs' values groups show
+ * @property {string} averageName  in words: "mean", "median" or "interquartile mean"
  * @property {RunGroup[]} groups  in natural order
  *
  * @typedef {object} Key  a keyboard shortcut

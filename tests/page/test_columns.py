@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +73,7 @@ def wait_for_cells(page: Any, run: str, *cells: str) -> None:
     """Waits until the row of a run has these cells."""
     page.wait_for_function(
         "([run, cells]) => JSON.stringify(columns.rows()[run]) === cells",
-        arg=[run, str(list(cells)).replace("'", '"').replace(", ", ",")],
+        arg=[run, json.dumps(cells, ensure_ascii=False, separators=(",", ":"))],
     )
 
 
@@ -294,6 +295,57 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
     page.get_by_label("Filter runs").fill("-s1")
     wait_for_cells(page, "steady/*", "0.425 ± 0.035", "0.01", "")
     wait_for_cells(page, "none/s0", "NaN", "0.01", "0")
+
+
+MEDIANS = {
+    "lucky/*": "0.8 [0.45, 0.85]",
+    "steady/*": "0.45 [0.425, 0.475]",
+    "some/*": "0.25 [0.225, 0.275]",
+    "none/*": "–",
+}
+
+
+def test_one_choice_of_average_is_for_the_list_its_table_and_the_charts(
+    seeds: Any, new_profile: Any
+) -> None:
+    """It is in the form for groups and in the address."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    address = "#scalars&columns=loss:last&group=seeds&scalars.legend=true"
+    page = profile.open(seeds.url, address)
+    wait_for_cells(page, "lucky/*", FIGURES["lucky/*"])
+    page.get_by_role("button", name="Grouped: seeds").click()
+    page.get_by_label("Groups show").select_option("median, quartiles")
+    for name, figure in MEDIANS.items():
+        wait_for_cells(page, name, figure)
+    page.wait_for_function("() => location.hash.includes('group=seeds&average=median')")
+    heading = page.get_by_role("columnheader", name="loss").get_by_role("button")
+    title = "Groups: median, with the first and the third quartile"
+    assert title in (heading.get_attribute("title") or "")
+    heading.click()
+    wait_for_names(page, "some/*,steady/*,lucky/*,none/*")
+    page.get_by_role("button", name="Final: median [quartiles]", exact=True).wait_for()
+    page.get_by_role("button", name="Columns…").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV of groups").click()
+    (first, *_) = csv.DictReader(Path(download.value.path()).read_text("utf-8").splitlines())
+    values = np.array([value for value in SEEDS["some"] if np.isfinite(value)], np.float32)
+    names = ["loss:last median", "loss:last quartile 1", "loss:last quartile 3"]
+    found = [float(first[name]) for name in names]
+    assert found == pytest.approx(np.quantile(values.astype(float), [0.5, 0.25, 0.75]))
+    page.get_by_role("button", name="Grouped: seeds").click()
+    page.get_by_label("Groups show").select_option("mean, ± deviation")
+    wait_for_cells(page, "lucky/*", FIGURES["lucky/*"])
+    page.wait_for_function("() => !location.hash.includes('average=')")
+
+
+def test_a_link_with_another_average_than_there_is_says_so(seeds: Any, new_profile: Any) -> None:
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(seeds.url, "#scalars&columns=loss:last&group=seeds&average=max")
+    wait_for_cells(page, "lucky/*", FIGURES["lucky/*"])
+    note = "Groups show the mean: “max” is not one of mean, median, iqm."
+    page.get_by_text(note).wait_for()
 
 
 def test_the_list_grows_when_its_runs_are_grouped(seeds: Any, new_profile: Any) -> None:

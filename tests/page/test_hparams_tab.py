@@ -662,6 +662,25 @@ def test_runs_that_are_grouped_in_the_list_are_one_row_with_their_mean(
     ]
 
 
+def test_rows_have_the_average_that_is_chosen_for_groups(seeds_server: Any, open_tab: Any) -> None:
+    """The best one, too."""
+    tab = open_tab("&group=seeds&average=median", seeds_server)
+    tab.wait_for_count("4 groups")
+    assert [row[:2] for row in tab.rows()] == [
+        ["good/*", "0.4375 [0.4063, 0.4688]"],
+        ["lucky/*", "0.75 [0.5, 1]"],
+        ["partly/*", "1.5 [1.25, 1.75] (2 of 3)"],
+        ["diverged/*", "– (0 of 3)"],
+    ]
+    best = tab.page.locator(".best-row")
+    text = best.inner_text().replace("\n", " ")
+    assert text.startswith("Best median val/loss 0.4375 [0.4063, 0.4688] (n = 3)")
+    assert "The best median val/loss of the 4 groups" in (best.get_attribute("title") or "")
+    tab.page.get_by_role("button", name="Grouped: seeds").click()
+    tab.page.get_by_label("Groups show").select_option("interquartile mean, quartiles")
+    tab.page.get_by_text("Best interquartile mean val/loss").wait_for()
+
+
 def test_a_group_has_the_sessions_that_are_selected(seeds_server: Any, open_tab: Any) -> None:
     tab = open_tab("&group=seeds&query=-has:nan", seeds_server)
     tab.wait_for_count("3 groups, 4 sessions not selected in the list of runs")

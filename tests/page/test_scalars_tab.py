@@ -824,7 +824,7 @@ def test_a_band_says_which_runs_are_in_it(profile: Any, seeds: Any) -> None:
 
 
 def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: Any) -> None:
-    """The settings offer the bands that an average has; the address has both."""
+    """The settings offer the bands that the average of the groups has; the address has both."""
     page = profile.open(seeds.url, "#scalars&tagQuery=re:^reward$&group=seeds")
     page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     tooltip = "() => tb.all('.tb-chart-tooltip')[0].textContent"
@@ -841,10 +841,11 @@ def test_a_group_can_be_a_median_and_its_band_an_interval(profile: Any, seeds: A
     assert 3 <= float(row[3]) <= 3.4
     assert "bootstrap 95 % of the mean · mean" in page.evaluate(tooltip)
 
-    page.get_by_role("button", name="Settings").click()
-    page.get_by_text("Median", exact=True).click()
-    page.keyboard.press("Escape")
-    page.wait_for_function("() => location.hash.includes('scalars.average=median')")
+    page.get_by_role("button", name="Grouped: seeds").click()
+    page.get_by_label("Groups show").select_option("median, quartiles")
+    page.get_by_role("form", name="Group runs").get_by_role("button", name="Close").click()
+    page.wait_for_function("() => location.hash.includes('&average=median')")
+    page.wait_for_function("() => tb.label('reward').includes('ppo/*, sac/seed=0')")
     row = hover(page, "reward", 80, 99)[0]
     assert row[:4] == ["ppo/*", "2", "1", "2.5"]
     text = page.evaluate(tooltip)
@@ -929,7 +930,7 @@ def test_settings_and_table_name_the_average_of_groups(profile: Any, seeds: Any)
         page = profile.open(
             seeds.url,
             "#scalars&tagQuery=re:^reward$&group=seeds&query=ppo&scalars.legend=true"
-            f"&scalars.average={average}",
+            f"&average={average}",
         )
         heading = page.get_by_role("button", name=title, exact=True)
         heading.wait_for()
@@ -1003,7 +1004,7 @@ def test_the_table_begins_with_the_final_value_of_groups(profile: Any, configs: 
         heading.click()
         is_sorted = f"(names) => String(({FINAL_CELLS})().map(([name]) => name)) === String(names)"
         page.wait_for_function(is_sorted, arg=names)
-    page = profile.open(configs.url, f"{address}&scalars.average=median")
+    page = profile.open(configs.url, f"{address}&average=median")
     page.get_by_role("button", name="Final: median [quartiles]", exact=True).wait_for()
     assert page.evaluate(FINAL_CELLS)[0][1] == "0.75 [0.625, 0.875]"
 

@@ -176,3 +176,7 @@ def test_the_page_computes_the_same() -> None:
         assert found.average[0] == pytest.approx(case["mean"], rel=1e-14)
         half = (found.high[0] - found.low[0]) / 2
         assert not np.isfinite(half) or half == pytest.approx(case["deviation"], rel=1e-14)
+        for average in ("median", "iqm"):
+            found = group_statistics(values, [0] * len(values), 1, average, "quartiles")
+            assert found.average[0] == pytest.approx(case[average], rel=1e-14)
+            assert [found.low[0], found.high[0]] == pytest.approx(case["quartiles"], rel=1e-14)

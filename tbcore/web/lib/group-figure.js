@@ -1,6 +1,7 @@
 /** The figure of a group of runs as text: `0.684 ± 0.064`. No DOM. */
 
 import { formatValue, plural } from "./format.js";
+import { deviationOf } from "./group-statistics.js";
 
 /**
  * @typedef {object} Statistics  of a value of each run of a group
@@ -17,12 +18,13 @@ import { formatValue, plural } from "./format.js";
  * The average of a group with its spread, and what a reader must know behind it: `0.525 ± 0.010 (3 of
  * 5, 1 live)`. The title has more digits, and says all of it in words.
  * @param {Statistics} statistics
- * @param {string} [average]  "mean", "median" or "interquartile mean"
+ * @param {string} [average]  in words
  * @param {string} [what]  what the values are
  */
-export function groupFigure({ average: value, low, high, count, nonfinite, live }, average = "mean", what = "last values") {
+export function groupFigure(statistics, average = "mean", what = "last values") {
+  const { average: value, low, high, count, nonfinite, live } = statistics;
   const isMean = average === "mean";
-  const deviation = (high - low) / 2;
+  const deviation = deviationOf(statistics);
   let text = count > 0 ? formatValue(value) : "–";
   if (count > 1) text = isMean ? formatMean(value, deviation) : `${formatValue(value, 4)} [${formatValue(low, 4)}, ${formatValue(high, 4)}]`;
   const counts = [nonfinite > 0 && `${count} of ${count + nonfinite}`, live > 0 && `${live} live`].filter(Boolean);
@@ -34,6 +36,11 @@ export function groupFigure({ average: value, low, high, count, nonfinite, live 
     live > 0 && `${plural(live, "run")} still being written`,
   ];
   return { text: counts.length > 0 ? `${text} (${counts.join(", ")})` : text, title: words.filter(Boolean).join(", ") };
+}
+
+/** What a figure has, in words. @param {string} average  in words */
+export function describeFigure(average) {
+  return average === "mean" ? "mean ± standard deviation of the sample (n − 1)" : `${average}, with the first and the third quartile`;
 }
 
 /**

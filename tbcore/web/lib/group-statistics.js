@@ -1,22 +1,51 @@
 /** Statistics of a value of each run of a group; tbcore/values/statistics.py is the same for the server, and tests/statistics.json has what both must do. No DOM. */
 
+/** The averages that a reader can choose, in words. */
+export const AVERAGES = Object.freeze({ mean: "mean", median: "median", iqm: "interquartile mean" });
+
+/** @typedef {keyof typeof AVERAGES} Average */
+
 /**
- * The mean of the finite values, and the mean minus and plus the standard deviation of the sample,
- * over n - 1; that of a single value is 0.
+ * The average of the finite values with its spread: of a mean, the standard deviation of the sample
+ * below and above it, over n - 1, which is 0 for a single value; of a median and of an interquartile
+ * mean, which leaves out the lowest and the highest quarter, the first and the third quartile.
  * @param {readonly number[]} values
+ * @param {Average} [average]
  * @param {number} [live]  number of runs that are still being written
  * @returns {import("./group-figure.js").Statistics}
  */
-export function statisticsOf(values, live = 0) {
+export function statisticsOf(values, average = "mean", live = 0) {
   const finite = values.filter(Number.isFinite);
   const [count, nonfinite] = [finite.length, values.length - finite.length];
   if (count === 0) return { average: NaN, low: NaN, high: NaN, count, nonfinite, live };
-  // Scaled to at most 1, no sum or square overflows.
-  const scale = finite.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
-  const mean = finite.reduce((sum, value) => sum + value / scale, 0) / count;
-  const squares = finite.reduce((sum, value) => sum + (value / scale - mean) ** 2, 0);
-  const deviation = Math.sqrt(squares / Math.max(1, count - 1));
-  const isSame = finite.every((value) => value === finite[0]);
-  const [average, distance] = isSame ? [finite[0], 0] : [mean * scale, deviation * scale];
-  return { average, low: average - distance, high: average + distance, count, nonfinite, live };
+  if (average === "mean") {
+    const { mean, deviation } = meanOf(finite);
+    return { average: mean, low: mean - deviation, high: mean + deviation, count, nonfinite, live };
+  }
+  finite.sort((a, b) => a - b);
+  const cut = Math.floor(count / 4);
+  const middle = average === "median" ? quantileOf(finite, 0.5) : meanOf(finite.slice(cut, count - cut)).mean;
+  return { average: middle, low: quantileOf(finite, 0.25), high: quantileOf(finite, 0.75), count, nonfinite, live };
+}
+
+/** The standard deviation of a group whose average is the mean; NaN if no value is finite. @param {Pick<import("./group-figure.js").Statistics, "low" | "high">} statistics */
+export function deviationOf({ low, high }) {
+  return (high - low) / 2;
+}
+
+/** @param {readonly number[]} values  finite ones, at least one */
+function meanOf(values) {
+  // Scaled to at most 1, no sum or square overflows, and equal values have the deviation 0.
+  const scale = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+  const mean = values.reduce((sum, value) => sum + value / scale, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value / scale - mean) ** 2, 0);
+  return { mean: mean * scale, deviation: Math.sqrt(squares / Math.max(1, values.length - 1)) * scale };
+}
+
+/** A quantile, linear between two values. @param {readonly number[]} values  in ascending order @param {number} share */
+function quantileOf(values, share) {
+  const position = share * (values.length - 1);
+  const below = Math.floor(position);
+  const part = position - below;
+  return values[below] * (1 - part) + values[Math.min(below + 1, values.length - 1)] * part;
 }

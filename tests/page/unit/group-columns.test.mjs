@@ -41,6 +41,21 @@ test("a group shows its mean and deviation, not the value of one run", () => {
   assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }, 3), /mean of the values at step 1,000 of 2 runs/);
 });
 
+test("groups show the average that the reader has chosen, are sorted by it and written with it", () => {
+  const { runs, groupOf, values } = grouped({ lucky: [0, 0.9, 1], steady: [0.5, 0.6, 0.7, 9], nan: [NaN] });
+  const members = membersOf(runs, groupOf);
+  const statistics = groupStatistics(members, values, "median");
+  assert.deepEqual(Array.from(statistics.values(), (group) => formatGroup(group, "median")), ["0.9 [0.45, 0.95]", "0.65 [0.575, 2.775]", "–"]);
+  assert.equal(measureGroups(statistics, "median").figureChars, "0.65 [0.575, 2.775]".length);
+  const [first] = statistics.values();
+  assert.equal(describeGroupCell(first, LOSS, 3, "iqm"), "loss: interquartile mean of the last values of 3 runs: 0.9, quartiles 0.45 and 0.95");
+  assert.deepEqual(sortGroups(runs, values, groupOf, statistics, {}).map((run) => groupOf.get(run)).filter((name, i, all) => name !== all[i - 1]), ["steady", "lucky", "nan"]);
+  const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:last", attribute: LOSS, values }], "iqm");
+  assert.deepEqual(header.slice(2), ["iqm", "quartile 1", "quartile 3", "n", "nonfinite"].map((what) => `loss:last ${what}`));
+  assert.deepEqual(rows[1].slice(2, 3), [0.65]);
+  assert.deepEqual(rows[2], ["nan", 1, "", "", "", 0, 1]);
+});
+
 test("groups are sorted by their means, and runs inside them by their own values", () => {
   const given = grouped({ lucky: [0.9, 0.1], steady: [0.4, 0.3], nan: [NaN, NaN], none: [undefined], some: [NaN, 0.2], lone: [0.45] });
   assert.deepEqual(orders(given, true), [
@@ -72,7 +87,7 @@ test("columns are as wide as the figures of groups, within a limit", () => {
   const { figureChars, countChars } = measureGroups(groupStatistics(membersOf(runs, groupOf), values));
   assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " 1 of 2".length]);
   assert.deepEqual(measureColumn(column, values, figureChars), { numChars: 13, isText: false });
-  assert.equal(measureColumn(column, values, 31).numChars, 20);
+  assert.equal(measureColumn(column, values, 31).numChars, 24);
   assert.deepEqual(measureGroups(null), { figureChars: 0, countChars: 0 });
 });
 

@@ -124,6 +124,9 @@ test("a group has the colour of its family, or of the value that its runs have i
 
   const losses = columns({ "loss:last": { "cnn/s0": 1.5e308, "cnn/s1": 1.7e308, "vit/s0": NaN, "vit/s1": 3 } });
   assert.deepEqual(colorsByRule("by:loss:last", runs, groupOf, "light", losses)?.legend?.values.map(([value]) => value), [3, 1.6e308], "the mean that groups show");
+  const same = new Map(runs.map((run) => [run, "all"]));
+  const skewed = columns({ x: { "cnn/s0": 1, "cnn/s1": 2, "vit/s0": 9 } });
+  assert.deepEqual(colorsByRule("by:x", runs, same, "light", skewed, "median")?.legend?.values.map(([value]) => value), [2], "or the median");
 });
 
 test("there are no colours while the attribute is read", () => {

@@ -3,7 +3,7 @@
  * each row. Pure functions.
  */
 
-import { formatMean } from "tbcore/groups.js";
+import { deviationOf, groupFigure } from "tbcore/groups.js";
 import { toCSV } from "tbcore/ui.js";
 import { withStepColumn } from "./sweep.js";
 
@@ -11,6 +11,7 @@ import { withStepColumn } from "./sweep.js";
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Group} Group
+ * @typedef {import("tbcore/groups.js").Statistics} Statistics
  */
 
 /**
@@ -21,7 +22,7 @@ import { withStepColumn } from "./sweep.js";
  */
 
 /**
- * The table as CSV, with the steps of all metrics, and beside each mean its deviation and the number of
+ * The table as CSV, with the steps of all metrics, and beside each average its spread and the number of
  * values.
  * @param {Shown} shown
  * @returns {string} a missing cell is empty
@@ -38,20 +39,29 @@ export function csvOf({ columns: shown, groups, rows }) {
 }
 
 /**
- * The deviations of a metric's means, and the numbers of finite values; none unless rows have means.
+ * The spreads of a metric's averages, and the numbers of finite values; none unless rows have averages.
  * @param {Column} column
  */
-function spreadColumns({ label, statistics }) {
+function spreadColumns({ label, statistics, average }) {
   if (!statistics) return [];
   return [
-    { label: `${label} sd`, cells: statistics.map(deviationOf) },
+    ...spreadsOf(average).map(([name, of]) => ({ label: `${label} ${name}`, cells: statistics.map((found) => numberOf(found, of)) })),
     { label: `${label} n`, cells: statistics.map((found) => found?.count ?? 0) },
   ];
 }
 
-/** The standard deviation of a sample; null if it has no value. @param {import("tbcore/groups.js").Statistics | null} statistics */
-function deviationOf(statistics) {
-  return statistics && statistics.count > 0 ? (statistics.high - statistics.low) / 2 : null;
+/**
+ * The numbers that say how far the values of a group spread, with their names.
+ * @param {Column["average"]} average
+ * @returns {[name: string, of: (statistics: Statistics) => number][]}
+ */
+function spreadsOf(average) {
+  return average === "mean" ? [["sd", deviationOf]] : [["q1", ({ low }) => low], ["q3", ({ high }) => high]];
+}
+
+/** A number of a group; null if no value is finite. @param {Statistics | null} statistics @param {(statistics: Statistics) => number} of */
+function numberOf(statistics, of) {
+  return statistics && statistics.count > 0 ? of(statistics) : null;
 }
 
 /** A cell as in the CSV files of the server. @param {Cell} cell */
@@ -64,8 +74,8 @@ function csvCell(cell) {
 /**
  * The table as JSON.
  * @param {Shown} shown
- * @returns {string} an object for each row; `sessions` has names of runs; if metrics are means, `spreads`
- *   has their deviations and numbers of values
+ * @returns {string} an object for each row; `sessions` has names of runs; if metrics are averages,
+ *   `spreads` has their deviations or quartiles, and numbers of values
  */
 export function jsonOf({ columns, groups, rows }) {
   return JSON.stringify(
@@ -74,7 +84,7 @@ export function jsonOf({ columns, groups, rows }) {
       sessions: groups[row].sessions.map(({ name }) => name),
       hparams: objectOf(columns, "hparam", row),
       metrics: objectOf(columns, "metric", row),
-      ...(columns.some(({ statistics }) => statistics) && { spreads: spreadsOf(columns, row) }),
+      ...(columns.some(({ statistics }) => statistics) && { spreads: spreadObject(columns, row) }),
     })),
     null,
     2,
@@ -97,42 +107,49 @@ function objectOf(columns, kind, row) {
   );
 }
 
-/** The deviation and the number of values of each mean, by label. @param {readonly Column[]} columns @param {number} row */
-function spreadsOf(columns, row) {
-  return Object.fromEntries(columns.flatMap(({ label, statistics }) => (statistics?.[row] ? [[label, { sd: deviationOf(statistics[row]), n: statistics[row].count }]] : [])));
+/** The spread and the number of values of each average, by label. @param {readonly Column[]} columns @param {number} row */
+function spreadObject(columns, row) {
+  return Object.fromEntries(
+    columns.flatMap(({ label, statistics, average }) => {
+      const found = statistics?.[row];
+      return found ? [[label, { ...Object.fromEntries(spreadsOf(average).map(([name, of]) => [name, numberOf(found, of)])), n: found.count }]] : [];
+    }),
+  );
 }
 
 /**
- * The table as a LaTeX tabular. Means have deviations, and their number of values if that is not the
- * number of sessions, which is the column n.
+ * The table as a LaTeX tabular. Means have deviations, other averages quartiles; and both their number
+ * of values if that is not the number of sessions, which is the column n.
  * @param {Shown} shown
  * @returns {string} numbers have three significant digits; deviations have two, and means as many
- *   decimals
+ *   decimals; averages with quartiles have four
  */
 export function latexOf({ columns: shown, groups, rows }) {
-  const hasMeans = shown.some(({ statistics }) => statistics);
-  const columns = hasMeans ? shown.filter(({ key }) => key !== "sessions") : shown;
+  const hasAverages = shown.some(({ statistics }) => statistics);
+  const columns = hasAverages ? shown.filter(({ key }) => key !== "sessions") : shown;
   const header = ["name", ...columns.map(({ label }) => label)].map(escapeLatex);
   const lines = rows.map((row) => {
     const size = groups[row].sessions.length;
-    return [escapeLatex(groups[row].label), ...columns.map(({ cells, statistics }) => latexMean(statistics?.[row], size) ?? latexCell(cells[row])), ...(hasMeans ? [`$${size}$`] : [])];
+    return [escapeLatex(groups[row].label), ...columns.map((column) => latexAverage(column, row, size) ?? latexCell(column.cells[row])), ...(hasAverages ? [`$${size}$`] : [])];
   });
-  if (hasMeans) header.push("$n$");
+  if (hasAverages) header.push("$n$");
   const table = [header, ...lines].map((cells) => `${cells.join(" & ")} \\\\`);
   table.splice(1, 0, "\\hline");
-  return `\\begin{tabular}{l${columns.map(({ type }) => (type === "number" ? "r" : "l")).join("")}${hasMeans ? "r" : ""}}\n${table.join("\n")}\n\\end{tabular}\n`;
+  return `\\begin{tabular}{l${columns.map(({ type }) => (type === "number" ? "r" : "l")).join("")}${hasAverages ? "r" : ""}}\n${table.join("\n")}\n\\end{tabular}\n`;
 }
 
 /**
- * A mean with its deviation as LaTeX; null if there is none.
- * @param {import("tbcore/groups.js").Statistics | null | undefined} statistics
+ * An average with its spread as LaTeX; null if there is none.
+ * @param {Column} column
+ * @param {number} row
  * @param {number} size  of the group
  */
-function latexMean(statistics, size) {
-  if (!statistics) return null;
-  const { average, count } = statistics;
-  const mean = count > 1 ? `$${formatMean(average, Number(deviationOf(statistics))).split(" ± ").map(latexNumber).join(" \\pm ")}$` : latexCell(average);
-  return count === size ? mean : `${mean} ($n = ${count}$)`;
+function latexAverage({ statistics, average }, row, size) {
+  const found = statistics?.[row];
+  if (!found) return null;
+  const { text } = groupFigure({ ...found, nonfinite: 0, live: 0 }, average);
+  const figure = found.count < 2 ? latexCell(found.average) : `$${text.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$`;
+  return found.count === size ? figure : `${figure} ($n = ${found.count}$)`;
 }
 
 /** A number as LaTeX, without the signs around it. @param {string} text */

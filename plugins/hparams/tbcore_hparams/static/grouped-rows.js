@@ -10,6 +10,7 @@ import { isSeed } from "./importance.js";
 import { infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
 
 /**
+ * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName">} Average
  * @typedef {import("./types.js").Cell} Cell
  * @typedef {import("./types.js").Column} Column
  * @typedef {import("./types.js").Group} Group
@@ -31,27 +32,29 @@ const DESCRIPTIONS = new Map([
  * @param {object} props
  * @param {Sweep} props.sweep
  * @param {readonly { name: string, group: string | null }[]} props.runs
+ * @param {Average} props.grouping
  * @param {(sweep: Sweep) => unknown} props.show
  */
-export function ByGroup({ sweep, runs, show }) {
-  return show(useMemo(() => groupedSweep(sweep, runs), [sweep, runs]));
+export function ByGroup({ sweep, runs, grouping, show }) {
+  return show(useMemo(() => groupedSweep(sweep, runs, grouping), [sweep, runs, grouping.average]));
 }
 
 /**
- * The sweep by groups. A metric's cell is the mean of the finite values of the group's sessions, NaN
+ * The sweep by groups. A metric's cell is the average of the finite values of the group's sessions, NaN
  * if none is finite, null if none was logged. A hyperparameter's cell is the value that all sessions
  * of the group have, and null if they differ; one that differs inside groups, and has no common value
  * in any group of several sessions, is left out.
  * @param {Sweep} sweep
  * @param {readonly { name: string, group: string | null }[]} runs  those to show; sessions without
  *   one of them are left out
+ * @param {Average} [average]
  * @returns {Sweep}
  */
-export function groupedSweep(sweep, runs) {
+export function groupedSweep(sweep, runs, average = { average: "mean", averageName: "mean" }) {
   const groups = groupsOf(sweep.sessions, runs);
   const infos = infoColumns(groups).map((column) => ({ ...column, description: DESCRIPTIONS.get(column.key) ?? column.description }));
   const hparams = hparamColumns(sweep, groups);
-  const metrics = sweep.metrics.map((metric) => ({ ...metric, ...valuesOf(sweep.sessionValues[metric.index], groups, "last values"), description: describe(metric) }));
+  const metrics = sweep.metrics.map((metric) => ({ ...metric, ...valuesOf(sweep.sessionValues[metric.index], groups, average, "last values"), description: describe(metric, average) }));
   const columns = [...infos, ...hparams.filter(({ isLeftOut }) => !isLeftOut).map(({ column }) => column), ...metrics.flatMap(withStepColumn)];
   return {
     ...sweep,
@@ -61,10 +64,11 @@ export function groupedSweep(sweep, runs) {
     groups,
     extremes:
       sweep.extremes?.map(({ lowest, highest }) => ({
-        lowest: { ...lowest, ...valuesOf(lowest.sessionValues, groups, "lowest values") },
-        highest: { ...highest, ...valuesOf(highest.sessionValues, groups, "highest values") },
+        lowest: { ...lowest, ...valuesOf(lowest.sessionValues, groups, average, "lowest values") },
+        highest: { ...highest, ...valuesOf(highest.sessionValues, groups, average, "highest values") },
       })) ?? null,
     grouped: {
+      averageName: average.averageName,
       repeated: hparams.flatMap(({ column, sessionCells, isRepeated }) => (isRepeated ? [{ column, cells: sessionCells }] : [])),
       numLeftOut: sweep.sessions.length - groups.reduce((sum, { sessions }) => sum + sessions.length, 0),
     },
@@ -134,16 +138,17 @@ function differenceText(cells) {
 }
 
 /**
- * The means of a metric, their texts, and the mean steps, which are rounded down.
+ * The averages of a metric, their texts, and the mean steps, which are rounded down.
  * @param {SessionMetric} values
  * @param {readonly Group[]} groups
+ * @param {Average} average
  * @param {string} what  the values are
  */
-function valuesOf({ value, step, wallTime }, groups, what) {
+function valuesOf({ value, step, wallTime }, groups, { average, averageName }, what) {
   const measured = groups.map(({ sessions }) => sessions.filter(({ index }) => !Number.isNaN(wallTime[index])));
   const statistics = measured.map((sessions) => {
     if (sessions.length === 0) return null;
-    return statisticsOf(sessions.map(({ index }) => value[index]), sessions.filter(({ status }) => status === "running").length);
+    return statisticsOf(sessions.map(({ index }) => value[index]), average, sessions.filter(({ status }) => status === "running").length);
   });
   const steps = measured.map((sessions) => {
     const finite = sessions.filter(({ index }) => Number.isFinite(value[index]));
@@ -154,18 +159,18 @@ function valuesOf({ value, step, wallTime }, groups, what) {
     const found = statistics[row];
     if (!found || groups[row].sessions.length === 1) return null;
     const numMissing = groups[row].sessions.length - measured[row].length;
-    const { text } = groupFigure({ ...found, nonfinite: found.nonfinite + numMissing }, "mean", what);
-    const { title } = groupFigure(found, "mean", what);
+    const { text } = groupFigure({ ...found, nonfinite: found.nonfinite + numMissing }, averageName, what);
+    const { title } = groupFigure(found, averageName, what);
     const hasEnd = measured[row].filter(({ status }) => status !== "no end logged" && status !== "running").length;
     const numWithoutEnd = hasEnd > 0 ? measured[row].filter(({ status }) => status === "no end logged").length : 0;
     const notes = [numMissing > 0 && `${plural(numMissing, "run")} without it`, numWithoutEnd > 0 && `${plural(numWithoutEnd, "run")} without a logged end`];
-    return { text, title: [title, ...notes].filter(Boolean).join(", "), mean: groupFigure({ ...found, nonfinite: 0, live: 0 }).text };
+    return { text, title: [title, ...notes].filter(Boolean).join(", "), average: groupFigure({ ...found, nonfinite: 0, live: 0 }, averageName).text };
   };
-  return { cells: statistics.map((found) => found && found.average), steps, statistics, figure };
+  return { cells: statistics.map((found) => found && found.average), steps, statistics, average, figure };
 }
 
-/** What the cells of a metric are. @param {Column} metric */
-function describe({ description }) {
-  const what = "The mean of the runs of a group ± the standard deviation of the sample";
+/** What the cells of a metric are. @param {Column} metric @param {Average} average */
+function describe({ description }, { average, averageName }) {
+  const what = `The ${averageName} of the runs of a group ${average === "mean" ? "± the standard deviation of the sample" : "with the first and the third quartile"}`;
   return description ? `${description}. ${what}` : what;
 }

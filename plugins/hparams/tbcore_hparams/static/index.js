@@ -48,8 +48,9 @@ function Page({ host, source, answers }) {
   const sweep = source.sweep.value;
   if (!sweep || sweep.groups.length === 0) return html`<${NoSessions} />`;
   const show = (/** @type {import("./types.js").Sweep} */ shown) => html`<${Dashboard} host=${host} source=${source} sweep=${shown} answers=${answers} />`;
-  if (!host.groups.value) return show(sweep);
-  return html`<${Lazy} load=${() => import("./grouped-rows.js")} of="ByGroup" sweep=${sweep} runs=${host.wantedRuns.value} show=${show} />`;
+  const grouping = host.groups.value;
+  if (!grouping) return show(sweep);
+  return html`<${Lazy} load=${() => import("./grouped-rows.js")} of="ByGroup" sweep=${sweep} runs=${host.wantedRuns.value} grouping=${grouping} show=${show} />`;
 }
 
 /**

@@ -72,7 +72,7 @@ export function useTab(host, loadedSweep, answers) {
     runColors,
     /** The colour of a group's first selected session. @param {Group} group */
     runColorOf: ({ sessions }) => sessions.map(({ name }) => runColors.get(name)).find(Boolean) ?? NO_METRIC_COLOR,
-    ...bestTextsOf(metric, passingRows.length, rows.bestRow),
+    ...bestTextsOf(metric, passingRows.length, rows.bestRow, sweep.grouped?.averageName),
     importance: useImportance(sweep, metric, passingRows),
     hoveredRow,
     hover,
@@ -96,19 +96,20 @@ export function useTab(host, loadedSweep, answers) {
 }
 
 /**
- * What the best row is, and if rows have means, its mean and the number of values.
+ * What the best row is, and if rows have averages, its average and the number of values.
  * @param {Column | null} metric
  * @param {number} numRows  that are shown
  * @param {number | null} row  the best
+ * @param {string | undefined} average  in words; undefined if rows have none
  * @returns {{ bestText: string, bestFigure: string | null }}
  */
-function bestTextsOf(metric, numRows, row) {
+function bestTextsOf(metric, numRows, row, average) {
   if (!metric) return { bestText: "", bestFigure: null };
   const name = formatName(metric.label);
   const count = row === null ? null : metric.statistics?.[row]?.count;
   if (row === null || !count) return { bestText: `The best ${name} of the ${plural(numRows, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}`, bestFigure: null };
-  const mean = metric.figure?.(row)?.mean ?? cellText(metric, row);
-  return { bestText: `The best mean ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${mean} (n = ${count})` };
+  const figure = metric.figure?.(row)?.average ?? cellText(metric, row);
+  return { bestText: `The best ${average} ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${figure} (n = ${count})` };
 }
 
 /**

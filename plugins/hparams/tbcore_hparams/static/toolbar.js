@@ -126,7 +126,7 @@ export function StatusLine({ tab }) {
     ${metric &&
     bestRow !== null &&
     html`<button type="button" class="best-row" title="${tab.bestText}\nClick to check it in the table" onClick=${() => tab.showRow(bestRow)}>
-      <${Icon} name="star" /><span class="what">Best ${sweep.grouped ? "mean " : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
+      <${Icon} name="star" /><span class="what">Best ${sweep.grouped ? `${sweep.grouped.averageName} ` : ""}${formatName(metric.label)}</span> <b>${tab.bestFigure ?? writerOf(metric)(bestRow)}</b>
       <span class="at-step">${tab.stepText(metric, bestRow)}</span>
       <span class="where">
         <span class="run">${formatName(sweep.groups[bestRow].label)}</span>

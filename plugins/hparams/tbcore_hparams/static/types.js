@@ -34,11 +34,13 @@ export {};
  * @property {string} [title]  of the metric's curve; the label by default
  * @property {readonly Cell[]} [steps]  of a metric: the step of each cell; the mean step if the cell
  *   is a mean of several sessions
- * @property {(row: number) => { text: string, title: string, mean?: string } | null} [figure]  in a
- *   sweep by groups: what to show in place of a cell, its tooltip, and of a metric the mean with its
- *   deviation alone; null for the cell itself
+ * @property {(row: number) => { text: string, title: string, average?: string } | null} [figure]  in a
+ *   sweep by groups: what to show in place of a cell, its tooltip, and of a metric the average with its
+ *   spread alone; null for the cell itself
  * @property {readonly (import("tbcore/groups.js").Statistics | null)[]} [statistics]  in a sweep by
  *   groups, of a metric: of the values of each group's sessions; null if there are none
+ * @property {import("tbcore/groups.js").Average} [average]  of a metric with statistics: which average
+ *   they have
  * @property {string} [heading]  in the table, if it differs from the label
  * @property {boolean} [isStep]  whether the cells are steps of the metric in the column before
  *
@@ -62,7 +64,7 @@ export {};
  * @property {Float64Array} step
  * @property {Float64Array} wallTime
  *
- * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics"> & { sessionValues: SessionMetric }} MetricValues
+ * @typedef {Pick<Column, "cells" | "steps" | "figure" | "statistics" | "average"> & { sessionValues: SessionMetric }} MetricValues
  *   values of a metric, by group and by session, and their steps
  *
  * @typedef {object} Sweep
@@ -79,6 +81,7 @@ export {};
  * @property {Grouped | null} grouped  null unless it is by the groups in the list of runs
  *
  * @typedef {object} Grouped
+ * @property {string} averageName  of the average that metrics have
  * @property {readonly { column: Column, cells: readonly Cell[] }[]} repeated  the hyperparameters that
  *   differ inside a group, with a cell for each session; null if it is unknown
  * @property {number} numLeftOut  number of sessions that are in no group, since their runs are not shown

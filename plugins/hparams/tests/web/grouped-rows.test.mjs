@@ -171,6 +171,24 @@ test("CSV and JSON have the means, the deviations and the numbers of values", ()
   assert.deepEqual([first.metrics, first.spreads.loss.n, first.spreads.loss.sd], [{ loss: 0.375 }, 2, Number(found)]);
 });
 
+test("the reader's average is in the cells, in their titles and in all downloads", () => {
+  const sweep = sweepOf([0.1, 0.2, 0.4, 0.8, NaN].map((loss, seed) => ({ name: `a/${seed}`, loss, lr: 1 })));
+  const { columns, groups, grouped: found } = groupedSweep(sweep, runsOf(sweep.sessions.map(({ name }) => name)), { average: "median", averageName: "median" });
+  const [metric] = columns.filter(({ kind }) => kind === "metric");
+  const near = (/** @type {number} */ number) => Number(number.toPrecision(12));
+  assert.equal(found?.averageName, "median");
+  assert.equal(cellText(metric, 0), "0.3 [0.175, 0.5] (4 of 5)");
+  assert.match(cellTitle(metric, 0), /^median of the last values of 4 runs: 0.3, quartiles 0.175 and 0.5, 1 run NaN or infinite, not in it/);
+  assert.match(metric.description, /The median of the runs of a group with the first and the third quartile$/);
+  const all = { columns: [metric], groups, rows: [0] };
+  const [head, line] = csvOf(all).trim().split("\r\n");
+  assert.equal(head, "name,loss,loss q1,loss q3,loss n,loss at step");
+  assert.deepEqual(line.split(",").slice(1, 5).map((text) => near(Number(text))), [0.3, 0.175, 0.5, 4]);
+  const { q1, q3, n } = JSON.parse(jsonOf(all))[0].spreads.loss;
+  assert.deepEqual([near(q1), near(q3), n], [0.175, 0.5, 4]);
+  assert.match(latexOf(all), /a & \$0\.3\\ \[0\.175, 0\.5\]\$ \(\$n = 4\$\) & \$5\$ /);
+});
+
 test("LaTeX has the means with their deviations, and n", () => {
   assert.equal(
     latexOf(shown),

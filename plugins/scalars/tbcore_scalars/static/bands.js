@@ -19,8 +19,6 @@ import { covers, fetchColumns, queryFor, styleOf } from "./lines.js";
  * @typedef {{ tag: string, groups: readonly RunGroup[] }} BandPart  a tag's groups of several runs
  */
 
-/** Maps an average to what the line of a group is, in words. */
-const AVERAGES = { mean: "mean", median: "median", iqm: "interquartile mean" };
 /** Maps a spread to what a band covers, in words. */
 const SPREADS = {
   range: "minimum to maximum",
@@ -138,11 +136,11 @@ export class BandFeed {
 
 /**
  * Notes on groups whose runs are drawn without a mean.
- * @param {readonly GroupBand[]} bands @param {Pick<Options, "x" | "average">} options
+ * @param {readonly GroupBand[]} bands @param {Pick<Options, "x" | "averageName">} options
  */
-export function groupNotes(bands, { x, average }) {
+export function groupNotes(bands, { x, averageName }) {
   const count = bands.filter(({ drawn }) => drawn === "runs").length;
-  const why = x === "wall_time" ? `no ${AVERAGES[average]} over wall time` : "they share no x";
+  const why = x === "wall_time" ? `no ${averageName} over wall time` : "they share no x";
   return count > 0 ? [`${plural(count, "group")} drawn as runs, in the group's colour: ${why}`] : [];
 }
 
@@ -219,7 +217,7 @@ export function spreadOf({ average, spread }) {
  * @returns {Promise<GroupBand[]>}
  */
 export async function loadBands(host, parts, options, view, pixels, signal) {
-  const { average } = options;
+  const { average, averageName } = options;
   const spread = spreadOf(options);
   const labelOf = (/** @type {number} */ numRuns) =>
     numRuns < MIN_RUNS_FOR_INTERVAL && (spread === "error" || spread === "bootstrap")
@@ -240,7 +238,7 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
           // NaN and infinities are texts.
           final: /** @type {any} */ (Object.fromEntries(Object.entries(entry.final).map(([name, number]) => [name, Number(number)]))),
           ...styleOf(name, color, tag, tagIndex, parts),
-          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: AVERAGES[average], label: labelOf(entry.num_runs) },
+          ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: averageName, label: labelOf(entry.num_runs) },
         };
         return band;
       });

@@ -15,10 +15,10 @@ import { Choice, FilterBox, IconButton, Lazy, Menu, useNear } from "tbcore/ui.js
 import { ChartFeed } from "./chart-feed.js";
 import { DASHES, LinesStore, SCALES, axisOf, described } from "./lines.js";
 
-/** @typedef {import("./types.js").Options} AllOptions */
+/** @typedef {import("./types.js").OwnOptions} OwnOptions */
 /** @import { Host, Link } from "./types.js" */
 
-/** @type {[value: AllOptions["x"], title: string, why: string][]} */
+/** @type {[value: OwnOptions["x"], title: string, why: string][]} */
 const X_AXIS_CHOICES = [
   ["step", "Step", "The step of each value"],
   ["relative", "Relative", "Time since the run's first value"],
@@ -30,7 +30,7 @@ const SMOOTHING_HELP =
 const PINNED = " pinned";
 
 export const OPTIONS = new Options(
-  /** @type {AllOptions} */ ({
+  /** @type {OwnOptions} */ ({
     x: "step",
     logX: "",
     logY: "",
@@ -40,7 +40,6 @@ export const OPTIONS = new Options(
     legend: false,
     link: false,
     size: "medium",
-    average: "mean",
     spread: "range",
     ends: false,
   }),
@@ -50,7 +49,6 @@ export const OPTIONS = new Options(
     logY: Object.keys(SCALES),
     size: ["small", "medium", "large"],
     smoothKind: SMOOTHING_KINDS,
-    average: ["mean", "median", "iqm"],
     spread: ["range", "quartiles", "deviation", "error", "bootstrap"],
   },
   { smooth: [0, MAX_SMOOTHING] },
@@ -87,7 +85,8 @@ function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const options = OPTIONS.parse(settings);
+  const { average = "mean", averageName = average } = host.groups.value ?? {};
+  const options = { ...OPTIONS.parse(settings), average, averageName };
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const pinnedTags = pinsOf(host);
   const cursor = useMemo(makeCursor, []);
@@ -146,7 +145,7 @@ function Dashboard({ host, store, tags }) {
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
-      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {AllOptions["x"]} */ x) => set("x", x)} />
+      <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {OwnOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
         label="Other horizontal axes"
         text="x: ${xTitle || "tag …"}"
@@ -158,7 +157,7 @@ function Dashboard({ host, store, tags }) {
         why=${SMOOTHING_HELP}
         onChange=${(/** @type {number} */ weight) => set("smooth", weight)}
         kind=${options.smoothKind}
-        onKind=${(/** @type {AllOptions["smoothKind"]} */ kind) => set("smoothKind", kind)}
+        onKind=${(/** @type {OwnOptions["smoothKind"]} */ kind) => set("smoothKind", kind)}
       />
       <${Menu}
         icon="settings"

@@ -8,7 +8,7 @@ import { Check, Choice } from "tbcore/ui.js";
 import { spreadOf } from "./bands.js";
 import { saveNumbers } from "./downloads.js";
 
-/** @import { Average, Host, Options, Run, SetOption, Spread } from "./types.js" */
+/** @import { Host, Options, Run, SetOption, Spread } from "./types.js" */
 
 /** @type {[value: Options["logX"], title: string, why: string][]} */
 const SCALES = [
@@ -26,13 +26,6 @@ const SWITCHES = [
 
 /** @type {[value: Options["size"], title: string][]} */
 const SIZES = [["small", "Small"], ["medium", "Medium"], ["large", "Large"]];
-
-/** @type {[value: Average, title: string, why: string][]} */
-const AVERAGES = [
-  ["mean", "Mean", "The mean of the runs"],
-  ["median", "Median", "As many runs are above as below: a run that fails does not move it"],
-  ["iqm", "IQM", "The interquartile mean: of the runs without the lowest quarter and the highest"],
-];
 
 /** @type {[value: Spread, title: string, why: string][]} */
 const SPREADS = [
@@ -52,7 +45,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   const names = runs.map(({ name }) => name);
   const average = options.average === "iqm" ? "IQM" : options.average;
   const averages = `${average}s`;
-  /** @param {"logX" | "logY" | "size" | "average" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
+  /** @param {"logX" | "logY" | "size" | "spread"} name @param {string} title @param {import("tbcore/ui.js").Choices} choices */
   const choiceOf = (name, title, choices, value = options[name]) => html`<section>
     <h4 aria-hidden="true">${title}</h4>
     <${Choice} label=${title} name=${name} choices=${choices} value=${value} onChange=${(/** @type {any} */ value) => set(name, value)} />
@@ -63,7 +56,7 @@ export function SettingsMenu({ host, options, set, isGrouped, runs, tags }) {
   return html`<div class="card-menu">
     ${choiceOf("logY", "Scale of the y axis", SCALES)} ${choiceOf("logX", "Scale of the x axis", SCALES)}
     ${SWITCHES.map((each) => checkOf(...each))}
-    ${choiceOf("size", "Card size", SIZES)} ${isGrouped && choiceOf("average", "What the line of a run group is", AVERAGES)}
+    ${choiceOf("size", "Card size", SIZES)}
     ${isGrouped && choiceOf("spread", "What the band of a run group shows", options.average === "mean" ? SPREADS : SPREADS.slice(0, 2), spreadOf(options))}
     ${isGrouped && checkOf("ends", `End ${averages} where the first run ends`, `Or where its values are no longer finite. Otherwise the ${average} goes on, dashed, over fewer runs, and may jump although no run does.`)}
     <section>

@@ -13,7 +13,7 @@ export {};
  * @typedef {[from: number, to: number]} View  visible range of the x axis
  * @typedef {Record<string, string[]>} RunToTags  the server's list of each run's tags
  *
- * @typedef {"mean" | "median" | "iqm"} Average
+ * @typedef {import("tbcore/groups.js").Average} Average
  * @typedef {"range" | "quartiles" | "deviation" | "error" | "bootstrap"} Spread
  *
  * @typedef {"" | "true" | "symlog"} LogOption  the scale of an axis, as it is in links: linear,
@@ -29,11 +29,13 @@ export {};
  * @property {boolean} legend  show a table below every chart
  * @property {boolean} link  zoom all charts of a section together
  * @property {"small" | "medium" | "large"} size  of the cards
- * @property {Average} average  what the line of a group of runs is
+ * @property {Average} average  what the line of a group of runs is: that of the page
+ * @property {string} averageName  in words
  * @property {Spread} spread  what the band of a group of runs covers
  * @property {boolean} ends  end the mean of a group where the first of its runs ends
  *
- * @typedef {<Name extends keyof Options>(name: Name, value: Options[Name]) => void} SetOption
+ * @typedef {Omit<Options, "average" | "averageName">} OwnOptions  those that the tab sets itself
+ * @typedef {<Name extends keyof OwnOptions>(name: Name, value: Options[Name]) => void} SetOption
  *
  * @typedef {object} Part  one tag in a chart, and the runs that have it
  * @property {string} tag

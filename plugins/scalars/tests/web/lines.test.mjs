@@ -313,9 +313,9 @@ test("bands of several tags have different keys, names and dashes", async () => 
 test("a note counts the groups whose runs are drawn without a mean", () => {
   const band = (/** @type {string} */ drawn) => /** @type {any} */ ({ drawn });
   const bands = [band("mean"), band("points"), band("runs"), band("runs")];
-  assert.deepEqual(groupNotes(bands, { x: "wall_time", average: "median" }), ["2 groups drawn as runs, in the group's colour: no median over wall time"]);
-  assert.deepEqual(groupNotes(bands, { x: "step", average: "mean" }), ["2 groups drawn as runs, in the group's colour: they share no x"]);
-  assert.deepEqual(groupNotes(bands.slice(0, 2), { x: "step", average: "mean" }), []);
+  assert.deepEqual(groupNotes(bands, { x: "wall_time", averageName: "median" }), ["2 groups drawn as runs, in the group's colour: no median over wall time"]);
+  assert.deepEqual(groupNotes(bands, { x: "step", averageName: "mean" }), ["2 groups drawn as runs, in the group's colour: they share no x"]);
+  assert.deepEqual(groupNotes(bands.slice(0, 2), { x: "step", averageName: "mean" }), []);
 });
 
 test("runs of the hovered group are faint, and it does not matter whether they are reduced", async () => {

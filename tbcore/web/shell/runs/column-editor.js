@@ -2,6 +2,7 @@
 
 import { html } from "htm/preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { AVERAGES } from "../../lib/group-statistics.js";
 import { formatAttribute } from "../../lib/queries/names.js";
 import { formatLists, parseLists } from "../../lib/text-names.js";
 import { IconButton, save, toCSV } from "../../lib/ui/controls.js";
@@ -145,6 +146,8 @@ export function ColumnEditor({ state, runs, onClose }) {
 function Downloads({ state, runs, columns, isDisabled }) {
   const attributes = attributesFor(state);
   const groupOf = state.groupOf.value;
+  const average = state.rules.value?.average.value ?? "mean";
+  const spread = average === "mean" ? "the standard deviation of the sample (n − 1)" : "the first and the third quartile";
   const given = () => columns.map(({ text, attribute }) => ({ text, attribute, values: attributes.columnOf(text).value, steps: attributes.stepsOf(text).value }));
   /** @param {{ header: string[], rows: (string | number)[][] }} table @param {string} name */
   const download = ({ header, rows }, name) => save(toCSV(header, rows), name, "text/csv");
@@ -156,8 +159,8 @@ function Downloads({ state, runs, columns, isDisabled }) {
       type="button"
       class="tb-button"
       disabled=${isDisabled}
-      title="All groups of the list, in full precision: of each tag's values the mean, the standard deviation of the sample (n − 1), how many are finite, and how many are not"
-      onClick=${() => download(groupTableOf(runs, groupOf, given()), "groups.csv")}
+      title="All groups of the list, in full precision: of each tag's values the ${AVERAGES[average]}, ${spread}, how many are finite, and how many are not"
+      onClick=${() => download(groupTableOf(runs, groupOf, given(), average), "groups.csv")}
     >
       CSV of groups
     </button>`}`;

@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, hasMeans, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
 import { widenList } from "./fit.js";
 
@@ -30,16 +30,17 @@ export function makeTable(state) {
   const columns = computed(() => parseColumns(parseLists(state.columnsText.value).flat(), (text) => attributes.column(text).meaning.value));
   /** The runs of each group that match the filter; null if runs are not grouped. */
   const members = computed(() => state.groupOf.value && membersOf(state.candidates.value.matching, state.groupOf.value));
-  /** The statistics of each column by group, for groups of these runs; null for a column without means. */
+  const average = computed(() => state.rules.value?.average.value ?? "mean");
+  /** The statistics of each column by group, for groups of these runs; null for a column without averages. */
   const statistics = computed(() =>
     columns.value.map(({ text, attribute }) => {
-      const values = hasMeans(attribute) ? attributes.columnOf(text).value : null;
-      return members.value && values && groupStatistics(members.value, values);
+      const values = hasAverages(attribute) ? attributes.columnOf(text).value : null;
+      return members.value && values && groupStatistics(members.value, values, average.value);
     }),
   );
   const widths = computed(() =>
     columns.value.map((column, i) => {
-      const { figureChars, countChars } = measureGroups(statistics.value[i]);
+      const { figureChars, countChars } = measureGroups(statistics.value[i], average.value);
       const stepChars = measureSteps(column, attributes.stepsOf(column.text).value);
       return { ...measureColumn(column, attributes.columnOf(column.text).value, figureChars), stepChars: Math.max(stepChars, countChars) };
     }),
@@ -53,7 +54,7 @@ export function makeTable(state) {
   /** The column that the list is sorted by, with its values, once they are read, and the groups. */
   const sorting = computed(() => {
     const values = sorted.value && attributes.columnOf(sorted.value.column.text).value;
-    return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, means: statistics.value[columns.value.indexOf(sorted.value.column)] };
+    return sorted.value && values && { ...sorted.value, values, groupOf: state.groupOf.value, groups: statistics.value[columns.value.indexOf(sorted.value.column)] };
   });
   let stopReading = () => {};
   effect(() => {
@@ -67,24 +68,24 @@ export function makeTable(state) {
     state.setList("column", !isSorted ? ASCENDING + text : sorted.value?.isDescending ? null : DESCENDING + text);
   };
   /** @param {readonly string[]} runs @param {NonNullable<typeof sorting.value>} sorting */
-  const sort = (runs, { column, isDescending, values, groupOf, means }) => {
+  const sort = (runs, { column, isDescending, values, groupOf, groups }) => {
     const options = { isDescending, attribute: column.attribute };
-    return groupOf ? sortGroups(runs, values, groupOf, means, options) : sortRuns(runs, values, options);
+    return groupOf ? sortGroups(runs, values, groupOf, groups, options) : sortRuns(runs, values, options);
   };
-  return { state, columns, statistics, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
+  return { state, columns, average, statistics, widths, sorted, sorting, sort, toggleSort, Heads, Cells, Orders };
 }
 
 /** The row of headings. A click on a heading sorts by its column. @param {{ table: Table }} props */
 function Heads({ table }) {
-  const { state, columns, statistics, widths, sorted, toggleSort } = table;
+  const { state, columns, average, statistics, widths, sorted, toggleSort } = table;
   const error = attributesFor(state).error.value;
   const unknown = attributesFor(state).unknown.value;
   /** What the title of a column's heading says. @param {Column} column */
   const describe = ({ text, title, attribute, error: mistake }) => {
     const close = unknown.get(text);
     if (mistake !== null) return title;
-    const means = state.groupOf.value && hasMeans(attribute) ? "\nGroups: mean ± standard deviation of the sample (n − 1)" : "";
-    if (!close) return `${title}${means}\nClick to sort`;
+    const groups = state.groupOf.value && hasAverages(attribute) ? `\n${describeGroups(average.value)}` : "";
+    if (!close) return `${title}${groups}\nClick to sort`;
     return `${title}\nNo run has it${close.length > 0 ? `; close: ${close.join(", ")}` : ""}`;
   };
   const row = useRef(/** @type {HTMLElement | null} */ (null));
@@ -185,23 +186,23 @@ function useHiddenParts(heads, widths) {
 }
 
 /**
- * What a cell shows. A group shows the mean of a tag's values. Otherwise, folders and groups show what
+ * What a cell shows. A group shows the average of a tag's values. Otherwise, folders and groups show what
  * their runs have in common, and never the value of one run.
  * @param {Table} table
  * @param {number} i  index of the column
  * @param {Row} row
  */
-function cellOf({ state, columns, statistics }, i, { kind, name, runs }) {
+function cellOf({ state, columns, average, statistics }, i, { kind, name, runs }) {
   const column = columns.value[i];
   const { attribute } = column;
   const values = attributesFor(state).columnOf(column.text).value;
   if (column.error !== null) return { text: "", step: "", title: column.title, isOwn: true };
   if (!values) return { text: "…", step: "", title: "Reading values…", isOwn: false };
-  const means = kind === "group" ? statistics.value[i]?.get(name) : undefined;
-  if (means && attribute) {
-    const text = formatGroup(means);
+  const found = kind === "group" ? statistics.value[i]?.get(name) : undefined;
+  if (found && attribute) {
+    const text = formatGroup(found, average.value);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
-    return { text, step: formatGroupCounts(means), title: text === "" ? undefined : describeGroupCell({ ...means, live }, attribute, runs.length), isOwn: true };
+    return { text, step: formatGroupCounts(found), title: text === "" ? undefined : describeGroupCell({ ...found, live }, attribute, runs.length, average.value), isOwn: true };
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);

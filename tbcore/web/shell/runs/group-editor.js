@@ -7,6 +7,8 @@ import { computed } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../../lib/format.js";
+import { describeFigure } from "../../lib/group-figure.js";
+import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { formatAttribute } from "../../lib/queries/names.js";
 import { attributesFor } from "../state/attributes.js";
@@ -136,8 +138,28 @@ export function GroupEditor({ state, onClose }) {
       ${before !== "" && applied !== "" && html`<button type="button" class="tb-button" onClick=${() => apply("")}>Ungroup</button>`}
       <button type="button" class="tb-button" onClick=${onClose}>Close</button>
     </div>
+    ${applied !== "" && html`<${AverageField} state=${state} />`}
     <${ColorField} state=${state} hparams=${hparams.map(({ name }) => name)} />
   </form>`;
+}
+
+/** The field that sets which average groups show, in the list and in all tabs. @param {{ state: import("../state/reader-state.js").State }} props */
+function AverageField({ state }) {
+  const chosen = state.rules.value?.average.value ?? "mean";
+  return html`<div class="tb-group-colors">
+    <label>
+      Groups show
+      <select
+        title="In the list of runs and in all tabs: the ${describeFigure(AVERAGES[chosen])} of the runs' finite values"
+        onChange=${(/** @type {Event} */ event) => {
+          const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
+          state.average.value = value === "mean" ? "" : value;
+        }}
+      >
+        ${Object.entries(AVERAGES).map(([value, name]) => html`<option value=${value} selected=${value === chosen}>${name}, ${value === "mean" ? "± deviation" : "quartiles"}</option>`)}
+      </select>
+    </label>
+  </div>`;
 }
 
 /**

@@ -19,8 +19,7 @@ export function RunsNotes({ state }) {
     ${state.selection.value === AUTO &&
     state.isSelectionMissing.value &&
     html`<p class="tb-runs-note" role="status">The selection of runs in this link is not stored in this browser. It was made in another browser, or has been removed since.</p>`}
-    ${state.groupError.value && html`<p class="tb-runs-note" role="status">Cannot group by “${state.groupRule.value}”: ${state.groupError.value}.</p>`}
-    ${state.colorError.value && html`<p class="tb-runs-note" role="status">Cannot colour by “${state.colorRule.value}”: ${state.colorError.value}.</p>`}
+    ${state.ruleErrors.value.map((error) => html`<p class="tb-runs-note" role="status">${error}.</p>`)}
   `;
 }
 

@@ -132,7 +132,7 @@ export function RunsPanel({ state, listed }) {
       </label>
       <span class="tb-runs-count" role="status">${countText(numChecked, shown.length, byName.length)}</span>
     </div>
-    ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.groupError.value || state.colorError.value) &&
+    ${(isLimited || state.isSelectionStored.value || state.isSelectionMissing.value || state.ruleErrors.value.length > 0) &&
     html`<${Lazy} key="notes" load=${() => import("./notes.js")} of="RunsNotes" state=${state} />`}
     ${rows.length === 0 ? html`<p class="tb-runs-note">${byName.length > 0 ? `No runs match. ${filter.note ?? ""}` : "No runs yet."}</p>`
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}

@@ -30,10 +30,11 @@ const MAX_SHARE = 3 / 4;
  * @param {ReadonlyMap<string, string> | null} groupOf  group of each run; null if runs are not grouped
  * @param {Theme} theme
  * @param {ColumnOf} columnOf
+ * @param {import("../../lib/group-statistics.js").Average} [average]  which groups with different numbers have the colours of
  * @returns {{ colors: Map<string, string>, legend: Legend | null } | null} run or group to
  *   `#rrggbb`; null while the attribute is read, or if the rule names none
  */
-export function colorsByRule(rule, runs, groupOf, theme, columnOf) {
+export function colorsByRule(rule, runs, groupOf, theme, columnOf, average = "mean") {
   const members = groupsOf(runs, (run) => groupOf?.get(run) ?? run);
   if (rule === "family") {
     const familyOf = familiesOf(runs);
@@ -45,7 +46,7 @@ export function colorsByRule(rule, runs, groupOf, theme, columnOf) {
   const column = attribute === undefined ? null : columnOf(attribute);
   if (!column) return null;
   const values = new Map([...members].flatMap(([name, runs]) => {
-    const value = commonValue(runs.flatMap((run) => column.get(run) ?? []));
+    const value = commonValue(runs.flatMap((run) => column.get(run) ?? []), average);
     return value === undefined ? [] : [[name, value]];
   }));
   return valueColors([...members.keys()], values, theme);
@@ -64,12 +65,17 @@ export function colorError(rule, mistakeIn) {
   return mistakeIn(attribute);
 }
 
-/** The value of a group: that of all its runs, or else the mean of numbers. @param {readonly AttributeValue[]} values @returns {AttributeValue | undefined} undefined if there is none */
-function commonValue(values) {
+/**
+ * The value of a group: that of all its runs, or else the average of numbers.
+ * @param {readonly AttributeValue[]} values
+ * @param {import("../../lib/group-statistics.js").Average} average
+ * @returns {AttributeValue | undefined} undefined if there is none
+ */
+function commonValue(values, average) {
   if (values.every((value) => value === values[0])) return values[0];
   if (values.some((value) => typeof value !== "number")) return undefined;
-  const { average, count } = statisticsOf(values.map(Number));
-  return count > 0 ? average : undefined;
+  const statistics = statisticsOf(values.map(Number), average);
+  return statistics.count > 0 ? statistics.average : undefined;
 }
 
 /**

@@ -27,7 +27,7 @@ import { readNumber } from "../../lib/queries/names.js";
 /** Maximum number of characters of a number. */
 const NUMBER_CHARS = 8;
 /** Limits of a column's width, in characters; figures of groups have more. */
-const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 20];
+const [MIN_CHARS, MAX_CHARS, MAX_FIGURE_CHARS] = [5, 16, 24];
 /** In a column with more runs, not every value is formatted to find the column's width. */
 const MAX_MEASURED = 2000;
 /** In the order of a list, ages are rounded down to this, so that the rows of live runs do not keep moving. */
@@ -129,7 +129,7 @@ export function measureColumn({ heading, attribute }, values, figureChars = 0) {
 }
 
 /**
- * The value that a folder shows, and a group in columns without means: the one that all of its runs have in common. Runs that
+ * The value that a folder shows, and a group in columns without averages: the one that all of its runs have in common. Runs that
  * lack a value of a tag do not count; runs that lack a hyperparameter do. Undefined if there is none.
  * @param {readonly string[]} runs
  * @param {Values} values

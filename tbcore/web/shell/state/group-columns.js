@@ -4,13 +4,14 @@
  */
 
 import { formatStep, plural } from "../../lib/format.js";
-import { groupFigure } from "../../lib/group-figure.js";
-import { statisticsOf } from "../../lib/group-statistics.js";
+import { describeFigure, groupFigure } from "../../lib/group-figure.js";
+import { AVERAGES, deviationOf, statisticsOf } from "../../lib/group-statistics.js";
 import { commonValue, sortRuns } from "./columns.js";
 import { groupsOf } from "./tree.js";
 
 /** @import { Attribute } from "../../lib/queries/names.js" */
 /** @import { Statistics } from "../../lib/group-figure.js" */
+/** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { Values } from "./columns.js" */
 
 /** What the values of a tag are called, by their statistic. */
@@ -24,14 +25,14 @@ export function membersOf(runs, groupOf) {
   return groupsOf(runs, (run) => groupOf.get(run) ?? run);
 }
 
-/** Whether groups show the mean of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
-export function hasMeans(attribute) {
+/** Whether groups show the average of a column's values: those of a tag. In other columns, they show what their runs have in common. @param {Attribute | null} attribute */
+export function hasAverages(attribute) {
   return attribute?.kind === "value";
 }
 
-/** The statistics of a column of a tag's values, by group. @param {ReadonlyMap<string, readonly string[]>} members @param {Values} values */
-export function groupStatistics(members, values) {
-  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOf(valuesOf(runs, values))]));
+/** The statistics of a column of a tag's values, by group. @param {ReadonlyMap<string, readonly string[]>} members @param {Values} values @param {Average} [average] */
+export function groupStatistics(members, values, average) {
+  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOf(valuesOf(runs, values), average)]));
 }
 
 /** The values of the runs that have one. @param {readonly string[]} runs @param {Values} values */
@@ -39,9 +40,14 @@ function valuesOf(runs, values) {
   return runs.filter((run) => values.has(run)).map((run) => Number(values.get(run)));
 }
 
-/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics */
-export function formatGroup(statistics) {
-  return statistics.count + statistics.nonfinite === 0 ? "" : groupFigure({ ...statistics, nonfinite: 0, live: 0 }).text;
+/** What groups show in a column of a tag's values, in words. @param {Average} average */
+export function describeGroups(average) {
+  return `Groups: ${describeFigure(AVERAGES[average])}`;
+}
+
+/** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] */
+export function formatGroup(statistics, average = "mean") {
+  return statistics.count + statistics.nonfinite === 0 ? "" : groupFigure({ ...statistics, nonfinite: 0, live: 0 }, AVERAGES[average]).text;
 }
 
 /** How many values of a group are in its figure, `3 of 5`; "" if all are. @param {Statistics} statistics */
@@ -55,25 +61,26 @@ export function formatGroupCounts({ count, nonfinite }) {
  * @param {Statistics} statistics
  * @param {Attribute} attribute
  * @param {number} numRuns  number of runs of the group, with those that lack the tag
+ * @param {Average} [average]
  */
-export function describeGroupCell(statistics, { name, stat, step }, numRuns) {
+export function describeGroupCell(statistics, { name, stat, step }, numRuns, average = "mean") {
   const what = WHAT.get(stat ?? "") ?? `values at step ${formatStep(Number(step))}`;
   const numWithout = numRuns - statistics.count - statistics.nonfinite;
   const without = numWithout > 0 ? `, ${plural(numWithout, "run")} without this tag` : "";
-  return `${name}: ${groupFigure(statistics, "mean", what).title}${without}`;
+  return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}${without}`;
 }
 
-/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics */
-export function measureGroups(statistics) {
+/** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] */
+export function measureGroups(statistics, average) {
   const all = [...(statistics?.values() ?? [])];
   const longest = (/** @type {string[]} */ texts) => texts.reduce((most, text) => Math.max(most, text.length), 0);
   const countChars = longest(all.map(formatGroupCounts));
-  return { figureChars: longest(all.slice(0, MAX_MEASURED).map(formatGroup)), countChars: countChars && countChars + 1 };
+  return { figureChars: longest(all.slice(0, MAX_MEASURED).map((group) => formatGroup(group, average))), countChars: countChars && countChars + 1 };
 }
 
 /**
  * Runs sorted by a column, with those of a group together. Groups with statistics are in the order
- * of their means, with those without a finite value at the end in either direction; other groups
+ * of their averages, with those without a finite value at the end in either direction; other groups
  * are in the order of their first runs.
  * @param {readonly string[]} runs
  * @param {Values} values
@@ -85,26 +92,31 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
   const members = membersOf(sortRuns(runs, values, options), groupOf);
   if (!statistics) return [...members.values()].flat();
   /** @type {Map<string, number>} */
-  const means = new Map();
-  for (const [name, { average, count, nonfinite }] of statistics) if (count + nonfinite > 0) means.set(name, average);
-  return sortRuns([...members.keys()], means, options).flatMap((name) => members.get(name) ?? []);
+  const averages = new Map();
+  for (const [name, { average, count, nonfinite }] of statistics) if (count + nonfinite > 0) averages.set(name, average);
+  return sortRuns([...members.keys()], averages, options).flatMap((name) => members.get(name) ?? []);
 }
 
 /**
  * The rows of a table of groups in full precision, for `toCSV`: for each column of a tag's values the
- * mean, the standard deviation of the sample, the number of finite values and that of others; for
- * each other column what all runs have in common.
+ * mean and the standard deviation of the sample, or another average and the quartiles; then the
+ * number of finite values and that of others. For each other column what all runs have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
  * @param {readonly { text: string, attribute: Attribute | null, values: Values | null }[]} columns
+ * @param {Average} [average]
  */
-export function groupTableOf(runs, groupOf, columns) {
-  const header = columns.flatMap(({ text, attribute }) => (hasMeans(attribute) ? ["mean", "deviation", "n", "nonfinite"].map((what) => `${text} ${what}`) : [text]));
+export function groupTableOf(runs, groupOf, columns, average = "mean") {
+  const isMean = average === "mean";
+  const parts = [average, ...(isMean ? ["deviation"] : ["quartile 1", "quartile 3"]), "n", "nonfinite"];
+  const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? parts.map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
     const cells = columns.flatMap(({ attribute, values }) => {
-      if (!hasMeans(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
-      const { average, low, high, count, nonfinite } = statisticsOf(valuesOf(members, values ?? new Map()));
-      return [count > 0 ? average : "", count > 1 ? (high - low) / 2 : "", count, nonfinite];
+      if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
+      const statistics = statisticsOf(valuesOf(members, values ?? new Map()), average);
+      const { low, high, count, nonfinite } = statistics;
+      const spread = isMean ? [deviationOf(statistics)] : [low, high];
+      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite];
     });
     return [name, members.length, ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
   });

@@ -39,6 +39,8 @@ export class State extends ServerState {
   #tagFilterText = signal("");
   /** Rule by which runs are grouped; "" if they are not grouped. */
   groupRule = signal("");
+  /** Which average groups show; "" for the mean. */
+  average = signal("");
   /** Rule by which runs have colours: "" for the default, "family", or `by:<attribute>`. */
   colorRule = signal("");
   /** Attributes that the run list shows as columns, as `formatLists` writes them. */
@@ -86,10 +88,8 @@ export class State extends ServerState {
   rules = signal(/** @type {Rules | null} */ (null));
   /** Group of each run; null if runs are not grouped. */
   groupOf = computed(() => this.rules.value?.grouping.value.groupOf ?? null);
-  /** Why the rule is invalid, as it can be in a link. */
-  groupError = computed(() => this.rules.value?.grouping.value.error ?? null);
-  /** Why the rule for colours is invalid. */
-  colorError = computed(() => this.rules.value?.colorError.value ?? null);
+  /** What is wrong with the rules and the average, as it can be in a link. */
+  ruleErrors = computed(() => this.rules.value?.errors.value ?? []);
   /** What the colours mean, if they show an attribute. */
   colorLegend = computed(() => this.rules.value?.colors.value?.legend ?? null);
   /** Colour of each run; if runs are grouped, the colour of its group. */
@@ -201,7 +201,7 @@ export class State extends ServerState {
 
   /** The choices that are texts, with their names in the address. */
   get #texts() {
-    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, color: this.colorRule };
+    const texts = { query: this.runQuery, tagQuery: this.#tagFilterText, columns: this.columnsText, group: this.groupRule, average: this.average, color: this.colorRule };
     return /** @type {[keyof typeof texts, Signal<string>][]} */ (Object.entries(texts));
   }
 

@@ -3,6 +3,7 @@
  */
 
 import { computed, effect } from "@preact/signals-core";
+import { AVERAGES } from "../../lib/group-statistics.js";
 import { expressionOf } from "../../lib/queries/expressions.js";
 import { attributesFor } from "./attributes.js";
 import { colorError, colorsByRule } from "./color-rules.js";
@@ -14,6 +15,7 @@ import { groupsOf } from "./tree.js";
 
 /** @import { ReadonlySignal } from "@preact/signals-core" */
 /** @import { Grouping } from "../../host.js" */
+/** @import { Average } from "../../lib/group-statistics.js" */
 /** @import { State } from "./reader-state.js" */
 
 /** What the rules say about all runs. */
@@ -52,13 +54,19 @@ export class Rules {
     return groupOf && newestGroups(matching, groupOf, AUTO_LIMIT);
   }
 
+  /** What groups show: the mean, if the address has none of the averages. @type {ReadonlySignal<Average>} */
+  average = computed(() => {
+    const text = this.#state.average.value;
+    return Object.hasOwn(AVERAGES, text) ? /** @type {Average} */ (text) : "mean";
+  });
+
   /** Groups of the shown runs; null if runs are not grouped. @type {ReadonlySignal<Grouping | null>} */
   groups = computed(() => {
     if (!this.grouping.value.groupOf) return null;
     const byName = groupsOf(this.#state.shownRuns.value, ({ name, group }) => group ?? name);
     const groups = Array.from(byName, ([name, runs]) => ({ name, color: runs[0].color, runs }));
     groups.sort((a, b) => compareNames(a.name, b.name));
-    return { rule: this.#state.groupRule.value, groups };
+    return { rule: this.#state.groupRule.value, average: this.average.value, averageName: AVERAGES[this.average.value], groups };
   });
 
   /** Here, so that the panel has it only when runs are grouped. */
@@ -79,11 +87,22 @@ export class Rules {
     const { colorRule, runs, theme } = this.#state;
     const { groupOf } = this.grouping.value;
     const isUsed = colorRule.value !== "" && this.colorError.value === null;
-    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf) ?? this.#lastColors));
+    return (this.#lastColors = !isUsed ? null : (colorsByRule(colorRule.value, runs.value, groupOf, theme.value, this.columnOf, this.average.value) ?? this.#lastColors));
   });
 
   /** Why the rule for colours is invalid; null if it is valid. */
   colorError = computed(() => colorError(this.#state.colorRule.value, (text) => this.#mistakeIn(text, true)));
+
+  /** What the user should know of rules that are invalid, and of a wrong average. */
+  errors = computed(() => {
+    const { groupRule, colorRule, average } = this.#state;
+    const { error } = this.grouping.value;
+    return [
+      error !== null && `Cannot group by “${groupRule.value}”: ${error}`,
+      this.colorError.value !== null && `Cannot colour by “${colorRule.value}”: ${this.colorError.value}`,
+      average.value !== "" && average.value !== this.average.value && `Groups show the mean: “${average.value}” is not one of ${Object.keys(AVERAGES).join(", ")}`,
+    ].filter((text) => text !== false);
+  });
 
   /** @param {State} state */
   constructor(state) {
