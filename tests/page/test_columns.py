@@ -77,6 +77,14 @@ def wait_for_cells(page: Any, run: str, *cells: str) -> None:
     )
 
 
+def make_narrow(page: Any) -> None:
+    """Makes the list, which is as wide as its columns need, as wide as without columns."""
+    page.wait_for_function("() => document.querySelector('aside').offsetWidth > 280")
+    edge = page.get_by_role("separator", name="Width of the run list")
+    while page.locator("aside").bounding_box()["width"] > 280:
+        edge.press("ArrowLeft")
+
+
 def wait_for_names(page: Any, names: str) -> None:
     """Waits until the rows of the list have these names."""
     page.wait_for_function("(names) => columns.names() === names", arg=names)
@@ -348,6 +356,34 @@ def test_a_link_with_another_average_than_there_is_says_so(seeds: Any, new_profi
     page.get_by_text(note).wait_for()
 
 
+def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profile: Any) -> None:
+    """Once: who makes it narrower afterwards has it so when the page is opened again."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    address = "#scalars&columns=loss:last,loss:min,lr,seed"
+    for group, cells in (
+        ("", ("lucky/s0", "0.1", "0.1", "0.1", "0")),
+        ("&group=seeds", ("lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")),
+    ):
+        page = profile.open(seeds.url, address + group)
+        wait_for_cells(page, *cells)
+        page.wait_for_function(
+            """() => {
+          const list = document.querySelector('.tb-with-columns .tb-list');
+          return list.offsetWidth > 280 && list.scrollWidth === list.clientWidth;
+        }"""
+        )
+    divider = page.get_by_role("separator", name="Width of the run list")
+    wide = page.locator("aside").bounding_box()["width"]
+    for _ in range(4):
+        divider.press("ArrowLeft")
+    page.wait_for_function("(wide) => document.querySelector('aside').offsetWidth < wide", arg=wide)
+    narrow = page.locator("aside").bounding_box()["width"]
+    again = profile.open(seeds.url, address + "&group=seeds")
+    wait_for_cells(again, "lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")
+    assert again.locator("aside").bounding_box()["width"] == narrow
+
+
 def test_the_list_grows_when_its_runs_are_grouped(seeds: Any, new_profile: Any) -> None:
     """So that the figures of the groups fit."""
     profile = new_profile()
@@ -484,6 +520,8 @@ def test_a_value_that_is_cut_ends_with_an_ellipsis(
     if width == 400:
         page.get_by_role("button", name="Runs").click()
     wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5", "2,000", "2m 00s")
+    if width > 400:
+        make_narrow(page)
     most = page.evaluate(
         """() => {
       const list = document.querySelector('.tb-with-columns .tb-list');
@@ -500,7 +538,7 @@ def test_a_value_that_is_cut_ends_with_an_ellipsis(
 
 
 def test_the_list_grows_with_its_columns(open_page: Any) -> None:
-    """Names keep their width, up to a share of the window; a link does not change the width."""
+    """Names keep their width, up to a share of the window."""
     page = open_page("#probe&columns=optimizer")
     wait_for_cells(page, "exp/a", "adam")
     aside = page.locator("aside")
@@ -658,6 +696,7 @@ def test_the_width_fits_names_and_columns(open_page: Any) -> None:
     """A double click on the edge leaves no column to scroll to."""
     page = open_page("#probe&columns=lr,optimizer,val/loss:last,val/loss:min,step,took")
     wait_for_cells(page, "exp/a", "0.1", "adam", "1", "0.5", "2,000", "2m 00s")
+    make_narrow(page)
     rest = "(list) => list.scrollWidth - list.clientWidth"
     scroller = page.locator("aside .tb-list")
     assert scroller.evaluate(rest) > 0

@@ -9,7 +9,7 @@ import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
-import { widenList } from "./fit.js";
+import { widenListFor } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
@@ -90,14 +90,12 @@ function Heads({ table }) {
   };
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useHiddenParts(row, widths.value);
-  const rule = state.groupRule.value;
-  const lastRule = useRef(rule);
+  // Waits for the values, since figures of groups are wide.
+  const isRead = columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
+  const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, average.value]]);
   useEffect(() => {
-    // Figures of groups are wide. The groups of a link do not change the list's width.
-    if (rule === lastRule.current || (rule !== "" && !statistics.value.some(Boolean))) return;
-    lastRule.current = rule;
-    if (rule !== "") widenList();
-  }, [rule, widths.value]);
+    if (isRead && !(state.groupRule.value && !state.groupOf.value)) widenListFor(shown);
+  }, [isRead, shown, widths.value]);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
     <span class="tb-row-main" role="columnheader">
       ${error ? html`<span class="tb-failed" role="status" title=${error}>Values cannot be read</span>` : "Name"}

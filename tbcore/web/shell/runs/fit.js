@@ -43,6 +43,14 @@ export function widthOfNames() {
   return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
 }
 
+/** Widens the list until its columns fit, but not again for the same ones, after which the reader may have made it narrower. @param {string} shown  what the columns show */
+export function widenListFor(shown) {
+  const preferences = openPreferences("#sidebar");
+  if (preferences.values.value.columns === shown) return;
+  preferences.set("columns", shown);
+  widenList();
+}
+
 /** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} [nameWidth]  in CSS pixels */
 export function widenList(nameWidth = 0) {
   const list = document.querySelector("aside .tb-with-columns .tb-list");
