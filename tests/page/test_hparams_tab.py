@@ -592,6 +592,29 @@ def test_sessions_of_one_group_are_one_row(serve: Any, open_tab: Any, tmp_path: 
     assert tab.rows()[0][1] == "0.25000"
 
 
+def test_hyperparameters_that_differ_inside_a_group_of_the_log_are_shown(
+    serve: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    """A row has all values, not those of its first session; the sessions have their own."""
+    for seed in range(3):
+        hparams = {"lr": 10.0**-seed, "seed": float(seed), "width": 64.0}
+        write_session(tmp_path / "logs", f"g/{seed}", hparams, group="low", scalars={"loss": [1]})
+    hparams = {"lr": 0.5, "seed": 7.0, "width": 32.0}
+    write_session(tmp_path / "logs", "h", hparams, scalars={"loss": [0.5]})
+    tab = open_tab("&hparams.sort=loss", serve(tmp_path / "logs"))
+    tab.wait_for_count("2 groups")
+    rows = dict(zip(tab.names(), tab.rows(), strict=True))
+    assert {"1, 0.1, 0.01", "0, 1, 2", "64"} <= {*rows["low"]}
+    cell = tab.page.locator("tr[data-name=low] td").filter(has_text="1, 0.1, 0.01")
+    assert cell.get_attribute("title") == "differs inside the group: 1, 0.1, 0.01"
+    tab.page.get_by_role("button", name="Sessions and curves of low").click()
+    tab.page.locator(".sessions tbody tr").first.wait_for()
+    heads = tab.page.locator(".sessions thead th").all_inner_texts()
+    assert heads[:3] == ["Session", "lr", "seed"]
+    rows = [row.split()[:3] for row in tab.page.locator(".sessions tbody tr").all_inner_texts()]
+    assert rows == [["g/0", "1", "0"], ["g/1", "0.1", "1"], ["g/2", "0.01", "2"]]
+
+
 @pytest.fixture(scope="module")
 def seeds_server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Four configurations of three seeds each. The second best of them has the best seed."""

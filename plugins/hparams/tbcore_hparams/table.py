@@ -45,9 +45,10 @@ _STATUSES: dict[int, str] = {
 def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
     """The header: everything except the columns of numbers, for `columns_response`."""
     experiment, sessions = data.experiment, data.sessions.all
-    columns = [data.sessions.hparam(info.name).take(groups.first) for info in experiment.hparams]
+    columns = [data.sessions.hparam(info.name) for info in experiment.hparams]
     hparams = [
-        _hparam(info, column) for info, column in zip(experiment.hparams, columns, strict=True)
+        _hparam(info, column, groups)
+        for info, column in zip(experiment.hparams, columns, strict=True)
     ]
     return {
         "generation": data.generation,
@@ -82,7 +83,7 @@ def header_of(data: ExperimentData, groups: Groups) -> dict[str, Any]:
             "monitor_url": [sessions[first].monitor_url for first in groups.first.tolist()],
         },
         "strings": {
-            str(i): _without_numbers(column)
+            str(i): _without_numbers(column.take(groups.first))
             for i, (hparam, column) in enumerate(zip(hparams, columns, strict=True))
             if hparam["type"] != "number"
         },
@@ -101,11 +102,14 @@ def tables_of(
     groups), from which the columns are made.
     """
     by_group: Table = {}
-    for i, info in enumerate(data.experiment.hparams):
-        column = data.sessions.hparam(info.name).take(groups.first)
-        if _type_of(info, column) in _TYPES_WITH_NUMBERS:
-            by_group[f"h{i}"] = np.where(column.kind == BOOL, np.nan, column.number)
     by_session: Table = {}
+    for i, info in enumerate(data.experiment.hparams):
+        column = data.sessions.hparam(info.name)
+        if _type_of(info, column) in _TYPES_WITH_NUMBERS:
+            number = np.where(column.kind == BOOL, np.nan, column.number)
+            by_group[f"h{i}"] = number[groups.first]
+            if _varies(column, groups):
+                by_session[f"h{i}"] = number
     for i in range(len(metrics.names)):
         by_group[f"m{i}"] = metrics.value[i]
         by_group[f"m{i}.step"] = metrics.step[i]
@@ -121,7 +125,8 @@ def tables_of(
     return [by_group, by_session]
 
 
-def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
+def _hparam(info: HParamInfo, column: Values, groups: Groups) -> dict[str, Any]:
+    """The header of a hyperparameter, with the values of all sessions."""
     header: dict[str, Any] = {
         "name": info.name,
         "display_name": info.display_name,
@@ -135,9 +140,28 @@ def _hparam(info: HParamInfo, column: Values) -> dict[str, Any]:
     if info.interval is not None:
         header["interval"] = info.interval
     is_nan = (column.kind == NONFINITE) & np.isnan(column.number)
-    if is_nan.any():
-        header["nan"] = np.flatnonzero(is_nan)
+    if is_nan[groups.first].any():
+        header["nan"] = np.flatnonzero(is_nan[groups.first])
+    if _varies(column, groups):
+        strings = _without_numbers(column) if header["type"] != "number" else []
+        header["of_sessions"] = {"nan": np.flatnonzero(is_nan), "strings": strings}
     return header
+
+
+def _varies(column: Values, groups: Groups) -> bool:
+    """Whether the sessions of a group have different values."""
+    if len(groups.names) == len(groups.sessions):
+        return False
+    first, session = np.repeat(groups.first, groups.sizes), groups.sessions
+    both_nan = np.isnan(column.number[first]) & np.isnan(column.number[session])
+    is_same = (column.kind[first] == column.kind[session]) & (
+        both_nan | (column.number[first] == column.number[session])
+    )
+    is_same &= column.code[first] == column.code[session]
+    for i in np.flatnonzero(is_same & (column.kind[session] == OTHER)).tolist():
+        assert column.others is not None
+        is_same[i] = column.others[first[i]] == column.others[session[i]]
+    return not is_same.all()
 
 
 def _without_numbers(column: Values) -> list[Any]:

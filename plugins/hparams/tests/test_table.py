@@ -157,6 +157,41 @@ def test_a_logged_nan_differs_from_a_missing_value(
     assert np.isnan(sessions["m0.wall_time"]).tolist() == [False, True]
 
 
+def test_sessions_of_a_group_have_their_own_hyperparameters(
+    write_session: Any, make_api: Callable[[], Any]
+) -> None:
+    """Only those of which the sessions of a group have different values are sent for sessions."""
+    same = {"lr": 0.1, "list": [1, {"a": 2}], "nan": NAN, "text": "x"}
+    write_session("a", {**same, "seed": 0, "mixed": NAN, "opt": "adam", "extra": [1]}, group="g")
+    write_session("b", {**same, "seed": 1, "mixed": "x", "opt": "sgd", "extra": [2]}, group="g")
+    write_session("c", {**same, "mixed": 2.0, "only c": True}, group="g")
+    write_session("d", {**same, "seed": 5, "lr": 0.2, "mixed": 2.0, "opt": "sgd"})
+
+    header, (groups, sessions) = table(make_api())
+
+    infos = {info["name"]: (i, info) for i, info in enumerate(header["hparams"])}
+    varying = {name for name, (_, info) in infos.items() if "of_sessions" in info}
+    assert varying == {"seed", "mixed", "opt", "extra", "only c"}
+    assert all(infos[name][1]["differs"] for name in varying - {"only c"})
+
+    def of_sessions(name: str) -> list[Any]:
+        """Numbers as in the table, and the other values."""
+        i, info = infos[name]
+        others = info["of_sessions"]["strings"] or [None] * 4
+        numbers = sessions.get(f"h{i}", [NAN] * 4)
+        return [a if math.isnan(b) else b for a, b in zip(others, numbers, strict=True)]
+
+    assert of_sessions("seed") == [0.0, 1.0, None, 5.0]
+    assert of_sessions("mixed") == [None, "x", 2.0, 2.0]
+    assert infos["mixed"][1]["of_sessions"]["nan"] == [0]
+    assert infos["mixed"][1]["type"] == "mixed"
+    assert of_sessions("opt") == ["adam", "sgd", None, "sgd"]
+    assert of_sessions("extra") == ["[1.0]", "[2.0]", None, None]
+    assert of_sessions("only c") == [None, None, True, None]
+    assert f"h{infos['lr'][0]}" not in sessions
+    assert groups[f"h{infos['seed'][0]}"] == [5.0, 0.0]
+
+
 def test_values_of_mixed_types_keep_their_types(
     write_session: Any, make_api: Callable[[], Any]
 ) -> None:

@@ -15,6 +15,8 @@ import { extentOf, isNumeric, labelOf } from "./scales.js";
 export const VALUE_NAMES = { last: "its last value", lowest: "its lowest value", highest: "its highest value" };
 /** Significant digits of a metric. */
 const DIGITS = 5;
+/** What differs inside a group is listed up to this number of characters, and in a tooltip up to this number of values. */
+const [MAX_LISTED_CHARS, MAX_LISTED_VALUES] = [20, 10];
 /** Most decimals that all cells of a metric share; if it needs more, each is formatted alone. */
 const MAX_DECIMALS = 6;
 
@@ -41,6 +43,21 @@ export function stepText({ steps }, row, isMean) {
 /** The short text of a row's cell. @param {Column} column @param {number} row */
 export function cellText(column, row) {
   return column.figure?.(row)?.text ?? shortText(column, column.cells[row]);
+}
+
+/**
+ * What a hyperparameter shows where the sessions of a row have different values: these, or "varies"
+ * if they are too many.
+ * @param {readonly Cell[]} cells  of the sessions
+ */
+export function differenceOf(cells) {
+  const values = [...new Set(cells)].map((cell) => (cell === null ? "not logged" : formatName(textOf(cell))));
+  const text = values.join(", ");
+  const more = values.length - MAX_LISTED_VALUES;
+  return {
+    text: text.length <= MAX_LISTED_CHARS ? text : "varies",
+    title: `differs inside the group: ${values.slice(0, MAX_LISTED_VALUES).join(", ")}${more > 0 ? `, and ${more} more` : ""}`,
+  };
 }
 
 /** The exact text of a row's cell, for the tooltip. @param {Column} column @param {number} row */

@@ -90,12 +90,12 @@ export function Compare({ tab, onClose }) {
 }
 
 /**
- * Whether the rows have different cells in a column.
+ * Whether the rows have different cells in a column, or one of them different values inside.
  * @param {Column} column
  * @param {readonly number[]} rows
  */
-function isDifferent({ cells }, rows) {
-  return rows.some((row) => !Object.is(cells[row], cells[rows[0]]));
+function isDifferent({ cells, sessionCells, figure }, rows) {
+  return rows.some((row) => !Object.is(cells[row], cells[rows[0]]) || (sessionCells && figure?.(row)));
 }
 
 /**

@@ -6,8 +6,7 @@
 import { useMemo } from "preact/hooks";
 import { plural } from "tbcore/format.js";
 import { groupFigure, statisticsOf } from "tbcore/groups.js";
-import { isSeed } from "./importance.js";
-import { infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
+import { commonCells, infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
 
 /**
  * @typedef {Pick<import("tbcore/host.js").Grouping, "average" | "averageName">} Average
@@ -19,8 +18,6 @@ import { infoColumns, sessionFinder, withStepColumn } from "./sweep.js";
  * @typedef {import("./types.js").Sweep} Sweep
  */
 
-/** Number of different values that the tooltip of a hyperparameter lists. */
-const MAX_LISTED_VALUES = 10;
 /** How columns of information are described, by key. */
 const DESCRIPTIONS = new Map([
   ["name", "The group in the list of runs, or the run of a session that is alone in its group"],
@@ -115,26 +112,15 @@ function hparamColumns(sweep, groups) {
   return sweep.columns
     .filter(({ kind }) => kind === "hparam")
     .map((old) => {
-      // Sessions that the log itself puts into one group have one value of each hyperparameter; their seeds are unknown.
-      const isUnknown = (/** @type {Session} */ { index }) => isSeed(old) && sweep.groups[rowOf[index]].sessions.length > 1;
-      const sessionCells = sweep.sessions.map((session) => (isUnknown(session) ? null : old.cells[rowOf[session.index]]));
-      const differing = groups.map(({ sessions }) => sessions.length > 1 && sessions.some((one) => isUnknown(one) || !Object.is(sessionCells[one.index], sessionCells[sessions[0].index])));
-      const cells = groups.map(({ sessions }, row) => (differing[row] ? null : old.cells[rowOf[sessions[0].index]]));
-      const isRepeated = differing.includes(true);
+      const sessionCells = old.sessionCells ?? sweep.sessions.map(({ index }) => old.cells[rowOf[index]]);
+      const common = commonCells(sessionCells, groups);
+      const { cells, figure } = common;
+      const isRepeated = groups.some((_, row) => figure(row) !== null);
       const isLeftOut = isRepeated && !groups.some(({ sessions }, row) => sessions.length > 1 && cells[row] !== null);
-      /** @param {number} row */
-      const figure = (row) => (differing[row] ? { text: "—", title: differenceText(groups[row].sessions.map(({ index }) => sessionCells[index])) } : null);
       /** @type {Column} */
-      const column = { ...old, cells, differs: new Set(cells).size > 1, figure };
+      const column = { ...old, ...common, differs: new Set(cells).size > 1 };
       return { column, sessionCells, isRepeated, isLeftOut };
     });
-}
-
-/** The different values of a hyperparameter in a group, in words. @param {readonly Cell[]} cells */
-function differenceText(cells) {
-  const values = [...new Set(cells)].map((cell) => (cell === null ? "not logged" : String(cell)));
-  const more = values.length - MAX_LISTED_VALUES;
-  return values.length === 1 ? "differs inside the group" : `differs inside the group: ${values.slice(0, MAX_LISTED_VALUES).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
 }
 
 /**

@@ -65,7 +65,8 @@ function Sessions({ tab, members, metrics }) {
     links: sessions.some(({ modelUri, monitorUrl }) => modelUri || monitorUrl),
   };
   const lasts = metrics.filter(({ extreme }) => !extreme);
-  const repeated = tab.sweep.grouped?.repeated.filter(({ cells }) => sessions.some(({ index }) => !Object.is(cells[index], cells[sessions[0].index]))) ?? [];
+  const varying = tab.sweep.grouped?.repeated ?? tab.sweep.columns.flatMap((column) => (column.sessionCells ? [{ column, cells: column.sessionCells }] : []));
+  const repeated = varying.filter(({ cells }) => sessions.some(({ index }) => !Object.is(cells[index], cells[sessions[0].index])));
   return html`<div class="sessions">
     <table aria-label="Sessions of this row">
       <thead>

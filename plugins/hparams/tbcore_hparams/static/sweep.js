@@ -3,6 +3,7 @@
  * each group of sessions.
  */
 
+import { differenceOf } from "./cell-text.js";
 import { usefulFirst } from "./goals.js";
 import { isSeed } from "./importance.js";
 
@@ -48,6 +49,7 @@ export function readSweep({ header, tables: [byGroup, bySession] }) {
     isUndeclared: isUndeclared(info, header.hparams),
     cells: hparamCells(header.strings[i], byGroup[`h${i}`], info.nan),
     metric: null,
+    ...(info.of_sessions && commonCells(hparamCells(info.of_sessions.strings, bySession[`h${i}`], info.of_sessions.nan), groups)),
   }));
   /** @type {Map<string, number>} */
   const numOfTags = new Map();
@@ -212,6 +214,23 @@ function hparamCells(strings, numbers, nan = []) {
   const cells = numbers ? Array.from(numbers, (value, row) => (Number.isNaN(value) ? (strings?.[row] ?? null) : value)) : [...(strings ?? [])];
   for (const row of nan) cells[row] = NaN;
   return cells;
+}
+
+/**
+ * The cells of a hyperparameter by group: the value that all of its sessions have. Where they have
+ * different ones, the cell is null, and the figure says which.
+ * @param {readonly Cell[]} sessionCells
+ * @param {readonly Group[]} groups
+ * @returns {Required<Pick<Column, "cells" | "sessionCells" | "figure">>}
+ */
+export function commonCells(sessionCells, groups) {
+  const cellsOfRow = (/** @type {number} */ row) => groups[row].sessions.map(({ index }) => sessionCells[index]);
+  const differing = groups.map((_, row) => new Set(cellsOfRow(row)).size > 1);
+  return {
+    sessionCells,
+    cells: groups.map((_, row) => (differing[row] ? null : cellsOfRow(row)[0])),
+    figure: (row) => (differing[row] ? differenceOf(cellsOfRow(row)) : null),
+  };
 }
 
 /** The sessions of a response. @param {any} columns @returns {Session[]} */

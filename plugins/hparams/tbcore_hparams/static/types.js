@@ -35,12 +35,14 @@ export {};
  * @property {readonly Cell[]} [steps]  of a metric: the step of each cell; the mean step if the cell
  *   is a mean of several sessions
  * @property {(row: number) => { text: string, title: string, average?: string } | null} [figure]  in a
- *   sweep by groups: what to show in place of a cell, its tooltip, and of a metric the average with its
- *   spread alone; null for the cell itself
+ *   sweep by groups, and of a hyperparameter that differs inside one: what to show in place of a cell,
+ *   its tooltip, and of a metric the average with its spread alone; null for the cell itself
  * @property {readonly (import("tbcore/groups.js").Statistics | null)[]} [statistics]  in a sweep by
  *   groups, of a metric: of the values of each group's sessions; null if there are none
  * @property {import("tbcore/groups.js").Average} [average]  of a metric with statistics: which average
  *   they have
+ * @property {readonly Cell[]} [sessionCells]  of a hyperparameter that differs inside a group: a cell
+ *   for each session
  * @property {string} [heading]  in the table, if it differs from the label
  * @property {boolean} [isStep]  whether the cells are steps of the metric in the column before
  *
@@ -83,7 +85,7 @@ export {};
  * @typedef {object} Grouped
  * @property {string} averageName  of the average that metrics have
  * @property {readonly { column: Column, cells: readonly Cell[] }[]} repeated  the hyperparameters that
- *   differ inside a group, with a cell for each session; null if it is unknown
+ *   differ inside a group, with a cell for each session
  * @property {number} numLeftOut  number of sessions that are in no group, since their runs are not shown
  *
  * @typedef {{ key: string, min: number | null, max: number | null }} IntervalFilter  a closed

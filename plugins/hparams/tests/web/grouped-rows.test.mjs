@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cellText, cellTitle, writerOf } from "../../tbcore_hparams/static/cell-text.js";
+import { cellText, cellTitle, differenceOf, writerOf } from "../../tbcore_hparams/static/cell-text.js";
 import { csvOf, jsonOf, latexOf } from "../../tbcore_hparams/static/export.js";
 import { bestRow } from "../../tbcore_hparams/static/goals.js";
 import { groupedSweep } from "../../tbcore_hparams/static/grouped-rows.js";
@@ -27,7 +27,7 @@ function sweepOf(sessions) {
   return readSweep({
     header: {
       experiment: { description: "" },
-      hparams: ["lr", "seed"].map((name) => ({ name, ...NONE, type: "number", differs: true })),
+      hparams: ["lr", "seed"].map((name) => ({ name, ...NONE, type: "number", differs: true, ...(byGroup.length < sessions.length && { of_sessions: { nan: [], strings: [] } }) })),
       metrics: [{ group: "", tag: "loss", ...NONE }],
       sessions: {
         names: sessions.map(({ name }) => name),
@@ -45,6 +45,7 @@ function sweepOf(sessions) {
         ...{ "m0.lowest": column(({ low }) => low, byGroup), "m0.lowest_step": column(() => 1, byGroup), "m0.highest": column(({ loss }) => loss, byGroup), "m0.highest_step": column(() => 1, byGroup) },
       },
       {
+        ...(byGroup.length < sessions.length && { h0: column(({ lr }) => lr), h1: column(({ seed }) => seed) }),
         ...{ m0: column(({ loss }) => loss), "m0.step": column(({ step = 10 }) => step), "m0.wall_time": Float64Array.from(sessions, (one) => (isMeasured(one) ? 1 : NaN)) },
         ...{ "m0.lowest": column(({ low }) => low), "m0.lowest_step": column(() => 1), "m0.highest": column(({ loss }) => loss), "m0.highest_step": column(() => 1) },
       },
@@ -119,10 +120,10 @@ test("hyperparameters that differ inside all groups are neither columns nor axes
   assert.equal(firsts.grouped?.numLeftOut, 10);
 });
 
-test("a hyperparameter that differs inside one group is empty there, and has its values in the tooltip", () => {
+test("a hyperparameter that differs inside one group has its values there, and no cell", () => {
   const lr = /** @type {import("../../tbcore_hparams/static/types.js").Column} */ (grouped.byKey.get("h.lr"));
   assert.deepEqual(lr.cells, [0.1, 0.2, 0.3, null, 0.6]);
-  assert.deepEqual([cellText(lr, 3), cellTitle(lr, 3)], ["—", "differs inside the group: 0.4, 0.5"]);
+  assert.deepEqual([cellText(lr, 3), cellTitle(lr, 3)], ["0.4, 0.5", "differs inside the group: 0.4, 0.5"]);
   assert.deepEqual([cellText(lr, 0), cellTitle(lr, 0)], ["0.1", "0.1"]);
 });
 
@@ -130,13 +131,26 @@ test("the hyperparameters that differ inside a group are known for each session"
   assert.deepEqual(grouped.grouped?.repeated.map(({ column, cells }) => [column.label, cells.slice(0, 3)]), [["lr", [0.1, 0.1, 0.1]], ["seed", [0, 1, 2]]]);
 });
 
-test("seeds of sessions that the log itself groups are unknown, since it has those of the first only", () => {
+test("sessions that the log itself groups have their own hyperparameters", () => {
   const names = ["x/0", "x/1", "y"];
   const sweep = sweepOf(names.map((name, seed) => ({ name, lr: 0.1, seed, loss: seed, group: Math.floor(seed / 2) })));
+  const seeds = sweep.byKey.get("h.seed");
+  assert.ok(seeds);
+  assert.deepEqual([seeds.cells, cellText(seeds, 0), cellText(seeds, 1)], [[null, 2], "0, 1", "2"]);
   const found = groupedSweep(sweep, runsOf(names));
   assert.equal(found.byKey.has("h.seed"), false);
+  assert.deepEqual(found.grouped?.repeated.map(({ column, cells }) => [column.label, cells]), [["seed", [0, 1, 2]]]);
   assert.deepEqual(found.byKey.get("h.lr")?.cells, [0.1, 0.1]);
   assert.deepEqual(found.metrics[0].cells, [0.5, 2]);
+  const apart = groupedSweep(sweep, names.map((name) => ({ name, group: name })));
+  assert.deepEqual(apart.byKey.get("h.seed")?.cells, [0, 1, 2], "rows of single sessions");
+});
+
+test("many or long values vary", () => {
+  assert.deepEqual(differenceOf([1e-3, 1e-4, 1e-3]), { text: "0.001, 0.0001", title: "differs inside the group: 0.001, 0.0001" });
+  assert.deepEqual(differenceOf(["a\nb", null]), { text: "a\\nb, not logged", title: "differs inside the group: a\\nb, not logged" });
+  const { text, title } = differenceOf(Array.from({ length: 12 }, (_, i) => i));
+  assert.deepEqual([text, title], ["varies", "differs inside the group: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more"]);
 });
 
 test("a session is in the group of its run, or of a run below it; one above it does not count", () => {
