@@ -222,6 +222,14 @@ def test_the_list_stays_until_the_server_answers(open_page: Any) -> None:
     page.get_by_text("Searching…").wait_for(state="detached")
 
 
+def test_the_focus_loads_what_queries_need(open_page: Any) -> None:
+    """So that the first query does not wait for the hyperparameters of all runs to be read."""
+    page = open_page()
+    with page.expect_request("**/data/run_attributes") as request:
+        page.get_by_label("Filter runs").focus()
+    assert request.value.post_data == "{}"
+
+
 def test_old_links_are_read_and_not_written(open_page: Any) -> None:
     """Their regular expressions are queries that find the same."""
     page = open_page("#scalars&runFilter=^vit|seed2$&tagFilter=loss .%7C%5Elr")

@@ -137,6 +137,15 @@ test("the server answers every other query, and until then the runs stay", async
   assert.deepEqual([found(filter), asked], [NAMES, ["lr>1", "lr>1", "lr>1", "lr>1"]]);
 });
 
+test("before the first query, the server reads what queries need", async () => {
+  /** @type {string[]} */
+  const bodies = [];
+  globalThis.fetch = /** @type {any} */ (async (/** @type {string} */ _, /** @type {{ body: string }} */ { body }) => (bodies.push(body), Response.json({ generation: "g" })));
+  keepAsking(/** @type {any} */ ({ runQuery: signal("plain"), runs: signal(NAMES), generations: signal({ all: "1" }), now: signal(0) }));
+  await nextTask();
+  assert.deepEqual(bodies, ["{}"]);
+});
+
 test("of the queries typed while one is asked, only the last one is asked next", async () => {
   const { filter, asked } = open({ count: 0, found: [], ...NOTHING }, { count: 1, found: ["^x"], ...NOTHING });
   filter.text.value = "lr>1";

@@ -65,7 +65,7 @@ export function RunsPanel({ state, listed }) {
   const isLimited = state.selection.value.base === "auto" && newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
-    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} label="Filter runs" />
+    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} label="Filter runs" />
     <div class="tb-runs-bar">
       ${hasFolders &&
       !groupOf &&

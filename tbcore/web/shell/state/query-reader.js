@@ -1,6 +1,6 @@
 /**
  * What the queries of the run list find. The page asks the server about each query, and again after
- * each change of the data. Loaded when the first query is more than plain words and globs.
+ * each change of the data. Loaded when the filter first has the focus, or is more than plain words and globs.
  */
 
 import { batch, effect, signal } from "@preact/signals-core";
@@ -42,6 +42,8 @@ export function keepAsking({ runQuery, runs, generations, now }) {
     wanted();
     ask();
   });
+  // The server reads the hyperparameters of all runs once, which may take longer than a query.
+  if (wanted() === "") fetch(address("data/run_attributes"), { method: "POST", body: "{}" }).catch(() => {});
 
   return (text, _, before) => {
     const { value } = answer;

@@ -65,7 +65,8 @@ export class State extends ServerState {
   // --- computed from these and the server's data
 
   sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
-  runFilter = computed(withPrevious(this.runQuery, "runs", new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this))));
+  #runMatcher = new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this));
+  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** The runs that a selection applies to: all, those that match the run filter, and the newest of these. */
   candidates = computed(() => {
@@ -137,6 +138,8 @@ export class State extends ServerState {
     });
   }
 
+  /** Loads what queries for runs need. */
+  loadQueries = () => void this.#runMatcher.load().catch(() => {});
   /** @param {string} text */
   setRunFilter = (text) => void (this.runQuery.value = text);
   /** @param {string} text */
