@@ -306,9 +306,9 @@ def test_groups_show_the_mean_of_their_runs_and_are_sorted_by_it(
 
 
 MEDIANS = {
-    "lucky/*": "0.8 [0.45, 0.85]",
-    "steady/*": "0.45 [0.425, 0.475]",
-    "some/*": "0.25 [0.225, 0.275]",
+    "lucky/*": "0.800 [0.450, 0.850]",
+    "steady/*": "0.450 [0.425, 0.475]",
+    "some/*": "0.250 [0.225, 0.275]",
     "none/*": "–",
 }
 

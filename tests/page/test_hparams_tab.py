@@ -690,14 +690,14 @@ def test_rows_have_the_average_that_is_chosen_for_groups(seeds_server: Any, open
     tab = open_tab("&group=seeds&average=median", seeds_server)
     tab.wait_for_count("4 groups")
     assert [row[:2] for row in tab.rows()] == [
-        ["good/*", "0.4375 [0.4063, 0.4688]"],
-        ["lucky/*", "0.75 [0.5, 1]"],
-        ["partly/*", "1.5 [1.25, 1.75] (2 of 3)"],
+        ["good/*", "0.438 [0.406, 0.469]"],
+        ["lucky/*", "0.75 [0.50, 1.00]"],
+        ["partly/*", "1.50 [1.25, 1.75] (2 of 3)"],
         ["diverged/*", "– (0 of 3)"],
     ]
     best = tab.page.locator(".best-row")
     text = best.inner_text().replace("\n", " ")
-    assert text.startswith("Best median val/loss 0.4375 [0.4063, 0.4688] (n = 3)")
+    assert text.startswith("Best median val/loss 0.438 [0.406, 0.469] (n = 3)")
     assert "The best median val/loss of the 4 groups" in (best.get_attribute("title") or "")
     tab.page.get_by_role("button", name="Grouped: seeds").click()
     tab.page.get_by_label("Groups show").select_option("interquartile mean, quartiles")

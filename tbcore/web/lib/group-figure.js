@@ -26,7 +26,7 @@ export function groupFigure(statistics, average = "mean", what = "last values") 
   const isMean = average === "mean";
   const deviation = deviationOf(statistics);
   let text = count > 0 ? formatValue(value) : "–";
-  if (count > 1) text = isMean ? formatMean(value, deviation) : `${formatValue(value, 4)} [${formatValue(low, 4)}, ${formatValue(high, 4)}]`;
+  if (count > 1) text = isMean ? formatMean(value, deviation) : formatQuartiles(statistics);
   const counts = [nonfinite > 0 && `${count} of ${count + nonfinite}`, live > 0 && `${live} live`].filter(Boolean);
   const spread = isMean ? `standard deviation of the sample (n − 1) ${formatValue(deviation)}` : `quartiles ${formatValue(low)} and ${formatValue(high)}`;
   const words = [
@@ -43,15 +43,27 @@ export function describeFigure(average) {
   return average === "mean" ? "mean ± standard deviation of the sample (n − 1)" : `${average}, with the first and the third quartile`;
 }
 
-/**
- * A mean with its deviation, which has two digits, and the mean as many decimals: \`0.684 ± 0.064\`.
- * @param {number} mean @param {number} deviation
- */
+/** A mean with its deviation: `0.684 ± 0.064`. @param {number} mean @param {number} deviation */
 export function formatMean(mean, deviation) {
-  const decimals = Math.max(0, 1 - Math.floor(Math.log10(deviation)));
-  const size = Math.max(Math.abs(mean), deviation);
-  // Very large and very small numbers have an exponent each.
-  if (!(size >= 1e-4 && size < 1e9 && decimals <= 8)) return `${formatValue(mean)} ± ${formatValue(deviation, 2)}`;
-  return `${mean.toFixed(decimals)} ± ${deviation.toFixed(decimals)}`;
+  return (together([mean, deviation], deviation) ?? [formatValue(mean), formatValue(deviation, 2)]).join(" ± ");
 }
 
+/** An average with the quartiles: `0.684 [0.640, 0.715]`. @param {Pick<Statistics, "average" | "low" | "high">} statistics */
+function formatQuartiles({ average, low, high }) {
+  const numbers = [average, low, high];
+  // Where the average is close to one of them, at most one decimal more than their distance has.
+  const spread = Math.max(Math.min(average - low, high - average), (high - low) / 10);
+  const [middle, first, third] = together(numbers, spread) ?? numbers.map((number) => formatValue(number, 4));
+  return `${middle} [${first}, ${third}]`;
+}
+
+/**
+ * Numbers with as many decimals as give a spread two digits; null if they are very large or very small,
+ * so that each has an exponent of its own, or if they do not spread.
+ * @param {readonly number[]} numbers @param {number} spread
+ */
+function together(numbers, spread) {
+  const decimals = Math.max(0, 1 - Math.floor(Math.log10(spread)));
+  const size = Math.max(...numbers.map(Math.abs));
+  return size >= 1e-4 && size < 1e9 && decimals <= 8 ? numbers.map((number) => number.toFixed(decimals)) : null;
+}

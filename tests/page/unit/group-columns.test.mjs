@@ -45,8 +45,8 @@ test("groups show the average that the reader has chosen, are sorted by it and w
   const { runs, groupOf, values } = grouped({ lucky: [0, 0.9, 1], steady: [0.5, 0.6, 0.7, 9], nan: [NaN] });
   const members = membersOf(runs, groupOf);
   const statistics = groupStatistics(members, values, "median");
-  assert.deepEqual(Array.from(statistics.values(), (group) => formatGroup(group, "median")), ["0.9 [0.45, 0.95]", "0.65 [0.575, 2.775]", "–"]);
-  assert.equal(measureGroups(statistics, "median").figureChars, "0.65 [0.575, 2.775]".length);
+  assert.deepEqual(Array.from(statistics.values(), (group) => formatGroup(group, "median")), ["0.900 [0.450, 0.950]", "0.65 [0.57, 2.77]", "–"]);
+  assert.equal(measureGroups(statistics, "median").figureChars, "0.900 [0.450, 0.950]".length);
   const [first] = statistics.values();
   assert.equal(describeGroupCell(first, LOSS, 3, "iqm"), "loss: interquartile mean of the last values of 3 runs: 0.9, quartiles 0.45 and 0.95");
   assert.deepEqual(sortGroups(runs, values, groupOf, statistics, {}).map((run) => groupOf.get(run)).filter((name, i, all) => name !== all[i - 1]), ["steady", "lucky", "nan"]);

@@ -20,6 +20,19 @@ test("a mean has as many decimals as its deviation, which has two digits", () =>
   for (const [mean, deviation, text] of cases) assert.equal(formatMean(mean, deviation), text);
 });
 
+test("quartiles have as many decimals as the average, which the nearer of them gives", () => {
+  /** @type {[number, number, number, string][]} */
+  const cases = [
+    [0.5169, 0.5083, 0.5333, "0.5169 [0.5083, 0.5333]"],
+    [0.37, 0.36, 0.3707, "0.3700 [0.3600, 0.3707]"],
+    [0.65, 0.575, 2.775, "0.65 [0.57, 2.77]"],
+    [0.75, 0.5, 1, "0.75 [0.50, 1.00]"],
+    [2, 2, 2, "2 [2, 2]"],
+    [1.5e-7, 1e-7, 3e-7, "1.5e-7 [1e-7, 3e-7]"],
+  ];
+  for (const [average, low, high, text] of cases) assert.equal(groupFigure({ average, low, high, count: 5, nonfinite: 0, live: 0 }, "median").text, text);
+});
+
 test("a group says which of its runs are not in its average", () => {
   const all = { average: 0.5, low: 0.4, high: 0.6, count: 5, nonfinite: 0, live: 0 };
   assert.deepEqual(groupFigure(all), { text: "0.50 ± 0.10", title: "mean of the last values of 5 runs: 0.5, standard deviation of the sample (n − 1) 0.1" });
@@ -29,6 +42,6 @@ test("a group says which of its runs are not in its average", () => {
   assert.equal(groupFigure({ ...all, count: 1, nonfinite: 4 }).text, "0.5 (1 of 5)", "one value has no deviation");
   const none = groupFigure({ average: NaN, low: NaN, high: NaN, count: 0, nonfinite: 5, live: 0 });
   assert.deepEqual(none, { text: "– (0 of 5)", title: "no finite last values, 5 runs NaN or infinite, not in it" });
-  assert.equal(groupFigure(all, "median").text, "0.5 [0.4, 0.6]");
+  assert.equal(groupFigure(all, "median").text, "0.50 [0.40, 0.60]");
   assert.match(groupFigure(all, "median", "minima").title, /^median of the minima of 5 runs: 0.5, quartiles 0.4 and 0.6$/);
 });

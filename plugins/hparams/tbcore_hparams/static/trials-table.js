@@ -35,6 +35,8 @@ const CHARACTER_WIDTH_PX = 8;
 const CELL_PADDING_PX = 24;
 const MIN_COLUMN_WIDTH_PX = 84;
 const MAX_COLUMN_WIDTH_PX = 220;
+/** That of a metric's averages, such as `0.517 [0.508, 0.533] (4 of 5)`. */
+const MAX_FIGURE_WIDTH_PX = 280;
 /** Space for the arrow and the filter button beside a column's name. */
 const HEADING_BUTTONS_WIDTH_PX = 34;
 /** Space for the buttons beside a name, and for padding. */
@@ -163,7 +165,7 @@ function widthOf(column) {
   const write = writerOf(column);
   const longest = column.cells.slice(0, NUM_CELLS_MEASURED).reduce((/** @type {number} */ longest, _, row) => Math.max(longest, write(row).length), 0);
   const needed = Math.max(longest * CHARACTER_WIDTH_PX + CELL_PADDING_PX, (column.heading ?? column.label).length * CHARACTER_WIDTH_PX + CELL_PADDING_PX + HEADING_BUTTONS_WIDTH_PX);
-  return Math.round(Math.min(MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
+  return Math.round(Math.min(column.statistics ? MAX_FIGURE_WIDTH_PX : MAX_COLUMN_WIDTH_PX, Math.max(MIN_COLUMN_WIDTH_PX, needed)));
 }
 
 /**

@@ -191,7 +191,7 @@ test("the reader's average is in the cells, in their titles and in all downloads
   const [metric] = columns.filter(({ kind }) => kind === "metric");
   const near = (/** @type {number} */ number) => Number(number.toPrecision(12));
   assert.equal(found?.averageName, "median");
-  assert.equal(cellText(metric, 0), "0.3 [0.175, 0.5] (4 of 5)");
+  assert.equal(cellText(metric, 0), "0.30 [0.18, 0.50] (4 of 5)");
   assert.match(cellTitle(metric, 0), /^median of the last values of 4 runs: 0.3, quartiles 0.175 and 0.5, 1 run NaN or infinite, not in it/);
   assert.match(metric.description, /The median of the runs of a group with the first and the third quartile$/);
   const all = { columns: [metric], groups, rows: [0] };
@@ -200,7 +200,7 @@ test("the reader's average is in the cells, in their titles and in all downloads
   assert.deepEqual(line.split(",").slice(1, 5).map((text) => near(Number(text))), [0.3, 0.175, 0.5, 4]);
   const { q1, q3, n } = JSON.parse(jsonOf(all))[0].spreads.loss;
   assert.deepEqual([near(q1), near(q3), n], [0.175, 0.5, 4]);
-  assert.match(latexOf(all), /a & \$0\.3\\ \[0\.175, 0\.5\]\$ \(\$n = 4\$\) & \$5\$ /);
+  assert.match(latexOf(all), /a & \$0\.30\\ \[0\.18, 0\.50\]\$ \(\$n = 4\$\) & \$5\$ /);
 });
 
 test("LaTeX has the means with their deviations, and n", () => {
