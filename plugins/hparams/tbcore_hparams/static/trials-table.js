@@ -91,7 +91,7 @@ export function TrialsTable({ tab }) {
 
   const widths = useMemo(() => columns.map((column) => widthOf(column)), [columns]);
   const nameWidth = useMemo(() => {
-    const longest = sweep.groups.reduce((longest, { label }) => Math.max(longest, label.length), 0);
+    const longest = sweep.groups.reduce((longest, { label, sessions }) => Math.max(longest, label.length + (sessions.length > 1 ? ` ×${sessions.length}`.length : 0)), 0);
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
   }, [sweep]);
   // The left edge of each column, and the right edge of the last one.
