@@ -6,6 +6,7 @@
     tbcore.open       the function behind `tbcore.open`
     tbcore.index      an `IndexExtension` of `tbcore.store.stored_runs`
     tbcore.storage    a `Storage` of `tbcore.eventfiles.storage`, by the scheme of its URIs
+    tbcore.launchers  a `Launcher` of `tbcore.server.launchers`
 
 Finding an entry point imports nothing of its distribution. An entry point that cannot be loaded
 raises an error of one line that names its distribution, and everything else works.
@@ -42,6 +43,7 @@ COMMANDS = "tbcore.commands"
 OPEN = "tbcore.open"
 INDEX = "tbcore.index"
 STORAGE = "tbcore.storage"
+LAUNCHERS = "tbcore.launchers"
 
 _COMMANDS_FOR_LOGS = ("check", "diff", "export", "ls", "report", "show", "tail")
 INSTALL: Mapping[tuple[str, str], str] = {
@@ -203,7 +205,7 @@ def _described(group: str, name: str) -> str:
     """The subject of an entry point in messages, such as `s3://` or `the command 'ls'`."""
     if group == STORAGE:
         return f"{name}://"
-    return _SUBJECTS.get(group, f"the command {name!r}")
+    return _SUBJECTS.get(group, f"the {'launcher' if group == LAUNCHERS else 'command'} {name!r}")
 
 
 def summary(point: EntryPoint) -> str:

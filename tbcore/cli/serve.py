@@ -52,6 +52,7 @@ UNSUPPORTED_OPTIONS = {
 
 MAX_IDLE_SECONDS = 365 * 86400
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:(//(\*\.)?[a-zA-Z0-9.-]+(:(\d{1,5}|\*))?)?")
 PATH_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
@@ -118,12 +119,21 @@ def _path_prefix(text: str) -> str:
 def _allowed_host(name: str) -> str:
     from tbcore.server.gate import is_host
 
-    if not is_host(name):
+    if name != "*" and not is_host(name):
         raise click.BadParameter(
             f"{name!r} is not a valid host name; expected the host of an address, "
             f"without http:// and path"
         )
     return name
+
+
+def _origin(text: str) -> str:
+    if not ORIGIN.fullmatch(text):
+        raise click.BadParameter(
+            f"{text!r} is not an origin; expected one such as https://example.com, "
+            f"https://*.example.com, http://localhost:8888 or vscode-webview:"
+        )
+    return text
 
 
 def _token(token: str) -> str:
@@ -191,8 +201,19 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     help="Path at which the server is reached, such as /runs.",
 )  # fmt: skip
 @click.option(
+    "--secret_prefix", metavar="FILE",
+    help="Serve below a secret path, which FILE contains; makes FILE if it is missing.",
+)  # fmt: skip
+@click.option(
+    "--uds", metavar="PATH", help="Listen on a unix socket in place of a port, for this user only."
+)
+@click.option(
     "--allowed_host", "allowed_hosts", metavar="NAME", multiple=True, type=_allowed_host,
-    help="Additional host name of the server, such as that of a proxy. Repeatable.",
+    help="Additional host name of the server, such as that of a proxy; * for any. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--embed_in", metavar="ORIGIN", multiple=True, type=_origin,
+    help="Origin whose pages may show the page in a frame. Needs --secret_prefix. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--token", metavar="TOKEN", envvar="TBCORE_TOKEN", type=_token,
@@ -274,6 +295,25 @@ def serve_command(
         raise click.UsageError(
             f"--host and {as_typed(context, '--bind_all')} cannot be combined", context
         )
+    if options["uds"] and (
+        options["host"] or options["bind_all"] or options["port"] is not None
+        or options["open_browser"]
+    ):  # fmt: skip
+        raise click.UsageError(
+            "--uds cannot be combined with --host, --bind_all, --port and --open", context
+        )
+    if options["embed_in"] and not options["secret_prefix"]:
+        # A frame of another site has no cookie, so a secret path takes its place.
+        raise click.UsageError(
+            f"{as_typed(context, '--embed_in')} needs --secret_prefix FILE", context
+        )
+    secrets = ("token", "no_token", "secret_prefix", "uds")
+    if "*" in options["allowed_hosts"] and not any(options[name] for name in secrets):
+        raise click.UsageError(
+            f"{as_typed(context, '--allowed_host')} '*' lets any page in your browser read the "
+            f"logs; it needs TBCORE_TOKEN, --secret_prefix or --uds, or else --no_token if what "
+            f"stands in front of the server asks who is there", context,
+        )  # fmt: skip
     is_typed = context.get_parameter_source("token") is click.core.ParameterSource.COMMANDLINE
     if options["no_token"] and options["token"] and is_typed:
         raise click.UsageError(

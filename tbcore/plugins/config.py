@@ -48,10 +48,15 @@ class Config:
     """Prefix of the paths of all addresses: empty, or `/some/path` without a trailing slash."""
     allowed_hosts: tuple[str, ...] = ()
     """Valid host names in requests, in addition to those of this machine. `name:port` is valid with
-    this port only."""
+    this port only, and `*` stands for all names."""
     token: str | None = None
     """The secret that every request must contain. If it is None, the Host header is checked
     instead."""
+    has_secret_prefix: bool = False
+    """Whether `path_prefix` is a secret that only those who may read the logs know."""
+    embed_in: tuple[str, ...] = ()
+    """Origins whose pages may show this server's page in a frame, as in a Content-Security-Policy.
+    Those of other sites may do so only with a secret prefix."""
     api: Literal["plugin", "legacy"] = "plugin"
     """Whether `data/runs` responds with the list of runs ("plugin"), or with the index of the older
     API ("legacy"): see `LegacyApi`."""

@@ -42,6 +42,8 @@ class Timing:
     count: int = 0
     slowest: float = 0.0
     """Seconds of the slowest call."""
+    total: float = 0.0
+    """Seconds of all calls."""
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_RECENT_DURATIONS))
     """Seconds of the newest calls, oldest first."""
 
@@ -128,6 +130,7 @@ class PluginStats:
                 del self._running[id(call)]
                 timing = self._timings.setdefault(what, Timing())
                 timing.count += 1
+                timing.total += call.seconds
                 timing.slowest = max(timing.slowest, call.seconds)
                 timing.recent.append(call.seconds)
 
@@ -184,6 +187,7 @@ class PluginStats:
                         "count": timing.count,
                         "median": round(float(np.median(timing.recent)), 6),
                         "slowest": round(timing.slowest, 6),
+                        "total": round(timing.total, 6),
                     }
                     for what, timing in self._timings.items()
                 ],

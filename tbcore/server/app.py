@@ -25,9 +25,10 @@ from tbcore.plugins.settings import check_settings
 from tbcore.plugins.types import VERSION_MARK, LoadedPlugin, MountedPlugin, Plugins
 from tbcore.server.compress import Compress
 from tbcore.server.core_routes import CoreRoutes
-from tbcore.server.gate import SAFE_METHODS, Gate
+from tbcore.server.gate import PROBES, SAFE_METHODS, Gate
 from tbcore.server.guard import Guard, method_not_allowed
 from tbcore.server.headers import SafeHeaders, content_security_policy
+from tbcore.server.health import healthz, metrics, readyz
 from tbcore.server.legacy import PAGES, LegacyIndex
 from tbcore.server.page_errors import log_page_error
 from tbcore.server.plugin_status import Activity, ServedPlugin
@@ -40,6 +41,8 @@ from tbcore.store.multiplexer import Multiplexer
 WEB = Path(tbcore.__file__).parent / "web"
 INDEX_PAGE = "index.html"
 
+CORE_ADDRESSES = frozenset({"/", "/data/updates", "/metrics", *PROBES, *PAGES})
+"""The core's addresses without a data handler, besides files."""
 DATA_ADDRESSES = frozenset({"/data/runs", "/data/run_details", "/legacy/data/runs"})
 """The core's addresses with logged data. A request for them wakes a loader that is idle. Probes
 and monitors request the others."""
@@ -88,7 +91,7 @@ class App:
         # must not wait for that.
         compress_pool = ThreadPool("compress", max_threads=4)
         gate = Gate(Compress(self._respond, compress_pool), config)
-        self._layers = SafeHeaders(gate, lambda: self.policy, dev=config.dev)
+        self._layers = SafeHeaders(gate, lambda: self.policy, config)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._layers(scope, receive, send)
@@ -162,7 +165,8 @@ class App:
         if self._prefix:
             if path == self._prefix:
                 query = scope["query_string"].decode("latin-1")
-                location = f"{path}/?{query}" if query else f"{path}/"
+                # Relative, since a proxy may have changed the path.
+                location = f"{path.rpartition('/')[2]}/{'?' if query else ''}{query}"
                 return Response(status_code=301, headers={"location": location})
             if not path.startswith(f"{self._prefix}/"):
                 return _not_found(path)
@@ -194,7 +198,7 @@ class App:
             response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope)
             return response or _not_found(path)
         # Whether this is an address of the core; addresses with a data handler do not get here.
-        is_core = path in ("/", "/data/updates", *PAGES) or path.startswith("/static/")
+        is_core = path in CORE_ADDRESSES or path.startswith("/static/")
         # In the older API, some addresses of the page return data if the query has a run and a tag.
         if not is_core or (path in PAGES and _has_run_and_tag(scope)):
             response = self._legacy_response_to(served, path, scope)
@@ -207,10 +211,15 @@ class App:
             return method_not_allowed(scope, set(SAFE_METHODS))
         if path == "/data/updates":
             return self._updates.stream(scope["method"])
+        if path == "/metrics":
+            return await self._pool.run(metrics, self._multiplexer, self.mounted)
+        if path in PROBES:
+            return healthz() if path == "/healthz" else readyz(self._multiplexer)
         if path == "/":
             return await self._pool.run(self._index_page, Request(scope))
         if path in PAGES:
-            return Response(status_code=302, headers={"location": f"{self._prefix}/"})
+            location = "../" if scope["path"].endswith("/") else "./"
+            return Response(status_code=302, headers={"location": location})
         return await self._static(served, path, Request(scope))
 
     def _legacy_response_to(self, served: _Served, path: str, scope: Scope) -> ASGIApp | None:
@@ -261,7 +270,8 @@ class App:
     def _update_policy(self) -> None:
         """Computes the Content-Security-Policy, which depends on the page's import map."""
         page = self._files.file(WEB, INDEX_PAGE)
-        self.policy = content_security_policy(page.content if page else b"")
+        content = page.content if page else b""
+        self.policy = content_security_policy(content, self._config.embed_in)
 
 
 class _Served(NamedTuple):

@@ -2,8 +2,8 @@
 
 A page on any web site can make a browser send requests to this machine. With DNS rebinding the page
 can even make the browser believe that the requests go to the page's own site. So a server without
-a token accepts only host names that such a page cannot have. A server with a token, the default if
-other machines can reach it, accepts all host names, so that proxies work.
+a secret accepts only host names that such a page cannot have. A server with a token, the default if
+other machines can reach it, or with a secret path, accepts all host names, so that proxies work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tbcore.http import error_response
 from tbcore.http.parameters import query_of
 from tbcore.plugins.config import Config
-from tbcore.server.login import RENEWAL_SECONDS, Login, WrongTokens
+from tbcore.server.login import RENEWAL_SECONDS, Login, WrongTokens, equals
 
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 """A whole Host header, in lower case."""
@@ -32,15 +32,26 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 SAFE_METHODS = ("GET", "HEAD")
 
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Addresses that need no token, for programs that watch servers. They tell nothing about runs."""
+
+TOKEN_NAMES = ("token", "tbcore_token")
+"""Names of the token in an address; proxies that have tokens of their own take the first one."""
+_FORWARDED_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+/?")
+
 
 class Gate:
     """An ASGI layer that refuses invalid requests, with a line of text that says what to do."""
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app
-        self._login = None
-        if config.token is not None:
-            self._login = Login(config.token, f"{config.path_prefix}/")
+        self._prefix = config.path_prefix
+        self._has_secret_prefix = config.has_secret_prefix
+        self._frame_sites = {"same-site"} if config.embed_in else set()
+        """The values of Sec-Fetch-Site with which the page may be requested for a frame."""
+        if config.embed_in and config.has_secret_prefix:
+            self._frame_sites.add("cross-site")
+        self._login = Login(config.token) if config.token is not None else None
         self._wrong_tokens = WrongTokens(config.tuning.wrong_token_log_seconds)
         self._allowed = {host.lower() for host in config.allowed_hosts}
         self._own_names = LOOPBACK_NAMES | _names_of_this_machine() | {config.host.lower()}
@@ -49,7 +60,7 @@ class Gate:
         response = self._early_response(scope)
         if response is None and self._login is not None:
             if 0 < _seconds_left(scope, self._login) < RENEWAL_SECONDS:
-                send = self._login.renewing(send)
+                send = self._login.renewing(send, self._cookie_path(scope))
         await (response or self._app)(scope, receive, send)
 
     def _early_response(self, scope: Scope) -> Response | None:
@@ -57,6 +68,9 @@ class Gate:
 
         The response refuses the request, or moves the token from its URL into a cookie.
         """
+        # Outside the secret path all responses are the same, so that they tell nothing about it.
+        if self._has_secret_prefix and not self._knows_secret(scope["path"]):
+            return error_response(404, "Not found")
         target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         if not target.startswith(b"/"):
             return error_response(
@@ -69,15 +83,32 @@ class Gate:
         match = HOST_HEADER.fullmatch(host)
         if match is None:
             return error_response(400, "the Host header is malformed")
+        response = None
         if self._login is not None:
-            response = self._check_token(scope, target, self._login)
-        else:
+            if scope["path"].removeprefix(self._prefix) not in PROBES:
+                response = self._check_token(scope, self._login)
+        elif not self._has_secret_prefix:
             response = self._check_host(scope, host, match["name"])
         return response or self._check_origin(scope, host)
 
+    def _knows_secret(self, path: str) -> bool:
+        """Whether a path begins with the secret one; the duration tells nothing about either."""
+        start, rest = path[: len(self._prefix)], path[len(self._prefix) :]
+        return equals(start, self._prefix) and rest[:1] in ("", "/")
+
+    def _cookie_path(self, scope: Scope) -> str:
+        """The path that the cookie is for: below a proxy's own path, if it sends that.
+
+        Any client may send the header. But a wrong path only makes its own cookie useless.
+        """
+        forwarded = Headers(scope=scope).getlist("x-forwarded-prefix")
+        if not self._prefix and len(forwarded) == 1 and _FORWARDED_PREFIX.fullmatch(forwarded[0]):
+            return forwarded[0].rstrip("/")
+        return self._prefix or "/"
+
     def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:
         """Refuses host names other than those of this machine and of `--allowed_host`."""
-        if name in self._own_names or name in self._allowed or host in self._allowed:
+        if name in self._own_names or {name, host, "*"} & self._allowed:
             return None
         if name == _local_address(scope):
             return None
@@ -87,14 +118,15 @@ class Gate:
             f"start the server with --allowed_host {name} to allow it",
         )
 
-    def _check_token(self, scope: Scope, target: bytes, login: Login) -> Response | None:
+    def _check_token(self, scope: Scope, login: Login) -> Response | None:
         """Refuses a request without the token, and redirects one with the token in its URL."""
-        given = query_of(Request(scope)).get("token")
-        if given is not None and login.is_token(given):
+        query = query_of(Request(scope))
+        given = [query[name] for name in TOKEN_NAMES if name in query]
+        if any(map(login.is_token, given)):
             if scope["method"] not in SAFE_METHODS:
                 return None
             # The token must not stay in the browser's history, or in links that people share.
-            return _redirect_with_cookie(scope, target, login)
+            return _redirect_with_cookie(scope, login.set_cookie(self._cookie_path(scope)))
         credentials = [
             value[len("bearer ") :].strip()
             for value in Headers(scope=scope).getlist("authorization")
@@ -103,7 +135,7 @@ class Gate:
         if any(map(login.is_token, credentials)) or _seconds_left(scope, login) > 0:
             return None
         fault = "this server requires a token"
-        if given or credentials or any(_cookies(scope, login.cookie_name)):
+        if any(given) or credentials or any(_cookies(scope, login.cookie_name)):
             fault = "the token is wrong"
             self._wrong_tokens.add(_plain_address(scope.get("client")) or "an unknown address")
         return error_response(
@@ -116,11 +148,15 @@ class Gate:
     def _check_origin(self, scope: Scope, host: str) -> Response | None:
         """Refuses requests from pages of other sites, except for links that a user follows."""
         is_safe = scope["method"] in SAFE_METHODS
-        for site in Headers(scope=scope).getlist("sec-fetch-site"):
-            if site.lower() not in ("same-origin", "none") and not (is_safe and _is_link(scope)):
+        sites = [site.lower() for site in Headers(scope=scope).getlist("sec-fetch-site")]
+        for site in sites:
+            is_page = is_safe and (_is_link(scope) or self._is_frame(scope, site))
+            if site not in ("same-origin", "none") and not is_page:
                 # The page could not read the response, but its requests could keep the server busy.
                 return error_response(403, "pages of other sites may not send such requests")
-        if is_safe:
+        # A browser that says "same-origin" has compared the origin with the address in the browser,
+        # which the server does not know if a proxy has changed the Host header.
+        if is_safe or sites == ["same-origin"]:
             return None
         for origin in Headers(scope=scope).getlist("origin"):
             scheme, separator, origin_host = origin.lower().partition("://")
@@ -135,27 +171,27 @@ class Gate:
             )
         return None
 
+    def _is_frame(self, scope: Scope, site: str) -> bool:
+        """Whether a browser asks for the page, to show it in a frame where that is allowed."""
+        is_frame = Headers(scope=scope).getlist("sec-fetch-dest") == ["iframe"]
+        return is_frame and site in self._frame_sites and scope["path"] == f"{self._prefix}/"
+
 
 def is_host(text: str) -> bool:
     """Whether a text is a valid Host header, with or without a port."""
     return HOST_HEADER.fullmatch(text.lower()) is not None
 
 
-def _redirect_with_cookie(scope: Scope, target: bytes, login: Login) -> Response:
+def _redirect_with_cookie(scope: Scope, cookie: str) -> Response:
     """Redirects to the same URL without the token, which is stored in a cookie."""
     rest = b"&".join(
-        part for part in scope["query_string"].split(b"&") if _decoded_name(part) != "token"
+        part for part in scope["query_string"].split(b"&") if _decoded_name(part) not in TOKEN_NAMES
     )
-    # After two slashes or backslashes at the start, browsers would expect a host.
-    location = b"/" + target.lstrip(b"/\\") + (b"?" + rest if rest else b"")
-    return Response(
-        status_code=303,
-        headers={
-            "location": location.decode("latin-1"),
-            "set-cookie": login.set_cookie(),
-            "cache-control": "no-store",
-        },
-    )
+    # Only the query is replaced, since a proxy may have changed the path. It may not be empty: some
+    # clients would take that for the old query. The page removes the underscore.
+    location = f"?{rest.decode('latin-1') or '_'}"
+    headers = {"location": location, "set-cookie": cookie, "cache-control": "no-store"}
+    return Response(status_code=303, headers=headers)
 
 
 def _seconds_left(scope: Scope, login: Login) -> float:

@@ -2,7 +2,7 @@
 
 The page inserts text from a log as text, never as HTML. If a bug makes it HTML, these headers
 prevent the text from running as code. They also prevent pages of other sites from reading
-responses, and from showing the page in a frame.
+responses, and from showing the page in a frame unless the user allows that.
 """
 
 from __future__ import annotations
@@ -11,32 +11,36 @@ import base64
 import hashlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tbcore.http import error_response
+from tbcore.plugins.config import Config
 from tbcore.server.pool import NoThreadError
 
 logger = logging.getLogger(__name__)
 
-IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.S)
+INLINE_SCRIPT = re.compile(rb'<script(?: type="importmap")?>(.*?)</script>', re.S)
 
 
-def content_security_policy(index_page: bytes) -> bytes:
-    """The Content-Security-Policy. It allows one inline script, the import map, by its hash.
+def content_security_policy(index_page: bytes, embed_in: Sequence[str] = ()) -> bytes:
+    """The Content-Security-Policy. It allows the page's two inline scripts by their hashes.
 
-    The import map has only relative addresses, so its hash is the same for every path prefix.
+    One is the import map, the other adds the slash at the end of the page's address. They have only
+    relative addresses, so that their hashes are the same for every path prefix. `embed_in` are the
+    origins whose pages may have the page in a frame, besides the server's own.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
-        for content in IMPORT_MAP.findall(index_page)
+        for content in INLINE_SCRIPT.findall(index_page)
     )
+    frames = " ".join(["'self'", *embed_in])
     policy = (
         f"default-src 'none'; script-src 'self'{hashes}; style-src 'self'; "
         "img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; "
         "worker-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"frame-ancestors {frames}"
     )
     return policy.encode()
 
@@ -55,10 +59,11 @@ def safety_headers(policy: bytes) -> list[tuple[bytes, bytes]]:
 class SafeHeaders:
     """The outermost ASGI layer: adds the headers, and responds if the inner layers fail."""
 
-    def __init__(self, app: ASGIApp, policy: Callable[[], bytes], *, dev: bool) -> None:
+    def __init__(self, app: ASGIApp, policy: Callable[[], bytes], config: Config) -> None:
         self._app = app
         self._policy = policy
-        self._dev = dev
+        self._dev = config.dev
+        self._prefix = config.path_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -80,10 +85,10 @@ class SafeHeaders:
         try:
             await self._app(scope, receive, send_safely)
         except NoThreadError as error:
-            logger.warning("request for %r got no response: %s", scope["path"], error)
+            logger.warning("request for %r got no response: %s", self._path(scope), error)
             failure = error_response(503, str(error), headers={"retry-after": "5"})
         except Exception as error:
-            logger.error("request for %r failed", scope["path"], exc_info=error)
+            logger.error("request for %r failed", self._path(scope), exc_info=error)
             raised = error
         # Without an exception, a plugin's response failed before its first byte, and the guard has
         # logged the failure.
@@ -92,6 +97,11 @@ class SafeHeaders:
             await (failure or error_response(500, line))(scope, receive, send_safely)
         if raised is not None and self._dev:
             raise raised
+
+    def _path(self, scope: Scope) -> str:
+        """The path of a request, for the log, without the prefix, which may be secret."""
+        path: str = scope["path"]
+        return path.removeprefix(self._prefix)
 
     def _complete(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """The headers of a response, with all safety headers and, by default, `no-cache`."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ipaddress
+import os
 import socket
+import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote_plus
@@ -29,9 +32,13 @@ class Listening(NamedTuple):
     port: int
     is_loopback: bool
     """Whether only this machine can connect."""
+    path: str | None = None
+    """The path of a unix socket, which only this user can connect to; None with a port."""
 
     def url(self, path: str, token: str | None = None) -> str:
         """The address of a path, with the token, if there is one, as its query."""
+        if self.path is not None:
+            return f"unix:{self.path}"
         query = f"?token={quote_plus(token)}" if token else ""
         port = "" if self.port == 80 else f":{self.port}"
         return f"http://{self.host}{port}{path}{query}"
@@ -40,6 +47,37 @@ class Listening(NamedTuple):
         """Closes the sockets, so that new connections are refused."""
         for listener in self.sockets:
             listener.close()
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+
+
+def listen_at(path: str) -> Listening:
+    """Listens on a unix socket of mode 0600; replaces one that no program listens on any more.
+
+    Raises TbcoreError if it cannot listen, with one line that says what to do.
+    """
+    path = os.path.abspath(path)
+    if not hasattr(socket, "AF_UNIX"):
+        raise TbcoreError("--uds: this system has no unix sockets")
+    listener = socket.socket(socket.AF_UNIX)
+    mask = os.umask(0o177)
+    try:
+        with contextlib.suppress(FileNotFoundError), socket.socket(socket.AF_UNIX) as client:
+            is_socket = stat.S_ISSOCK(os.lstat(path).st_mode)
+            if is_socket and client.connect_ex(path) == errno.ECONNREFUSED:
+                os.unlink(path)  # Its server was killed.
+        listener.bind(path)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or str(error)  # An error about a long path has no number.
+        if error.errno == errno.EADDRINUSE:
+            reason = "in use by another program or file; choose another path"
+        raise TbcoreError(f"--uds {path}: {reason}") from error
+    finally:
+        os.umask(mask)
+    return Listening([listener], LOCALHOST, 0, is_loopback=True, path=path)
 
 
 def listen(

@@ -1,16 +1,23 @@
-"""Login: the token of a server, and its cookie. WrongTokens logs requests with a wrong token."""
+"""Login: the token of a server, and its cookie. WrongTokens logs requests with a wrong token.
+
+`secret_prefix` reads the secret path that can take the token's place.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 import logging
+import os
+import re
+import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable
 
 from starlette.types import Message, Send
 
+from tbcore.errors import TbcoreError
 from tbcore.text import plural
 
 logger = logging.getLogger(__name__)
@@ -19,8 +26,33 @@ MAX_AGE_SECONDS = 7 * 86400
 """How long a cookie is valid."""
 RENEWAL_SECONDS = 6 * 86400
 """A cookie that is valid for less than this is renewed when it is used."""
+SECRET_PATH = re.compile(r"/[A-Za-z0-9_-]{32,200}")
 MAX_ADDRESSES = 1000
 """Maximum number of addresses whose wrong tokens are counted; others are counted together."""
+
+
+def secret_prefix(path: str) -> str:
+    """The secret path in a file: `/` and at least 32 characters. Makes the file if it is missing.
+
+    Raises TbcoreError if the file cannot be made or read, if others can read it, or if it contains
+    something else.
+    """
+    try:
+        if not os.path.lexists(path):
+            with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as new:
+                new.write(f"/{secrets.token_urlsafe(24)}\n")
+        with open(path, encoding="utf-8", errors="replace") as file:
+            mode, text = os.fstat(file.fileno()).st_mode, file.read(1000).strip()
+    except OSError as error:
+        raise TbcoreError(f"--secret_prefix {path}: {error.strerror or error}") from error
+    fault = "" if SECRET_PATH.fullmatch(text) else f"contains no {SECRET_PATH.pattern}"
+    if os.name == "posix" and mode & 0o077:
+        fault = "can be read by others, so it is no secret"
+    if fault:
+        raise TbcoreError(
+            f"--secret_prefix {path}: the file {fault}; remove it, and the server makes a new one"
+        )
+    return text
 
 
 class Login:
@@ -34,22 +66,21 @@ class Login:
     A value is `EXPIRY.SIGNATURE`: seconds since the epoch, and an HMAC of them.
     """
 
-    def __init__(self, token: str, path: str) -> None:
+    def __init__(self, token: str) -> None:
         self._token = token
-        self._path = path
         self.cookie_name = f"tbcore_{self._signature('name')[:8]}"
 
     def is_token(self, text: str) -> bool:
-        return _equals(text, self._token)
+        return equals(text, self._token)
 
     def cookie_value(self, expiry: int) -> str:
         """The value that is valid until `expiry`, in seconds since the epoch."""
         return f"{expiry}.{self._signature(str(expiry))}"
 
-    def set_cookie(self) -> str:
-        """A Set-Cookie header with a value that is valid from now on."""
+    def set_cookie(self, path: str) -> str:
+        """A Set-Cookie header for `path` and the paths below, with a value that is valid now."""
         value = self.cookie_value(int(time.time()) + MAX_AGE_SECONDS)
-        attributes = f"Max-Age={MAX_AGE_SECONDS}; Path={self._path}; HttpOnly; SameSite=Lax"
+        attributes = f"Max-Age={MAX_AGE_SECONDS}; Path={path}; HttpOnly; SameSite=Lax"
         return f"{self.cookie_name}={value}; {attributes}"
 
     def seconds_left(self, values: Iterable[str]) -> float:
@@ -57,16 +88,16 @@ class Login:
         expiries = [0]
         for value in values:
             expiry, _, signature = value.partition(".")
-            if expiry.isdecimal() and _equals(signature, self._signature(expiry)):
+            if expiry.isdecimal() and equals(signature, self._signature(expiry)):
                 expiries.append(int(expiry))
         return max(expiries) - time.time()
 
-    def renewing(self, send: Send) -> Send:
-        """A `send` that adds a new cookie to the response."""
+    def renewing(self, send: Send, path: str) -> Send:
+        """A `send` that adds a new cookie for `path` to the response."""
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
-                cookie = (b"set-cookie", self.set_cookie().encode())
+                cookie = (b"set-cookie", self.set_cookie(path).encode())
                 message["headers"] = [*message["headers"], cookie]
             await send(message)
 
@@ -110,6 +141,6 @@ class WrongTokens:
         asyncio.get_running_loop().call_later(self._interval_seconds, self._log)
 
 
-def _equals(given: str, secret: str) -> bool:
+def equals(given: str, secret: str) -> bool:
     """Compares in constant time: the duration must not reveal how much of the secret is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())

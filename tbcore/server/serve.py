@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +21,9 @@ from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.extensions import INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
-from tbcore.server.listen import Listening, listen
+from tbcore.server.launchers import Launch, call, launches
+from tbcore.server.listen import Listening, listen, listen_at
+from tbcore.server.login import secret_prefix
 from tbcore.server.report import (
     LogHandler,
     Reporter,
@@ -44,6 +45,8 @@ _LOADER_START_TIMEOUT_SECONDS = 0.2
 """How long `serve` waits for the loader to begin reading before `serve` imports other modules."""
 _FIRST_PUBLICATION_TIMEOUT_SECONDS = 0.2
 """How long `serve` waits, before the first request, for the loader to publish what it has read."""
+_OPEN_SECONDS = 10
+"""How long a browser has to open a file with a secret address."""
 _GC_THRESHOLD_OBJECTS = 20_000
 """Number of new objects after which the garbage collector runs. The server creates few reference
 cycles. Python's much lower default would scan the loader's long-lived objects often, in vain."""
@@ -70,6 +73,10 @@ class ServeOptions:
     """Whether to drop the orphaned rows of a training job that was restarted."""
     max_points: int = 0
     """Maximum number of points of each scalar series in memory; 0 keeps all."""
+    uds: str | None = None
+    """The path of a unix socket to listen on, in place of a port."""
+    secret_prefix: str | None = None
+    """The path of a file with a secret path, which is made if missing; None for no secret path."""
     exit_when_idle: float | None = None
     """Seconds without a request for data after which the server ends; None for never."""
     log_format: Literal["plain", "json"] = "plain"
@@ -87,11 +94,17 @@ def serve(config: Config, options: ServeOptions) -> int:
     log = set_up_logging(dev=config.dev, as_json=options.log_format == "json")
     # The sockets are opened first: an error about the port is printed at once, and clients that
     # connect before the server runs wait instead of failing.
-    listening = listen(options.host, options.port, bind_all=options.bind_all)
+    secret = secret_prefix(options.secret_prefix) if options.secret_prefix else ""
+    if options.uds is not None:
+        listening = listen_at(options.uds)
+    else:
+        listening = listen(options.host, options.port, bind_all=options.bind_all)
     config = replace(
         config,
         host=listening.host,
         port=listening.port,
+        path_prefix=config.path_prefix + secret,
+        has_secret_prefix=bool(secret),
         token=_token(options, listening),
         # Absolute, like the log directories: a plugin may change the working directory.
         plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
@@ -145,6 +158,11 @@ def _run_server(
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 
+    begun: list[Launch] = []
+    if listening.is_loopback and listening.path is None and not config.has_secret_prefix:
+        begun = launches()
+        frames = [origin for launch in begun for origin in launch.frames]
+        config = replace(config, embed_in=(*config.embed_in, *frames))
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
@@ -159,11 +177,15 @@ def _run_server(
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
     log.reporter = reporter = Reporter(multiplexer, config.logdir, summary)
-    print_banner = partial(
-        _print_banner,
-        reporter, config, listening, options, token_file, has_plugins=bool(app.mounted),
-    )  # fmt: skip
-    server = HttpServer(app, print_banner)
+
+    def has_started() -> None:
+        _print_banner(
+            reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
+        )
+        for launch in begun:
+            call(launch.started, config)
+
+    server = HttpServer(app, has_started)
     if reloader is not None:
         reloader.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that
@@ -177,7 +199,11 @@ def _run_server(
         threading.Thread(
             target=_exit_when_idle, args=[server, multiplexer, options.exit_when_idle], daemon=True
         ).start()
-    server.run(sockets=listening.sockets)
+    try:
+        server.run(sockets=listening.sockets)
+    finally:
+        for launch in begun:
+            call(launch.ended)
     if reloader is not None:
         reloader.stop()
     reporter.stop()
@@ -226,7 +252,7 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
     """
     if options.no_token:
         return None
-    if options.token or listening.is_loopback:
+    if options.token or listening.is_loopback or options.secret_prefix:
         return options.token
     import secrets
 
@@ -241,20 +267,29 @@ def _write_token_file(config: Config, options: ServeOptions, listening: Listenin
     in the user's directory for state, which the machines of a cluster share, or else in that for
     temporary files. Raises TbcoreError if neither can be written to.
     """
-    if config.token is None or options.token or (sys.stdout is not None and sys.stdout.isatty()):
+    if config.token is None or options.token or _is_on_terminal():
         return None
+    return _private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
+
+
+def _is_on_terminal() -> bool:
+    """Whether only this user sees what is printed."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def _private_file(text: str, middle: str, suffix: str = "") -> str:
+    """Makes a file that only this user can read, and returns its path."""
     import tempfile
 
     state = user_directory("XDG_STATE_HOME", "~/.local/state")
     folders = (os.path.join(state, "tbcore"), tempfile.gettempdir())
-    prefix = f"{socket.gethostname()}-{listening.port}-"
     for folder in folders:
         with contextlib.suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            descriptor, path = tempfile.mkstemp(prefix=prefix, dir=folder)
+            descriptor, path = tempfile.mkstemp(suffix, f"{socket.gethostname()}{middle}", folder)
             try:
                 with open(descriptor, "w", encoding="utf-8") as file:
-                    file.write(f"{_url(config, listening, config.token)}\n")
+                    file.write(text)
             except OSError:
                 os.unlink(path)  # The disk is full.
                 raise
@@ -284,21 +319,37 @@ def _print_banner(
         hint = "requires the given token; "
     elif token_file is not None:
         hint = f"with its token in {token_file}; "
-    url = _url(config, listening, None if hint else config.token)
+    if config.has_secret_prefix and not _is_on_terminal():
+        hint += f"below the secret path in {options.secret_prefix}; "
+        shown = config.path_prefix.rpartition("/")[0]
+        url = listening.url(f"{shown}/")
+    else:
+        url = _url(config, listening, None if hint else config.token)
     reporter.print_line(f"tbcore {__version__} at {url} ({hint}Ctrl-C to quit)")
     if options.port is None and listening.port != DEFAULT_PORT:
         reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
-    if not listening.is_loopback and config.token is None:
+    is_open = not listening.is_loopback or ("*" in config.allowed_hosts and listening.path is None)
+    if is_open and config.token is None and not config.has_secret_prefix:
         logger.warning("anyone who can reach this machine can read these logs (--no_token)")
     if not has_plugins:
         reporter.print_line(no_plugins_hint())
     reporter.start()
     if options.open_browser:
         url = _url(config, listening, config.token)
-        threading.Thread(target=_open_browser, args=[url], daemon=True).start()
+        is_secret = config.token is not None or config.has_secret_prefix
+        threading.Thread(target=_open_browser, args=[url, is_secret], daemon=True).start()
 
 
-def _open_browser(url: str) -> None:
+def _open_browser(url: str, is_secret: bool) -> None:
+    """Opens a page; a secret one by a file, since others can see the browser's command line."""
     import webbrowser
 
-    webbrowser.open(url)
+    if not is_secret:
+        webbrowser.open(url)
+        return
+    path = _private_file(f'<meta http-equiv="refresh" content="0; url={url}">', "-open-", ".html")
+    try:
+        webbrowser.open(Path(path).as_uri())
+        time.sleep(_OPEN_SECONDS)
+    finally:
+        os.unlink(path)

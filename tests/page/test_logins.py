@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,58 @@ def test_a_restart_with_the_same_token_keeps_the_login(
     [cookie] = profile.context.cookies()
     week = later.evaluate("Date.now() / 1000 + 7 * 86400")
     assert week - 3600 < cookie["expires"] <= week
+
+
+@pytest.fixture
+def framing() -> Iterator[Callable[[list[str]], str]]:
+    """`framing(framed)`: a page on a port of its own, with a frame of the address in the list."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def make(framed: list[str]) -> str:
+        class Page(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("content-type", "text/html")
+                self.end_headers()
+                self.wfile.write(
+                    f"<iframe width=900 height=600 src='{framed[0]}'></iframe>".encode()
+                )
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing: the log is stderr."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield make
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_only_allowed_pages_show_the_page_in_a_frame(
+    serve: Any, chromium: Any, framing: Callable[[list[str]], str], logdir: Path, tmp_path: Path
+) -> None:
+    """The frame has charts, and with `embed` no top bar. A page of another port gets none."""
+    secret = tmp_path / "secret"
+    framed: list[str] = []
+    secret.write_text(f"/{'x' * 32}\n")
+    secret.chmod(0o600)
+    allowed, other = framing(framed), framing(framed)
+    options = ["--secret_prefix", str(secret), "--embed_in", allowed]
+    server = serve(logdir, *options, prefix=f"/{'x' * 32}")
+    framed.append(f"{server.url}/?embed")
+    page = chromium.new_context().new_page()
+
+    page.goto(allowed)
+    frame = page.frame_locator("iframe")
+    frame.get_by_text("loss").first.wait_for()
+    assert not frame.locator(".top-bar").is_visible()
+    assert not frame.locator("aside").is_visible()
+
+    page.goto(other)
+    page.wait_for_function("() => document.querySelector('iframe').contentDocument === null")
+    assert page.frames[1].url.startswith("chrome-error:")
+    page.context.close()

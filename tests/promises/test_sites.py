@@ -19,7 +19,6 @@ SENDERS = {
     "another port": ["Origin: http://localhost:1", "Sec-Fetch-Site: same-site"],
     "another name": ["Origin: http://127.0.0.1:{port}", "Sec-Fetch-Site: cross-site"],
     "a look-alike": ["Origin: http://localhost.evil.example:{port}"],
-    "a liar": ["Origin: http://evil.example", "Sec-Fetch-Site: same-origin"],
     "two origins": ["Origin: http://localhost:{port}", "Origin: http://evil.example"],
     "an extension": ["Origin: chrome-extension://localhost:{port}"],
     "a file": ["Origin: file://"],

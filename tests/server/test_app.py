@@ -25,6 +25,7 @@ from tbcore import Claim, PluginInfo, hookimpl
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.eventfiles.proto.event_pb2 import Event
 from tbcore.eventfiles.proto.types_pb2 import DT_FLOAT
+from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load as load_sources
 from tbcore.plugins.loading import load_plugins
 from tbcore.plugins.sources import Source
@@ -49,7 +50,7 @@ SAFETY = {
 POLICY = (
     "default-src 'none'; script-src 'self'{hash}; style-src 'self'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self'; worker-src 'self'; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 
 
@@ -219,8 +220,11 @@ def test_a_failure_after_the_response_has_started_is_logged(
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise KeyError("late")
 
-    client = TestClient(SafeHeaders(fail, bytes, dev=dev), raise_server_exceptions=False)
-    client.get("/some")
+    client = TestClient(
+        SafeHeaders(fail, bytes, Config(logdir="", dev=dev, path_prefix="/secret")),
+        raise_server_exceptions=False,
+    )
+    client.get("/secret/some")
 
     [record] = caplog.records
     assert record.getMessage() == "request for '/some' failed"
@@ -432,16 +436,20 @@ def test_every_response_has_the_safety_headers(
     assert "server" not in response.headers
 
 
-def test_the_policy_allows_the_import_map_and_no_other_inline_script(make_client: Make) -> None:
-    """The policy has the hash of the import map as it is in the page."""
+def test_the_policy_allows_the_two_inline_scripts_of_the_page(make_client: Make) -> None:
+    """The policy has the hashes of the import map and of the other script, as in the page."""
     client = make_client()
     page = client.get("").content
-    [content] = re.findall(rb'<script type="importmap">(.*?)</script>', page, re.S)
-    digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
+    contents = re.findall(rb'<script(?: type="importmap")?>(.*?)</script>', page, re.S)
+    assert len(contents) == 2
+    hashes = "".join(
+        f" 'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
+        for content in contents
+    )
 
     policy = client.get("data/runs").headers["content-security-policy"]
 
-    assert policy == POLICY.format(hash=f" 'sha256-{digest}'")
+    assert policy == POLICY.format(hash=hashes)
     assert content_security_policy(b"<html>").decode() == POLICY.format(hash="")
 
 
@@ -671,8 +679,8 @@ def test_all_addresses_are_below_the_path_prefix(
     root = "http://localhost:6006"
 
     bare = client.get(f"{root}/a/b?x=1")
-    assert (bare.status_code, bare.headers["location"]) == (301, "/a/b/?x=1")
-    assert client.get(f"{root}/a/b").headers["location"] == "/a/b/"
+    assert (bare.status_code, bare.headers["location"]) == (301, "b/?x=1")
+    assert client.get(f"{root}/a/b").headers["location"] == "b/"
     assert client.get(f"{root}/a/b/").headers["content-type"] == "text/html; charset=utf-8"
     assert client.get(f"{root}/a/b/data/runs/").json() == []
     assert client.get(f"{root}/a/b/data/plugin/made/x").text == "GET hello"
@@ -687,7 +695,8 @@ def test_addresses_of_old_pages_redirect_to_the_page(make_client: Make, page: st
     """Addresses of old pages redirect to the page, which has all tabs today."""
     for query in ("", "?run=a", "?tag=a"):
         response = make_client(path_prefix="/p").get(f"{page}{query}")
-        assert (response.status_code, response.headers["location"]) == (302, "/p/")
+        assert (response.status_code, response.headers["location"]) == (302, "./")
+    assert make_client(path_prefix="/p").get(f"{page}/").headers["location"] == "../"
 
 
 def test_two_servers_in_one_process_are_independent(make_client: Make, make_plugin: Make) -> None:

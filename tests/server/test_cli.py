@@ -264,7 +264,10 @@ def test_options_of_tensorboard_without_effect(
         (["runs", "--path_prefix", "//a//b"], ["is not a valid path"]),
         (["runs", "--path_prefix", "/\u00e9"], ["is not a valid path"]),
         (["runs", "--allowed_host", "http://x"], ["'http://x' is not a valid host name"]),
-        (["runs", "--allowed_host", "*"], ["'*' is not a valid host name"]),
+        (["runs", "--allowed_host", "*"], ["--allowed_host '*' lets any page", "TBCORE_TOKEN"]),
+        (["runs", "--embed_in", "https://a.b/c"], ["'https://a.b/c' is not an origin"]),
+        (["runs", "--embed_in", "https://a.b"], ["--embed_in needs --secret_prefix FILE"]),
+        (["runs", "--uds", "s", "--port", "1"], ["--uds cannot be combined with --host"]),
         (["runs", "--samples_per_plugin", "images"], ["'images' is not valid; expected NAME=N"]),
         (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not valid; expected NAME=N"]),
         (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not valid; expected NAME=N"]),
@@ -432,7 +435,7 @@ def test_the_help_is_short_and_complete(capsys: pytest.CaptureFixture[str]) -> N
         "--max_points", "--purge_orphaned_data", "--window_title", "--api", "--open", "--dev",
     ):  # fmt: skip
         assert f" {option} " in options
-    assert len(options.splitlines()) < 54
+    assert len(options.splitlines()) < 62
 
     for arguments, same in (
         (["help"], overview),

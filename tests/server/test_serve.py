@@ -27,11 +27,14 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tbcore import __version__
+from tbcore.errors import TbcoreError
 from tbcore.plugins.config import Config
 from tbcore.plugins.loading import load_plugins
 from tbcore.server import compress, protocol
 from tbcore.server.app import create_app
 from tbcore.server.http_server import HttpServer
+from tbcore.server.listen import listen_at
+from tbcore.server.login import secret_prefix
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
@@ -417,7 +420,7 @@ def test_off_loopback_a_token_is_required(start: Make, home: Path) -> None:
     assert "0.0.0.0" not in server.url
     assert server.get("/data/runs")[0] == 401
     status, headers, _ = server.get(f"/?token={token}", Host="any.example")
-    assert (status, headers["location"]) == (303, "/")
+    assert (status, headers["location"]) == (303, "?_")
     cookie = headers["set-cookie"].partition(";")[0]
     assert token not in headers["set-cookie"]
     assert server.get("/data/runs", Cookie=cookie, Host="any.example")[0] == 200
@@ -567,9 +570,59 @@ def test_the_browser_opens_the_address_with_the_token(
     server = start("--bind_all", "--open", BROWSER=str(browser), **variables)
 
     until(lambda: opened.exists() and opened.read_text().endswith("\n"))
-    address = opened.read_text().strip()
+    file = Path(opened.read_text().strip().removeprefix("file://"))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    [address] = re.findall(r'content="0; url=(.*?)"', file.read_text())
     assert address.startswith(f"{server.url}?token=")
     assert server.get(address.partition(f":{server.port}")[2])[0] == 303
+
+
+def test_a_secret_path_is_in_a_file_only(start: Make, tmp_path: Path) -> None:
+    """The server makes the file, and reads it at the next start. No output has the path."""
+    file = tmp_path / "secret"
+    first = start("--bind_all", "--secret_prefix", str(file))
+    secret = file.read_text().strip()
+    assert re.fullmatch(r"/[A-Za-z0-9_-]{32}", secret)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert first.get(f"{secret}/data/runs")[0] == 200
+    assert first.get("/")[0] == first.get("/data/runs")[0] == 404
+    _, _, noise = first.end(signal.SIGTERM)
+    assert secret not in "".join(first.lines) + noise
+    assert str(file) in first.lines[0]
+
+    second = start("--secret_prefix", str(file))
+    assert second.get(f"{secret}/readyz")[0] in (200, 503)
+
+
+def test_a_secret_path_that_others_can_read_is_refused(tmp_path: Path, home: Path) -> None:
+    del home
+    file = tmp_path / "secret"
+    for text, mode, part in (
+        (f"/{'x' * 32}", 0o644, "can be read by others"),
+        ("/short", 0o600, "contains no"),
+    ):
+        file.write_text(text)
+        file.chmod(mode)
+        with pytest.raises(TbcoreError, match=part):
+            secret_prefix(str(file))
+    with pytest.raises(TbcoreError, match="No such file"):
+        secret_prefix(str(tmp_path / "none" / "secret"))
+
+
+def test_a_unix_socket_is_for_this_user(tmp_path: Path) -> None:
+    """It has mode 0600, and is removed at the end. One that a killed server left is replaced."""
+    path = tmp_path / "socket"
+    with pytest.raises(TbcoreError, match=r"--uds .*: "):
+        listen_at(str(tmp_path / "none" / "socket"))
+    listening = listen_at(str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(TbcoreError, match="in use by another program"):
+        listen_at(str(path))
+    listening.sockets[0].close()  # as if the server was killed
+    again = listen_at(str(path))
+    assert again.url("/") == f"unix:{path}"
+    again.close()
+    assert not path.exists()
 
 
 def test_wrong_tokens_are_logged(start: Make) -> None:

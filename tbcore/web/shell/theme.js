@@ -1,7 +1,7 @@
 /**
- * Sets the page's theme before the first paint. This is a classic script in the head, because a
- * module would run after the first paint and the page would flash. `reader-state.js` sets the same
- * attribute later.
+ * Sets the theme before the first paint, and the query, in which `embed` hides the bars. This is a
+ * classic script in the head, because a module would run after the first paint and the page would
+ * flash. `reader-state.js` sets the theme again later.
  */
 
 {
@@ -13,4 +13,5 @@
   }
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = choice === "dark" || choice === "light" ? choice : system;
+  document.documentElement.dataset.query = location.search;
 }
