@@ -146,7 +146,7 @@ class CommandOrLogdir(CommandGroup):
                 )
         elif not is_about_all:
             close = difflib.get_close_matches(first, self.known(ctx), n=1)
-            if close and not os.path.lexists(first):
+            if close and not (first.startswith("-") or os.path.lexists(first)):
                 raise click.UsageError(
                     f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",
                     ctx,

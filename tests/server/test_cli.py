@@ -91,6 +91,7 @@ def log_levels() -> Iterator[None]:
         ("serve", "--logdir=runs"),
         ("--logdir", "runs"),
         ("--logdir=runs",),
+        ("--port", "7007", "runs"),  # `report` is a command
         ("./runs",),
     ],
 )
