@@ -31,7 +31,7 @@ STAMP = VENV / "tbcore-dev.json"
 """File that records what the environment was made from."""
 DEMO_LOGDIR = ROOT / "demo-logdir"
 
-FLAGS = ("--bind-all", "--dev", "--no-token", "--open")
+FLAGS = ("--bind-all", "--dev", "--exit-with-parent", "--no-token", "--open")
 """The options of `tbcore serve` that take no value: the argument after one is not its value."""
 
 LARGE_EXTENSIONS = ("index",)

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -105,6 +106,16 @@ def _duration(text: str) -> float:
 
 
 _idle = converter(_duration, "a time of up to 365 days, such as 30m, 8h or 2d")
+
+
+def _parent() -> int:
+    """The id of the process that started this one, or -1 if it has ended."""
+    if sys.platform == "win32":
+        raise click.BadParameter("is not supported on Windows")
+    parent = os.getppid()
+    # A process is in the session of the one that started it, unless it made one of its own.
+    is_adopted = os.getsid(0) not in (os.getpid(), os.getsid(parent))
+    return -1 if is_adopted else parent
 
 
 def _path_prefix(text: str) -> str:
@@ -256,6 +267,11 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.option(
     "--exit_when_idle", metavar="TIME", type=_idle,
     help="End after nobody has asked for data for this long, such as 30m, 8h or 2d.",
+)  # fmt: skip
+@click.option(
+    "--exit_with_parent", is_flag=True,
+    callback=lambda context, parameter, is_given: _parent() if is_given else None,
+    help="End after the program that started the server has ended.",
 )  # fmt: skip
 @click.option(
     "--log_format", type=click.Choice(["plain", "json"]), default="plain",

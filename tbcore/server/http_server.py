@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -20,6 +21,8 @@ from tbcore.server.app import App
 from tbcore.server.headers import safety_headers
 from tbcore.server.listen import BACKLOG
 from tbcore.server.protocol import ACCEPT_BATCH_DIVISOR, Connections, TimeoutProtocol
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = 30
 """An idle connection is closed after this long. A page that sends a request every few seconds needs
@@ -38,8 +41,12 @@ class HttpServer(uvicorn.Server):
         app: App,
         on_started: Callable[[], None],
         wrap: Callable[[ASGIApp], ASGIApp] | None = None,
+        parent: int | None = None,
     ) -> None:
-        """With `wrap`, requests go to the application that it returns for `app`."""
+        """With `wrap`, requests go to the application that it returns for `app`.
+
+        With `parent`, the server ends when the parent of this process is another one.
+        """
         connections = Connections(lambda: safety_headers(app.policy), app.tuning)
         super().__init__(
             uvicorn.Config(
@@ -63,6 +70,7 @@ class HttpServer(uvicorn.Server):
         )
         self._app = app
         self._on_started = on_started
+        self._parent = parent
         self._wake: Callable[[], object] = bool
         """Wakes `main_loop`, from any thread."""
         self.exit_signal: int | None = None
@@ -79,6 +87,8 @@ class HttpServer(uvicorn.Server):
     async def main_loop(self) -> None:
         """Waits for the end of the server; sets the time in responses' headers each second.
 
+        It also ends the server if its parent has ended.
+
         uvicorn's own method wakes ten times a second, which an idle server should not.
         """
         ended = asyncio.Event()
@@ -86,6 +96,9 @@ class HttpServer(uvicorn.Server):
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), TICK_SECONDS)
+            if self._parent not in (None, os.getppid()):
+                logger.info("the program that started the server has ended (--exit_with_parent)")
+                self.end()
 
     def end(self) -> None:
         """Makes the server end within a second. May be called in any thread."""

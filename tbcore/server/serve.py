@@ -77,6 +77,8 @@ class ServeOptions:
     """The path of a unix socket to listen on, in place of a port."""
     secret_prefix: str | None = None
     """The path of a file with a secret path, which is made if missing; None for no secret path."""
+    exit_with_parent: int | None = None
+    """The process with whose end the server ends, too, if it is the parent of this one."""
     exit_when_idle: float | None = None
     """Seconds without a request for data after which the server ends; None for never."""
     log_format: Literal["plain", "json"] = "plain"
@@ -185,7 +187,7 @@ def _run_server(
         for launch in begun:
             call(launch.started, config)
 
-    server = HttpServer(app, has_started)
+    server = HttpServer(app, has_started, parent=options.exit_with_parent)
     if reloader is not None:
         reloader.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that

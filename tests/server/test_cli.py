@@ -355,6 +355,28 @@ def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
     assert refused("runs", "--prot=1").endswith("'--port'? See `tbcore serve --help`")
 
 
+@pytest.mark.skipif(not hasattr(os, "getsid"), reason="needs sessions of processes")
+@pytest.mark.parametrize(
+    ("sessions", "has_parent"),
+    [
+        ({0: 50, 7: 50}, True),  # a program started it
+        ({0: 99, 7: 50}, True),  # ... in a session of its own
+        ({0: 50, 7: 1}, False),  # that program ended, and another process adopted this one
+    ],
+)
+def test_a_parent_that_is_another_process_by_now(
+    served: Any, monkeypatch: pytest.MonkeyPatch, sessions: dict[int, int], has_parent: bool
+) -> None:
+    """Only the process that started this one has its session, or this one has its own."""
+    monkeypatch.setattr(os, "getpid", lambda: 99)
+    monkeypatch.setattr(os, "getppid", lambda: 7)
+    monkeypatch.setattr(os, "getsid", sessions.__getitem__)
+
+    found = served("runs", "--exit_with_parent").options.exit_with_parent
+
+    assert found == (7 if has_parent else -1)
+
+
 def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
     """The directory may be created later, also the target of a broken link."""
     os.symlink("nowhere", "link")

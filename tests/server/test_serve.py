@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from common_fixtures import WAIT_SECONDS, patient_tuning, until
+from common_fixtures import WAIT_SECONDS, patient_tuning, port_of, until
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -244,6 +244,64 @@ def test_the_lines_printed_at_the_start(start: Make) -> None:
     status, _, noise = server.end(signal.SIGTERM)
     print(f"from the command to the address: {server.seconds_to_start:.2f} s")
     assert (status, noise) == (143, "")
+
+
+LAUNCHER = """
+import os, subprocess, sys
+with open("server.log", "w") as log:
+    subprocess.Popen(sys.argv[2:], stdout=log, stderr=log, start_new_session=sys.argv[1] == "new")
+sys.stdin.read()
+"""
+
+
+def launched(
+    session: str, environment: dict[str, str], folder: Path, **options: Any
+) -> subprocess.Popen[bytes]:
+    """Starts a program that starts a server, which is to end with it, and then waits."""
+    server = [sys.executable, "-m", "tbcore", ".", "--port=0", "--exit_with_parent"]
+    return subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, session, *server], cwd=folder, env=environment, **options
+    )
+
+
+@pytest.mark.parametrize("session", ["old", "new"])
+def test_a_server_ends_with_the_program_that_started_it(
+    environment: dict[str, str], tmp_path: Path, session: str
+) -> None:
+    """Within about two seconds, also if that program is killed, with one line in the log."""
+    log = tmp_path / "server.log"
+    with launched(session, environment, tmp_path, stdin=subprocess.PIPE) as parent:
+        until(log.exists)
+        port = port_of(parent, log)
+        time.sleep(2.5)
+        socket.create_connection(("127.0.0.1", port)).close()
+        parent.kill()
+        killed = time.monotonic()
+    until(lambda: not _listens(port))
+    assert time.monotonic() - killed < 2 + WAIT_SECONDS / 10
+    line = r"the program that started the server has ended \(--exit_with_parent\)"
+    assert re.search(f"^{TIME} tbcore: info: {line}$", log.read_text(), re.MULTILINE)
+
+
+def test_a_program_that_ended_before_the_server_started_counts(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The server belongs to another process then, but not to the session of that one."""
+    log = tmp_path / "server.log"
+    parent = launched("old", environment, tmp_path, stdin=subprocess.DEVNULL)
+    assert parent.wait(WAIT_SECONDS) == 0
+    until(lambda: "(--exit_with_parent)" in log.read_text())
+    port = re.search(r"http://localhost:(\d+)/", log.read_text())
+    assert port
+    until(lambda: not _listens(int(port[1])))
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def test_a_missing_logdir_is_waited_for(start: Make, tmp_path: Path) -> None:
