@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore import __version__
-from tbcore.cli.parsing import CommandGroup, warn
+from tbcore.cli.parsing import CommandGroup, program, warn
 from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     opened: list[Any] = []
     threads_before = threading.enumerate()
     try:
-        result: Any = cli.main(arguments, prog_name="tbcore", standalone_mode=False, obj=opened)
+        result: Any = cli.main(arguments, prog_name=program(), standalone_mode=False, obj=opened)
         status = result if isinstance(result, int) else 0
     except click.ClickException as error:
         _print_error(error.format_message(), getattr(error, "ctx", None))
@@ -77,7 +77,7 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
             # Only messages of click itself begin with a capital letter.
             line = line[0].lower() + line[1:]
         line += f"{' See' if line.endswith('?') else '; see'} `{context.command_path} --help`"
-    click.echo(f"tbcore: {line}", err=True)
+    click.echo(f"{program()}: {line}", err=True)
 
 
 _KNOWN_COMMANDS = "tbcore.known_commands"
@@ -133,6 +133,8 @@ class CommandOrLogdir(CommandGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "help":
             args = [*args[1:2], "--help"]
+        if program() == "tensorboard":
+            args = args if args[:1] in (["serve"], ["--version"]) else ["serve", *args]
         first = args[0] if args else ""
         is_about_all = not args or first in ("-h", "--help", "--version")
         # Extensions are looked for only if the core has no such command.

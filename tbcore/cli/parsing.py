@@ -20,13 +20,15 @@ _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
 
 
-_WARNING = "tbcore: warning: %s"
-"""The form of warnings, as in the server's log."""
+def program() -> str:
+    """The name under which this program was started: `tensorboard`, or else `tbcore`."""
+    name = os.path.basename("".join(sys.argv[:1])).lower().removesuffix(".exe")
+    return "tensorboard" if name == "tensorboard" else "tbcore"
 
 
 def warn(message: str) -> None:
     """Prints a message in the format of the server's log."""
-    click.echo(_WARNING % message, err=True)
+    click.echo(f"{program()}: warning: {message}", err=True)
 
 
 def underscored(option: str) -> str:
@@ -50,9 +52,10 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
+            longer = [option for option in known if option.startswith(error.option_name)]
             raise click.UsageError(
                 f"no such option {as_typed(ctx, error.option_name)!r}"
-                f"{did_you_mean(error.option_name, known)}",
+                f"{did_you_mean(error.option_name, longer or known)}",
                 ctx,
             ) from None
         except click.BadOptionUsage as error:
@@ -155,7 +158,7 @@ def warnings_printed() -> Iterator[None]:
     import logging
 
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(_WARNING % "%(message)s"))
+    handler.setFormatter(logging.Formatter(f"{program()}: warning: %(message)s"))
     printed: dict[str, logging.LogRecord] = {}
     # Each line once: many runs may lack the same file, and some commands read a run twice.
     handler.addFilter(lambda record: printed.setdefault(record.getMessage(), record) is record)

@@ -20,6 +20,7 @@ from tbcore.cli.parsing import (
     logdir_specs,
     not_negative,
     plugins_dir_option,
+    program,
     underscored,
     warn,
 )
@@ -48,6 +49,10 @@ no value. The next argument on the command line is the value only if it matches.
 UNSUPPORTED_OPTIONS = {
     "--inspect": "use `tbcore ls LOGDIR` or `tbcore show LOGDIR RUN` to look at the data, and "
     "`tbcore check LOGDIR` to find damage",
+    "--tag": "use `tbcore show LOGDIR RUN TAG` to look at its data",
+    "--event_file": "use `tbcore ls FILE` or `tbcore check FILE` to look at the data",
+    "--helpfull": "use `tbcore serve --help`",
+    "--version_tb": "use `tbcore --version`",
 }
 """Maps each option of TensorBoard that is rejected here to what the user can do instead."""
 
@@ -304,7 +309,7 @@ def serve_command(
         )
     logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
     if not "".join(logdirs) and not options["index"]:
-        raise click.UsageError("no log directory given; try `tbcore runs/`", context)
+        raise click.UsageError(f"no log directory given; try `{program()} runs/`", context)
     if len(logdirs) > 1:
         raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
     if options["bind_all"] and options["host"]:
@@ -355,7 +360,8 @@ def serve_command(
 
         # Each option has the name of a field of ServeOptions or, if there is none, of Config.
         names = {field.name for field in fields(ServeOptions)} & options.keys()
-        serve_options = ServeOptions(specs=specs, **{name: options.pop(name) for name in names})
+        given = {name: options.pop(name) for name in names}
+        serve_options = ServeOptions(specs=specs, program=program(), **given)
         return serve(Config(logdir=without_passwords(text), **options), serve_options)
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from tbcore import __version__
 from tbcore.errors import TbcoreError, did_you_mean
@@ -22,7 +22,7 @@ from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.extensions import INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
 from tbcore.server.launchers import Launch, call, launches
-from tbcore.server.listen import Listening, listen, listen_at
+from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
 from tbcore.server.login import secret_prefix
 from tbcore.server.report import (
     LogHandler,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TENSORBOARD_VERSION = "2.21.0"
+"""The version of TensorBoard whose options are those of this command."""
 _LOADER_START_TIMEOUT_SECONDS = 0.2
 """How long `serve` waits for the loader to begin reading before `serve` imports other modules."""
 _FIRST_PUBLICATION_TIMEOUT_SECONDS = 0.2
@@ -85,6 +87,14 @@ class ServeOptions:
     open_browser: bool = False
     index: str | None = None
     """The path of an index with runs that were read before."""
+    program: str = "tbcore"
+    """The name under which the server was started. Under the name `tensorboard`, lines about the
+    start are those that programs expect from TensorBoard, on stderr."""
+
+    @property
+    def out(self) -> TextIO | None:
+        """Where lines about the start are printed."""
+        return sys.stderr if self.program == "tensorboard" else sys.stdout
 
 
 def serve(config: Config, options: ServeOptions) -> int:
@@ -178,7 +188,7 @@ def _run_server(
     _warn_about_unknown_names(config, plugins)
     summary = plugins_summary(app.mounted)
     log.stats_by_package = {m.plugin.package: m.plugin.stats for m in reversed(app.mounted)}
-    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary)
+    log.reporter = reporter = Reporter(multiplexer, config.logdir, summary, options.out)
 
     def has_started() -> None:
         _print_banner(
@@ -262,21 +272,21 @@ def _token(options: ServeOptions, listening: Listening) -> str | None:
 
 
 def _write_token_file(config: Config, options: ServeOptions, listening: Listening) -> str | None:
-    """Writes the address with the token to a file, if others may be able to read stdout.
+    """Writes the address with the token to a file, if others may be able to read what is printed.
 
-    stdout may be a log in a shared directory if it is not a terminal. Returns the path; None if no
-    file is needed: there is no token, or the user gave it. Only this user can read the file. It is
-    in the user's directory for state, which the machines of a cluster share, or else in that for
+    The output may be a log in a shared directory if it is not a terminal. Returns the path; None if
+    no file is needed: there is no token, or the user gave it. Only this user can read the file. It
+    is in the user's directory for state, which the machines of a cluster share, or else in that for
     temporary files. Raises TbcoreError if neither can be written to.
     """
-    if config.token is None or options.token or _is_on_terminal():
+    if config.token is None or options.token or _is_on_terminal(options):
         return None
     return _private_file(f"{_url(config, listening, config.token)}\n", f"-{listening.port}-")
 
 
-def _is_on_terminal() -> bool:
-    """Whether only this user sees what is printed."""
-    return sys.stdout is not None and sys.stdout.isatty()
+def _is_on_terminal(options: ServeOptions) -> bool:
+    """Whether only this user sees what is printed about the start."""
+    return options.out is not None and options.out.isatty()
 
 
 def _private_file(text: str, middle: str, suffix: str = "") -> str:
@@ -315,19 +325,20 @@ def _print_banner(
     *,
     has_plugins: bool,
 ) -> None:
-    """Prints the server's address and starts the reporter. Called when the server has started."""
-    hint = ""
+    """Prints the server's address and starts the reporter. Called when the server has started.
+
+    The address is in the last line before those of the reporter, where programs search for it.
+    """
+    token, prefix = config.token, config.path_prefix
     if config.token and options.token:
-        hint = "requires the given token; "
+        token = None
+        reporter.print_line("requests need the given token")
     elif token_file is not None:
-        hint = f"with its token in {token_file}; "
-    if config.has_secret_prefix and not _is_on_terminal():
-        hint += f"below the secret path in {options.secret_prefix}; "
-        shown = config.path_prefix.rpartition("/")[0]
-        url = listening.url(f"{shown}/")
-    else:
-        url = _url(config, listening, None if hint else config.token)
-    reporter.print_line(f"tbcore {__version__} at {url} ({hint}Ctrl-C to quit)")
+        token = None
+        reporter.print_line(f"the address with its token is in {token_file}")
+    if config.has_secret_prefix and not _is_on_terminal(options):
+        prefix = prefix.rpartition("/")[0]
+        reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")
     if options.port is None and listening.port != DEFAULT_PORT:
         reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
     is_open = not listening.is_loopback or ("*" in config.allowed_hosts and listening.path is None)
@@ -335,6 +346,14 @@ def _print_banner(
         logger.warning("anyone who can reach this machine can read these logs (--no_token)")
     if not has_plugins:
         reporter.print_line(no_plugins_hint())
+    if {"0.0.0.0", "::"} & {s.getsockname()[0] for s in listening.sockets}:
+        reporter.print_line(f"from other machines: {listening.url(f'{prefix}/', token)}")
+        listening = listening._replace(host=LOCALHOST)
+    name = f"tbcore {__version__}"
+    if options.program == "tensorboard":
+        name = f"TensorBoard {TENSORBOARD_VERSION} (served by {name})"
+    url = listening.url(f"{prefix}/", token)
+    reporter.print_line(f"{name} at {url} (Press CTRL+C to quit)")
     reporter.start()
     if options.open_browser:
         url = _url(config, listening, config.token)

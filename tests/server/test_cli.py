@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 from tbcore import __version__
 from tbcore.cli import main
+from tbcore.cli.serve import IGNORED_OPTIONS, UNSUPPORTED_OPTIONS, serve_command
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.plugins.config import Config
@@ -282,6 +284,8 @@ def test_options_of_tensorboard_without_effect(
         (["runs", "--purge_orphaned_data="], ["'' is not valid; expected true or false"]),
         (["--inspect", "--logdir", "runs"],
          ["--inspect is not supported; use `tbcore ls LOGDIR` or `tbcore show LOGDIR RUN`"]),
+        (["--logdir", "runs", "--tag", "a"], ["--tag is not supported; use `tbcore show LOGDIR"]),
+        (["runs", "--bind"], ["no such option '--bind'; did you mean '--bind_all'?"]),
         (["runs", "--reload_interval=-1"],
          ["--reload_interval: '-1' is not valid; expected a number of seconds, 0 or more"]),
         (["runs", "--reload_interval=nan"], ["'nan' is not valid; expected a number of seconds"]),
@@ -353,6 +357,59 @@ def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
     """After a question the hint is a sentence of its own."""
     assert refused("check").endswith("'LOGDIR'; see `tbcore check --help`")
     assert refused("runs", "--prot=1").endswith("'--port'? See `tbcore serve --help`")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--logdir", "runs"), "runs"),
+        (("serve", "runs"), "runs"),
+        (("plugins",), "plugins"),
+    ],
+)
+@pytest.mark.parametrize("name", ["/usr/local/bin/tensorboard", "TensorBoard.exe"])
+def test_under_the_name_of_tensorboard_all_arguments_are_those_of_serve(
+    served: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    arguments: tuple[str, ...],
+    expected: str,
+) -> None:
+    """There are no other commands, and the rules for access are the same."""
+    monkeypatch.setattr(sys, "argv", [name])
+    seen = served(*arguments)
+
+    assert seen.config == Config(logdir=expected)
+    assert seen.options == ServeOptions(specs=[LogdirSpec(None, expected)], program="tensorboard")
+
+
+def test_messages_have_the_name_under_which_the_program_was_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that only contains that of TensorBoard is not enough."""
+    for name, expected in (("tensorboard", "tensorboard"), ("my-tensorboard", "tbcore")):
+        monkeypatch.setattr(sys, "argv", [name])
+        assert main(["serve", "--prot=1"]) == 2
+        assert capsys.readouterr().err.startswith(f"{expected}: no such option '--prot'; ")
+    monkeypatch.setattr(sys, "argv", ["tensorboard"])
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: tensorboard serve [OPTIONS] [LOGDIR]\n")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tbcore {__version__}\n"
+
+
+def test_all_options_of_tensorboard_are_known() -> None:
+    """Each is an option here, ignored with a warning, or refused with what to do instead."""
+    pytest.importorskip("tensorboard", reason="its help has the list of its options")
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorboard.main", "--help"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    listed = set(re.findall(r"^  (?:-\w, )?(--\w+)", done.stdout, re.MULTILINE))
+    own = {name for parameter in serve_command.params for name in parameter.opts}
+
+    assert len(listed) >= 27
+    assert listed - own - IGNORED_OPTIONS.keys() - UNSUPPORTED_OPTIONS.keys() == {"--help"}
 
 
 @pytest.mark.skipif(not hasattr(os, "getsid"), reason="needs sessions of processes")

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,10 +47,16 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d"
 class RunningServer:
     """`tbcore serve` in a process of its own, as a user starts it."""
 
-    def __init__(self, arguments: list[str], environment: dict[str, str], cwd: Path) -> None:
+    def __init__(
+        self,
+        arguments: list[str],
+        environment: dict[str, str],
+        cwd: Path,
+        program: Sequence[str] = ("-m", "tbcore"),
+    ) -> None:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tbcore", *arguments],
+            [sys.executable, *program, *arguments],
             env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
         )  # fmt: skip
@@ -236,14 +242,53 @@ def test_the_lines_printed_at_the_start(start: Make) -> None:
     """The server prints its version and address, how to quit, and the result of the scan."""
     server = start()
 
-    [first] = server.lines[:1]
-    assert first == f"tbcore {__version__} at {server.url} (Ctrl-C to quit)"
+    hint, address = server.lines[:2]
+    assert hint.startswith("no plugins are loaded")
+    assert address == f"tbcore {__version__} at {server.url} (Press CTRL+C to quit)"
     server.line(r"^2 runs in 2 files \(\d+ B\) below runs/; no plugins$")
     assert server.json("/data/runs") == ["eval", "train"]
     assert re.fullmatch(r"http://localhost:\d+/", server.url)
     status, _, noise = server.end(signal.SIGTERM)
     print(f"from the command to the address: {server.seconds_to_start:.2f} s")
     assert (status, noise) == (143, "")
+
+
+def test_the_address_is_in_the_last_line_about_the_start(start: Make, home: Path) -> None:
+    """Programs search the output for it; hints stand before it."""
+    start("--port=default")
+    server = start("--port=default", "--bind_all")
+
+    server.line("^2 runs in 2 files ")
+    beginnings = [line[:11] for line in server.lines]
+    assert beginnings == [
+        "the address", "port 6006 i", "no plugins ", "from other ", "tbcore 0.1.", "2 runs in 2",
+    ]  # fmt: skip
+    assert not any("token=" in line for line in server.lines)
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "tensorboard.exe"])
+def test_under_the_name_of_tensorboard_it_serves(
+    environment: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    """The lines about the start are TensorBoard's, on stderr; access is as always."""
+    write_run(tmp_path / "runs", "train", scalars={"loss": [1.0]})
+    program = tmp_path / name
+    program.write_text("import sys; from tbcore.cli import main; sys.exit(main())")
+    for arguments in (["serve", "--logdir=runs"], ["--logdir=runs", "--bind_all", "--load_fast=1"]):
+        server = RunningServer([*arguments, "--port=0"], environment, tmp_path, [str(program)])
+        address = server.line(r"^TensorBoard \S+ ", noise=True)
+        found = re.fullmatch(
+            rf"TensorBoard 2\.21\.0 \(served by tbcore {re.escape(__version__)}\) "
+            r"at http://localhost:(\d+)/ \(Press CTRL\+C to quit\)", address,
+        )  # fmt: skip
+        assert found
+        server.line("^1 run in 1 file ", noise=True)
+        server.port = int(found[1])
+        assert server.get("/data/runs")[0] == (401 if "--bind_all" in arguments else 200)
+        status, _, noise = server.end(signal.SIGTERM)
+        assert (status, server.lines) == (143, [])
+        assert "token=" not in noise
+    assert "tensorboard: warning: --load_fast has no effect" in noise
 
 
 LAUNCHER = """
@@ -449,10 +494,8 @@ def test_without_plugins_a_line_has_the_reason(start: Make) -> None:
 
 
 def token_file_of(server: RunningServer) -> Path:
-    """The file that the start line of a server names."""
-    found = re.search(r" \(with its token in (.+); Ctrl-C to quit\)$", server.lines[0])
-    assert found, server.lines
-    return Path(found[1])
+    """The file that a line before that with the address names."""
+    return Path(server.line("^the address with its token is in ").rpartition(" ")[2])
 
 
 @pytest.fixture
@@ -472,7 +515,9 @@ def test_off_loopback_a_token_is_required(start: Make, home: Path) -> None:
     assert file.parent == home / ".local/state/tbcore"
     assert file.name.startswith(f"{socket.gethostname()}-{server.port}-")
     address, token = file.read_text().removesuffix("\n").split("?token=")
-    assert address == server.url
+    assert address == f"http://{socket.gethostname()}:{server.port}/"
+    assert f"from other machines: {address}" in server.lines
+    assert server.url == f"http://localhost:{server.port}/"
 
     assert len(token) >= 32
     assert "0.0.0.0" not in server.url
@@ -548,7 +593,7 @@ def test_without_a_place_for_the_token_the_server_does_not_start(
 
 
 def test_a_terminal_gets_the_token(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
-    """On a terminal the printed address has the token, and no file is written."""
+    """On a terminal the printed addresses have the token, and no file is written."""
     terminal, end = os.openpty()
     server = subprocess.Popen(
         [sys.executable, "-m", "tbcore", str(tmp_path), "--bind_all", "--port", "0"],
@@ -557,11 +602,14 @@ def test_a_terminal_gets_the_token(environment: dict[str, str], home: Path, tmp_
     os.close(end)
     try:
         text = b""
-        while b"\n" not in text:
+        while b"quit)\r\n" not in text:
             text += os.read(terminal, 1 << 16)
-        assert re.match(
-            rb"tbcore \S+ at http://\S+:\d+/\?token=\S{32,} \(Ctrl-C to quit\)\r\n", text
-        )
+        address = rb"http://%s:\d+/\?token=\S{32,}"
+        assert re.search(
+            rb"^from other machines: %s\r\ntbcore \S+ at %s \(Press CTRL\+C to quit\)\r\n"
+            % (address % socket.gethostname().encode(), address % b"localhost"),
+            text, re.MULTILINE,
+        )  # fmt: skip
         assert list(home.iterdir()) == []
     finally:
         server.kill()
@@ -609,8 +657,7 @@ def test_a_given_token_is_used(start: Make) -> None:
     for option in ("--port=0", "--bind_all"):
         quiet = start(option, TBCORE_TOKEN="a+b/c==")
         assert quiet.url.endswith(f":{quiet.port}/")
-        [first] = quiet.lines[:1]
-        assert first.endswith("/ (requires the given token; Ctrl-C to quit)")
+        assert quiet.lines[0] == "requests need the given token"
         assert quiet.get("/?token=a%2Bb%2Fc%3D%3D")[0] == 303
         assert quiet.end(signal.SIGTERM)[2] == ""
         assert "a+b" not in "".join(quiet.lines)
