@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from tbcore.cli.parsing import (
         Command,
         CommandGroup,
-        as_typed,
         logdir_specs,
         logs_discarded,
         warn,
@@ -57,8 +56,8 @@ __all__ = [
     "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing",
     "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series",
     "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table",
-    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "as_typed",
-    "checked_address", "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
+    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
+    "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
     "find_unshown", "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri",
     "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
     "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
@@ -69,7 +68,6 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.cli.parsing": (
         "Command",
         "CommandGroup",
-        "as_typed",
         "logdir_specs",
         "logs_discarded",
         "warn",

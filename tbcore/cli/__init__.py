@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore import __version__
-from tbcore.cli.parsing import CommandGroup, program, warn
+from tbcore.cli.parsing import CommandGroup, as_typed, program, warn
 from tbcore.cli.plugins import plugins
 from tbcore.cli.serve import serve_command
 from tbcore.errors import DataError, ExtensionError, TbcoreError
@@ -73,6 +73,7 @@ def _print_error(message: str, context: click.Context | None = None) -> None:
 
     line = one_line(" ".join(message.split())).rstrip(".")
     if context is not None:
+        line = as_typed(context, line)
         if line[1:2].islower():
             # Only messages of click itself begin with a capital letter.
             line = line[0].lower() + line[1:]
@@ -180,8 +181,8 @@ def cli(context: click.Context) -> int:
     tbcore plugin new NAME   create a plugin of your own
     """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-        return 2
+        with serve_command.make_context("serve", [], parent=context) as served:
+            return int(serve_command.invoke(served))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from tbcore.errors import OptionError, UnknownStorageError, did_you_mean
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
 _TYPED_OPTIONS = "tbcore.typed_options"
 """Key in `click.Context.meta` of a dict that maps options to their spelling on the command line."""
+
+
+USUAL_LOGDIRS = ("runs", "lightning_logs", "logs")
+"""Log directories of PyTorch, Lightning and others."""
+_MAX_DIRECTORIES_SEARCHED = 1000
 
 
 def program() -> str:
@@ -31,15 +38,29 @@ def warn(message: str) -> None:
     click.echo(f"{program()}: warning: {message}", err=True)
 
 
+def logdirs_here() -> list[str]:
+    """Those of USUAL_LOGDIRS in the working directory in which a short search finds event files."""
+    from tbcore.eventfiles.storage import is_event_file
+
+    def has_event_files(name: str) -> bool:
+        folders = itertools.islice(os.walk(name), _MAX_DIRECTORIES_SEARCHED)
+        return any(is_event_file(file) for _, _, files in folders for file in files)
+
+    return [name for name in USUAL_LOGDIRS if has_event_files(name)]
+
+
 def underscored(option: str) -> str:
     """The spelling of an option in this package: `--path_prefix` for `--path-prefix`."""
     return option.replace("-", "_").replace("__", "--", 1)
 
 
-def as_typed(context: click.Context, option: str) -> str:
-    """The option as it was typed, with `-` or with `_`, for use in messages."""
-    spelling: str = context.meta.get(_TYPED_OPTIONS, {}).get(option, option)
-    return spelling
+def as_typed(context: click.Context, message: str) -> str:
+    """The message with each option as it was typed, or with the variable that sets the option."""
+    names = dict(context.meta.get(_TYPED_OPTIONS, {}))
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is ParameterSource.ENVIRONMENT:
+            names[parameter.opts[0]] = parameter.envvar
+    return re.sub(r"--\w+", lambda option: str(names.get(option[0], option[0])), message)
 
 
 class Command(click.Command):
@@ -53,29 +74,18 @@ class Command(click.Command):
         except click.NoSuchOption as error:
             known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
             longer = [option for option in known if option.startswith(error.option_name)]
-            raise click.UsageError(
-                f"no such option {as_typed(ctx, error.option_name)!r}"
-                f"{did_you_mean(error.option_name, longer or known)}",
-                ctx,
-            ) from None
+            hint = did_you_mean(error.option_name, longer or known)
+            raise click.UsageError(f"no such option {error.option_name!r}{hint}", ctx) from None
         except click.BadOptionUsage as error:
             # An option lacks its value, or it has a value but takes none.
-            option = error.option_name
-            message = error.format_message().replace(option, as_typed(ctx, option))
-            raise click.UsageError(message, ctx) from None
+            raise click.UsageError(error.format_message(), ctx) from None
         except click.BadParameter as error:
             parameter = error.param
             if not isinstance(parameter, click.Option):
                 raise
-            option = as_typed(ctx, parameter.opts[0])
             if isinstance(error, click.MissingParameter):
-                raise click.UsageError(f"missing option {option!r}", ctx) from None
-            if (
-                ctx.get_parameter_source(parameter.name or "")
-                is click.core.ParameterSource.ENVIRONMENT
-            ):
-                option = str(parameter.envvar)
-            raise click.UsageError(f"{option}: {error.message}", ctx) from None
+                raise click.UsageError(f"missing option {parameter.opts[0]!r}", ctx) from None
+            raise click.UsageError(f"{parameter.opts[0]}: {error.message}", ctx) from None
 
 
 class CommandGroup(Command, click.Group):
@@ -138,9 +148,8 @@ def logdir_specs(text: str, context: click.Context, *, is_spec: bool) -> list[Lo
     except OptionError as error:
         raise click.UsageError(str(error), context) from None
     if not specs:
-        option = as_typed(context, "--logdir_spec")
         raise click.UsageError(
-            f"no directory in {option} {text!r}; expected name:path,name:path", context
+            f"no directory in --logdir_spec {text!r}; expected name:path,name:path", context
         )
     path = specs[0].path
     if not (is_spec or is_uri(path) or os.path.exists(path)):

@@ -11,19 +11,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tbcore.cli.parsing import (
+    USUAL_LOGDIRS,
     Command,
     as_typed,
     converter,
     count,
     logdir_specs,
+    logdirs_here,
     not_negative,
     plugins_dir_option,
     program,
     underscored,
     warn,
 )
+from tbcore.errors import TbcoreError
 from tbcore.extensions import INDEX, INSTALL
 from tbcore.plugins.options import truth
 
@@ -56,6 +60,17 @@ UNSUPPORTED_OPTIONS = {
 }
 """Maps each option of TensorBoard that is rejected here to what the user can do instead."""
 
+EXCLUSIVE = {
+    ("directories", "logdir", "logdir_spec"): "LOGDIR, --logdir and --logdir_spec",
+    ("host", "bind_all"): "--host and --bind_all",
+    ("token", "no_token"): "--token and --no_token",
+    ("uds", "host"): "--uds and --host",
+    ("uds", "bind_all"): "--uds and --bind_all",
+    ("uds", "port"): "--uds and --port",
+    ("uds", "open_browser"): "--uds and --open",
+}
+"""Parameters of which only one may be given, with their names for a message. One on the command
+line takes the place of those that variables set."""
 MAX_IDLE_SECONDS = 365 * 86400
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:(//(\*\.)?[a-zA-Z0-9.-]+(:(\d{1,5}|\*))?)?")
@@ -86,11 +101,23 @@ class ServeCommand(Command):
             if value_pattern and not has_value and queue and re.fullmatch(value_pattern, queue[0]):
                 queue.pop(0)
             warn(f"{typed} has no effect in tbcore and is ignored")
-        return super().parse_args(ctx, kept)
+        rest = super().parse_args(ctx, kept)
+        for names, text in EXCLUSIVE.items():
+            values = {n: ctx.params.get(n) for n in names}
+            given = [n for n, v in values.items() if v not in (None, ()) and v is not False]
+            named = [n for n in given if ctx.get_parameter_source(n) is ParameterSource.COMMANDLINE]
+            if named:
+                ctx.params |= dict.fromkeys(set(given).difference(named))
+            if len(named or given) > 1:
+                raise click.UsageError(f"{text} cannot be combined", ctx)
+        return rest
 
 
 def _port(text: str) -> int | None:
-    if text == "default":
+    source = click.get_current_context().get_parameter_source("port")
+    # Kubernetes sets TBCORE_PORT to such a text if there is a Service with the name tbcore.
+    is_address = text.startswith("tcp://") and source is ParameterSource.ENVIRONMENT
+    if text == "default" or is_address:
         return None
     if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > 65535:
         raise click.BadParameter(f"{text!r} is not a valid port; expected 0 to 65535")
@@ -232,7 +259,7 @@ def _plugin_values(texts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     help="Origin whose pages may show the page in a frame. Needs --secret_prefix. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--token", metavar="TOKEN", envvar="TBCORE_TOKEN", type=_token,
+    "--token", metavar="TOKEN", type=_token,
     help="Secret that every request must have, instead of a random one.",
 )  # fmt: skip
 @click.option("--no_token", is_flag=True, help="Allow all requests without a token.")
@@ -299,7 +326,7 @@ def serve_command(
 ) -> int:
     """Serve the runs below LOGDIR to a browser.
 
-    Options may be written with - or with _.
+    Options may be written with - or with _, and set by variables such as TBCORE_PORT.
     """
     if len(directories) > 1:
         raise click.UsageError(
@@ -308,42 +335,29 @@ def serve_command(
             context,
         )
     logdirs = [text for text in (*directories, logdir, logdir_spec) if text is not None]
+    if not logdirs and not options["index"] and (found := logdirs_here()):
+        where = f"{found[0]} (found: {', '.join(found)})"
+        click.echo(f"{program()}: no log directory given; serving {where}", err=True)
+        logdirs = found[:1]
     if not "".join(logdirs) and not options["index"]:
-        raise click.UsageError(f"no log directory given; try `{program()} runs/`", context)
-    if len(logdirs) > 1:
-        raise click.UsageError("LOGDIR, --logdir and --logdir_spec cannot be combined", context)
-    if options["bind_all"] and options["host"]:
-        raise click.UsageError(
-            f"--host and {as_typed(context, '--bind_all')} cannot be combined", context
-        )
-    if options["uds"] and (
-        options["host"] or options["bind_all"] or options["port"] is not None
-        or options["open_browser"]
-    ):  # fmt: skip
-        raise click.UsageError(
-            "--uds cannot be combined with --host, --bind_all, --port and --open", context
-        )
+        if context.parent and context.parent.invoked_subcommand is None:
+            click.echo(context.parent.get_help())
+        here = f", and no event files in {', '.join(USUAL_LOGDIRS)}" if not logdirs else ""
+        raise click.UsageError(f"no log directory given{here}; try `{program()} runs/`", context)
     if options["embed_in"] and not options["secret_prefix"]:
         # A frame of another site has no cookie, so a secret path takes its place.
-        raise click.UsageError(
-            f"{as_typed(context, '--embed_in')} needs --secret_prefix FILE", context
-        )
+        raise click.UsageError("--embed_in needs --secret_prefix FILE", context)
     secrets = ("token", "no_token", "secret_prefix", "uds")
     if "*" in options["allowed_hosts"] and not any(options[name] for name in secrets):
         raise click.UsageError(
-            f"{as_typed(context, '--allowed_host')} '*' lets any page in your browser read the "
-            f"logs; it needs TBCORE_TOKEN, --secret_prefix or --uds, or else --no_token if what "
-            f"stands in front of the server asks who is there", context,
+            "--allowed_host '*' lets any page in your browser read the logs; "
+            "it needs TBCORE_TOKEN, --secret_prefix or --uds, or else --no_token if what "
+            "stands in front of the server asks who is there", context,
         )  # fmt: skip
-    is_typed = context.get_parameter_source("token") is click.core.ParameterSource.COMMANDLINE
-    if options["no_token"] and options["token"] and is_typed:
-        raise click.UsageError(
-            f"--token and {as_typed(context, '--no_token')} cannot be combined", context
-        )
     if os.environ.get("TBCORE_TOKEN") == "" and not (options["token"] or options["no_token"]):
         # click takes an empty variable for none, and the server would be open to all users.
         raise click.UsageError("TBCORE_TOKEN is empty; set it to a token, or unset it", context)
-    if is_typed:
+    if context.get_parameter_source("token") is ParameterSource.COMMANDLINE:
         warn("other users can see --token in the list of processes; set TBCORE_TOKEN instead")
     specs = []
     text = os.path.expanduser(logdirs[0] if logdirs else options["index"])
@@ -362,7 +376,17 @@ def serve_command(
         names = {field.name for field in fields(ServeOptions)} & options.keys()
         given = {name: options.pop(name) for name in names}
         serve_options = ServeOptions(specs=specs, program=program(), **given)
-        return serve(Config(logdir=without_passwords(text), **options), serve_options)
+        try:
+            return serve(Config(logdir=without_passwords(text), **options), serve_options)
+        except TbcoreError as error:
+            error.args = (as_typed(context, str(error)),)
+            raise
+
+
+for parameter in serve_command.params:
+    # The two others load code, which a variable that somebody else set must not do.
+    if isinstance(parameter, click.Option) and parameter.name not in ("plugins_dirs", "dev"):
+        parameter.envvar = f"TBCORE_{parameter.opts[0].strip('-').upper()}"
 
 
 def _import_numpy() -> None:

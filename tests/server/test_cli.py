@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import logging
 import os
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from tbcore import __version__
-from tbcore.cli import main
+from tbcore.cli import main, parsing
 from tbcore.cli.serve import IGNORED_OPTIONS, UNSUPPORTED_OPTIONS, serve_command
 from tbcore.errors import TbcoreError
 from tbcore.eventfiles.logdir import LogdirSpec
@@ -32,12 +33,18 @@ class Served:
     options: ServeOptions
 
 
+def without_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unsets the variables for options of `serve`."""
+    for parameter in serve_command.params:
+        monkeypatch.delenv(str(parameter.envvar), raising=False)
+
+
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Served]:
     """`served("serve", "runs")` runs the command line until the server would start."""
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TBCORE_TOKEN", raising=False)
+    without_variables(monkeypatch)
 
     def run(*arguments: str) -> Served:
         seen = Served()
@@ -61,6 +68,7 @@ def refused(
     (tmp_path / "runs").mkdir()
     (tmp_path / "file").write_text("")
     monkeypatch.chdir(tmp_path)
+    without_variables(monkeypatch)
 
     def run(*arguments: str) -> str:
         monkeypatch.setattr(serve_module, "serve", lambda *_: pytest.fail("it was served"))
@@ -238,7 +246,8 @@ def test_options_of_tensorboard_without_effect(
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["serve"], ["no log directory given; try `tbcore runs/`"]),
+        (["serve"], ["no log directory given, and no event files in runs, lightning_logs, logs; "
+                     "try `tbcore runs/`"]),
         (["serve", ""], ["no log directory given"]),
         (["serve", "--logdir="], ["no log directory given"]),
         (["serve", "runs", "--logdir", "runs"],
@@ -270,7 +279,7 @@ def test_options_of_tensorboard_without_effect(
         (["runs", "--allowed_host", "*"], ["--allowed_host '*' lets any page", "TBCORE_TOKEN"]),
         (["runs", "--embed_in", "https://a.b/c"], ["'https://a.b/c' is not an origin"]),
         (["runs", "--embed_in", "https://a.b"], ["--embed_in needs --secret_prefix FILE"]),
-        (["runs", "--uds", "s", "--port", "1"], ["--uds cannot be combined with --host"]),
+        (["runs", "--uds", "s", "--port", "1"], ["--uds and --port cannot be combined"]),
         (["runs", "--samples_per_plugin", "images"], ["'images' is not valid; expected NAME=N"]),
         (["runs", "--samples_per_plugin", "a=1,b=x"], ["'b=x' is not valid; expected NAME=N"]),
         (["runs", "--samples_per_plugin", "a=-1"], ["'a=-1' is not valid; expected NAME=N"]),
@@ -285,6 +294,7 @@ def test_options_of_tensorboard_without_effect(
         (["--inspect", "--logdir", "runs"],
          ["--inspect is not supported; use `tbcore ls LOGDIR` or `tbcore show LOGDIR RUN`"]),
         (["--logdir", "runs", "--tag", "a"], ["--tag is not supported; use `tbcore show LOGDIR"]),
+        (["runs", "--uds", "s", "--port", "0"], ["--uds and --port cannot be combined"]),
         (["runs", "--bind"], ["no such option '--bind'; did you mean '--bind_all'?"]),
         (["runs", "--reload_interval=-1"],
          ["--reload_interval: '-1' is not valid; expected a number of seconds, 0 or more"]),
@@ -353,10 +363,199 @@ def test_a_bad_value_from_the_environment(refused: Any, monkeypatch: pytest.Monk
     assert refused("runs").startswith("tbcore: TBCORE_TOKEN is empty; ")
 
 
+VARIABLES = {
+    "logdir": ("runs", "runs"),
+    "logdir_spec": ("a:runs", "a:runs"),
+    "index": ("kept", "kept"),
+    "host": ("0.0.0.0", "0.0.0.0"),
+    "bind_all": ("1", True),
+    "port": ("7007", 7007),
+    "path_prefix": ("a/b", "/a/b"),
+    "secret_prefix": ("secret", "secret"),
+    "uds": ("socket", "socket"),
+    "allowed_hosts": (" a.example  b.example:8 ", ("a.example", "b.example:8")),
+    "embed_in": ("https://a.b https://c.d", ("https://a.b", "https://c.d")),
+    "token": ("abc", "abc"),
+    "no_token": ("true", True),
+    "reload_interval": ("0.5", 0.5),
+    "samples_per_plugin": ("images=20,a.b=0", {"images": 20, "a.b": 0}),
+    "plugin_values": ("a.b.size=5 c.d=e", {"a.b": {"size": "5"}, "c": {"d": "e"}}),
+    "without_plugins": ("audio x.y", ("audio", "x.y")),
+    "max_points": ("1000", 1000),
+    "purge_orphaned_data": ("false", False),
+    "window_title": ("My runs", "My runs"),
+    "api": ("legacy", "legacy"),
+    "exit_when_idle": ("8h", 28800),
+    "exit_with_parent": ("1", os.getppid()),
+    "log_format": ("json", "json"),
+    "open_browser": ("1", True),
+}
+"""Maps the parameter of each option with a variable to a text of the variable, and its value."""
+
+
+def test_each_option_of_serve_has_a_variable(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name is that of the option, but options that load code have none."""
+    options = [option for option in serve_command.params if option.param_type_name == "option"]
+    names = {option.name: option.envvar for option in options}
+
+    assert {name for name, variable in names.items() if variable is None} == {"plugins_dirs", "dev"}
+    assert {name for name, variable in names.items() if variable} == set(VARIABLES)
+    assert names["without_plugins"] == "TBCORE_NO_PLUGIN"
+    for name, (text, value) in VARIABLES.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(str(names[name]), text)
+            if name == "embed_in":
+                patch.setenv("TBCORE_SECRET_PREFIX", "secret")
+            # The arguments need no log directory, so that those of variables count.
+            seen = served("serve", *([] if name in ("logdir", "logdir_spec") else ["runs"]))
+        if name in ("logdir", "logdir_spec"):
+            assert seen.config.logdir == value
+        else:
+            holder = seen.options if hasattr(seen.options, name) else seen.config
+            assert getattr(holder, name) == value, name
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"TBCORE_PORT": "tcp://10.0.0.1:80"},
+        {"TBCORE_BIND_ALL": "0", "TBCORE_NO_TOKEN": "false"},
+        {"TBCORE_PORT": "", "TBCORE_ALLOWED_HOST": "", "TBCORE_BIND_ALL": "", "TBCORE_LOGDIR": ""},
+        {"TBCORE_PLUGINS_DIR": "/no/such", "TBCORE_DEV": "1"},
+    ],
+)
+def test_variables_that_change_nothing(
+    served: Any, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    """Kubernetes sets such a port; empty variables are as unset ones; some options have none."""
+    plain = served("runs")
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    seen = served("runs")
+
+    assert (seen.config, seen.options) == (plain.config, plain.options)
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "same"),
+    [
+        ({"TBCORE_LOGDIR": "x"}, ["runs"], ["runs"]),
+        ({"TBCORE_LOGDIR_SPEC": "a:x"}, ["--logdir", "runs"], ["runs"]),
+        ({"TBCORE_LOGDIR": "x"}, ["--logdir-spec", "a:runs"], ["--logdir_spec", "a:runs"]),
+        ({"TBCORE_BIND_ALL": "1"}, ["runs", "--host", "::1"], ["runs", "--host", "::1"]),
+        ({"TBCORE_HOST": "::1"}, ["runs", "--bind_all"], ["runs", "--bind_all"]),
+        ({"TBCORE_TOKEN": "a"}, ["runs", "--no_token"], ["runs", "--no_token"]),
+        ({"TBCORE_NO_TOKEN": "1"}, ["runs", "--token=a"], ["runs", "--token=a"]),
+        ({"TBCORE_UDS": "s"}, ["runs", "--port=0"], ["runs", "--port=0"]),
+        ({"TBCORE_PORT": "7", "TBCORE_HOST": "::1"}, ["runs", "--uds=s"], ["runs", "--uds=s"]),
+        ({"TBCORE_PORT": "7"}, ["runs", "--port=default"], ["runs"]),
+        ({"TBCORE_NO_PLUGIN": "a b"}, ["runs", "--no_plugin", "c"], ["runs", "--no_plugin", "c"]),
+    ],
+)
+def test_the_command_line_comes_before_variables(
+    served: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    arguments: list[str],
+    same: list[str],
+) -> None:
+    """Also if it has another option, which excludes that of the variable."""
+    plain = served(*same)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    seen = served(*arguments)
+
+    assert seen.config == plain.config
+    for field in dataclasses.fields(ServeOptions):
+        value, expected = getattr(seen.options, field.name), getattr(plain.options, field.name)
+        assert value == expected or not (value or expected), field.name
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "message"),
+    [
+        ({"TBCORE_PORT": "x"}, ["runs"], "TBCORE_PORT: 'x' is not a valid port; "),
+        ({"TBCORE_BIND_ALL": "maybe"}, ["runs"], "TBCORE_BIND_ALL: 'maybe' is not a valid bool"),
+        ({"TBCORE_HOST": "a", "TBCORE_BIND_ALL": "1"}, ["runs"],
+         "TBCORE_HOST and TBCORE_BIND_ALL cannot be combined; "),
+        ({"TBCORE_TOKEN": "a", "TBCORE_NO_TOKEN": "1"}, ["runs"],
+         "TBCORE_TOKEN and TBCORE_NO_TOKEN cannot be combined; "),
+        ({"TBCORE_LOGDIR": "a", "TBCORE_LOGDIR_SPEC": "a:b"}, [],
+         "LOGDIR, TBCORE_LOGDIR and TBCORE_LOGDIR_SPEC cannot be combined; "),
+        ({"TBCORE_LOGDIR_SPEC": ","}, ["serve"], "no directory in TBCORE_LOGDIR_SPEC ',';"),
+        ({"TBCORE_ALLOWED_HOST": "*"}, ["runs"], "TBCORE_ALLOWED_HOST '*' lets any page"),
+        ({"TBCORE_EMBED_IN": "https://a.b"}, ["runs"], "TBCORE_EMBED_IN needs --secret_prefix"),
+    ],
+)  # fmt: skip
+def test_errors_name_variables(
+    refused: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    """The user has not typed the options."""
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+
+    assert refused(*arguments).startswith(f"tbcore: {message}")
+
+
+@pytest.mark.usefixtures("log_levels")
+def test_errors_at_the_start_name_variables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Such as an address of another machine."""
+    monkeypatch.setenv("TBCORE_HOST", "999.1.1.1")
+
+    assert main([str(tmp_path), "--port=0"]) == 1
+    assert capsys.readouterr().err.startswith("tbcore: TBCORE_HOST '999.1.1.1' is not an address")
+
+
 def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
     """After a question the hint is a sentence of its own."""
     assert refused("check").endswith("'LOGDIR'; see `tbcore check --help`")
     assert refused("runs", "--prot=1").endswith("'--port'? See `tbcore serve --help`")
+
+
+@pytest.mark.parametrize("arguments", [(), ("serve",), ("--port", "7007")])
+def test_a_usual_directory_is_found(
+    served: Any, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    """The first of runs, lightning_logs and logs that has event files; a line names all of them."""
+    for folder in ("lightning_logs", "logs/a/b"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "events.out.tfevents.1").touch()
+
+    seen = served(*arguments)
+
+    assert seen.config.logdir == "lightning_logs"
+    line = "no log directory given; serving lightning_logs (found: lightning_logs, logs)"
+    assert capsys.readouterr().err == f"tbcore: {line}\n"
+
+
+def test_a_given_directory_is_not_searched_for(
+    served: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty one is an error, an index needs none, and a variable gives one, too."""
+    Path("runs/events.out.tfevents.1").touch()
+    assert served("serve", "--index", "kept").options.specs == []
+    monkeypatch.setenv("TBCORE_LOGDIR", "other")
+    assert served().config.logdir == "other"
+    assert capsys.readouterr().err == ""
+
+    assert main(["--logdir="]) == 2
+    assert capsys.readouterr().err.startswith("tbcore: no log directory given; try `tbcore runs/`")
+
+
+def test_the_search_for_a_directory_is_short(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large directory without event files, only a part is searched."""
+    monkeypatch.setattr(parsing, "_MAX_DIRECTORIES_SEARCHED", 3)
+    for folder in ("runs/a/b/c", "logs/a/b"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "events.out.tfevents.1").touch()
+
+    assert served().config.logdir == "logs"
 
 
 @pytest.mark.parametrize(
@@ -365,6 +564,7 @@ def test_messages_end_with_the_help_of_their_command(refused: Any) -> None:
         (("--logdir", "runs"), "runs"),
         (("serve", "runs"), "runs"),
         (("plugins",), "plugins"),
+        ((), "runs"),
     ],
 )
 @pytest.mark.parametrize("name", ["/usr/local/bin/tensorboard", "TensorBoard.exe"])
@@ -377,6 +577,8 @@ def test_under_the_name_of_tensorboard_all_arguments_are_those_of_serve(
 ) -> None:
     """There are no other commands, and the rules for access are the same."""
     monkeypatch.setattr(sys, "argv", [name])
+    Path("runs/events.out.tfevents.1").touch()
+
     seen = served(*arguments)
 
     assert seen.config == Config(logdir=expected)
@@ -542,10 +744,16 @@ def test_a_program_may_call_main_and_continue(served: Any, monkeypatch: pytest.M
     assert (gc.isenabled(), gc.get_threshold()) == before
 
 
-def test_without_arguments_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit status is 2, as for wrong usage."""
+def test_without_arguments_the_help_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The exit status is 2, as for wrong usage, and a line has what was searched for."""
+    monkeypatch.chdir(tmp_path)
     assert main([]) == 2
-    assert "tbcore runs/" in capsys.readouterr().out
+    output = capsys.readouterr()
+    assert "tbcore runs/" in output.out
+    [line] = output.err.splitlines()
+    assert "no event files in runs, lightning_logs, logs" in line
 
 
 def test_help_needs_none_of_the_heavy_modules() -> None:

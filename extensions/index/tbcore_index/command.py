@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tbcore import DataError
-from tbcore.engine import Command, OptionError, as_typed, logdir_specs
+from tbcore.engine import Command, OptionError, logdir_specs
 
 if TYPE_CHECKING:
     from tbcore.engine import LogdirSpec
@@ -86,7 +86,7 @@ def index_command(
     if workers and cluster:
         raise click.UsageError("--workers and --cluster cannot be combined", context)
     if (tls or insecure_cluster) and not cluster:
-        option = "--tls" if tls else as_typed(context, "--insecure_cluster")
+        option = "--tls" if tls else "--insecure_cluster"
         raise click.UsageError(f"{option} needs --cluster", context)
     specs = logdir_specs(
         os.path.expanduser(logdir or logdir_spec or ""), context, is_spec=logdir is None
