@@ -617,6 +617,29 @@ def test_a_terminal_gets_the_token(environment: dict[str, str], home: Path, tmp_
         os.close(terminal)
 
 
+def test_a_file_gets_no_token_even_if_the_other_stream_is_a_terminal(
+    environment: dict[str, str], home: Path, tmp_path: Path
+) -> None:
+    """Under the name `tensorboard` the addresses go to stderr, so only that stream counts."""
+    program, log = tmp_path / "tensorboard", tmp_path / "log"
+    program.write_text("import sys; from tbcore.cli import main; sys.exit(main())")
+    terminal, end = os.openpty()
+    with log.open("w") as stderr:
+        server = subprocess.Popen(
+            [sys.executable, str(program), str(tmp_path), "--bind_all", "--port", "0"],
+            env=environment, stdout=end, stderr=stderr,
+        )  # fmt: skip
+    os.close(end)
+    try:
+        until(lambda: "to quit)" in log.read_text())
+        assert "token=" not in log.read_text()
+        assert any("?token=" in p.read_text() for p in home.rglob("*") if p.is_file())
+    finally:
+        server.kill()
+        server.wait()
+        os.close(terminal)
+
+
 def test_without_a_token_off_loopback_names_are_checked(start: Make) -> None:
     """With --no_token, requests with foreign host names are refused, and a warning is logged."""
     server = start("--bind_all", "--no_token")
