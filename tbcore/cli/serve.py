@@ -141,7 +141,7 @@ _idle = converter(_duration, "a time of up to 365 days, such as 30m, 8h or 2d")
 
 
 def _parent() -> int:
-    """The id of the process that started this one, or -1 if it has ended."""
+    """The id of the process that started this one, or -1 if it is known to have ended."""
     if sys.platform == "win32":
         raise click.BadParameter("is not supported on Windows")
     parent = os.getppid()

@@ -333,7 +333,10 @@ def test_a_program_that_ended_before_the_server_started_counts(
 ) -> None:
     """The server belongs to another process then, but not to the session of that one."""
     log = tmp_path / "server.log"
-    parent = launched("old", environment, tmp_path, stdin=subprocess.DEVNULL)
+    # A session of its own: in a container, the process that adopts the server can be of this one.
+    parent = launched(
+        "old", environment, tmp_path, stdin=subprocess.DEVNULL, start_new_session=True
+    )
     assert parent.wait(WAIT_SECONDS) == 0
     until(lambda: "(--exit_with_parent)" in log.read_text())
     port = re.search(r"http://localhost:(\d+)/", log.read_text())
