@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tbcore.http.json import to_json
     from tbcore.http.parameters import replace_query
     from tbcore.kinds import matches
-    from tbcore.plugins.config import user_directory
+    from tbcore.plugins.config import Config, user_directory
     from tbcore.plugins.loading import load_plugins
     from tbcore.plugins.sources import installed_plugins
     from tbcore.plugins.types import LoadedPlugin
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from tbcore.text import close_matches, describe, one_line, plural, quoted, size
 
 __all__ = [
-    "BatchReader", "Columns", "Command", "CommandGroup", "Event", "EventFile", "ExtensionError",
-    "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError", "Pacing",
-    "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema", "Series",
-    "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata", "Table",
-    "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
-    "close_matches", "describe", "did_you_mean", "encode_varint", "fields",
-    "find_unshown", "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri",
-    "load_plugins", "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor",
-    "one_line", "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
+    "BatchReader", "Columns", "Command", "CommandGroup", "Config", "Event", "EventFile",
+    "ExtensionError", "FileRef", "Found", "LoadedPlugin", "Logdir", "LogdirSpec", "OptionError",
+    "Pacing", "Point", "ReadFile", "RunColumns", "RunIndex", "RunView", "Scan", "Schema",
+    "Series", "Server", "Storage", "StoredRun", "StrictReader", "Summary", "SummaryMetadata",
+    "Table", "TagInfo", "TensorProto", "TrackedRun", "UnknownStorageError", "checked_address",
+    "close_matches", "describe", "did_you_mean", "encode_varint", "fields", "find_unshown",
+    "guarded", "installed_plugins", "is_event_file", "is_live", "is_uri", "load_plugins",
+    "loaded", "logdir_specs", "logs_discarded", "matches", "numpy_to_tensor", "one_line",
+    "parse", "plural", "quoted", "replace_query", "size", "sort_key", "storage_of",
     "tensor_to_numpy", "to_json", "user_directory", "warn", "warnings_printed", "watch",
 ]  # fmt: skip
 
@@ -87,7 +87,7 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "tbcore.http.json": ("to_json",),
     "tbcore.http.parameters": ("replace_query",),
     "tbcore.kinds": ("matches",),
-    "tbcore.plugins.config": ("user_directory",),
+    "tbcore.plugins.config": ("Config", "user_directory"),
     "tbcore.plugins.loading": ("load_plugins",),
     "tbcore.plugins.sources": ("installed_plugins",),
     "tbcore.plugins.types": ("LoadedPlugin",),

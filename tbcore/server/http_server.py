@@ -71,6 +71,8 @@ class HttpServer(uvicorn.Server):
         self._app = app
         self._on_started = on_started
         self._parent = parent
+        self.on_ended: Callable[[], object] = bool
+        """Called at the end of a server that has started."""
         self._wake: Callable[[], object] = bool
         """Wakes `main_loop`, from any thread."""
         self.exit_signal: int | None = None
@@ -100,6 +102,11 @@ class HttpServer(uvicorn.Server):
                 logger.info("the program that started the server has ended (--exit_with_parent)")
                 self.end()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the connections; uvicorn calls this while signals are still handled."""
+        await super().shutdown(sockets)
+        self.on_ended()
+
     def end(self) -> None:
         """Makes the server end within a second. May be called in any thread."""
         self.should_exit = True
@@ -109,10 +116,10 @@ class HttpServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Ends the server. Called in the main thread when a signal arrives."""
-        if self.exit_signal is not None:
-            # A second signal ends the process at once.
+        # A second Ctrl-C ends the process at once. Programs repeat SIGTERM within milliseconds.
+        if self.exit_signal is not None and sig == signal.SIGINT:
             os._exit(128 + sig)
-        self.exit_signal = sig
+        self.exit_signal = self.exit_signal or sig
         self.end()
 
     @contextlib.contextmanager

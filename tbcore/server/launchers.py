@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from tbcore.errors import TbcoreError
@@ -49,9 +49,10 @@ def launches() -> list[Launch]:
     return found
 
 
-def call(method: Callable[..., object], *arguments: Config) -> None:
-    """Calls a method of a launch; a failure is logged, since it must not end the server."""
-    try:
-        method(*arguments)
-    except Exception as error:
-        logger.warning("a launcher failed: %s", error, exc_info=error)
+def call(methods: Iterable[Callable[..., object]], *arguments: Config) -> None:
+    """Calls methods of launches; a failure is logged, since it must not end the server."""
+    for method in methods:
+        try:
+            method(*arguments)
+        except Exception as error:
+            logger.warning("a launcher failed: %s", error, exc_info=error)

@@ -194,10 +194,10 @@ def _run_server(
         _print_banner(
             reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
         )
-        for launch in begun:
-            call(launch.started, config)
+        call((launch.started for launch in begun), config)
 
     server = HttpServer(app, has_started, parent=options.exit_with_parent)
+    server.on_ended = lambda: call(launch.ended for launch in begun)
     if reloader is not None:
         reloader.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that
@@ -211,11 +211,7 @@ def _run_server(
         threading.Thread(
             target=_exit_when_idle, args=[server, multiplexer, options.exit_when_idle], daemon=True
         ).start()
-    try:
-        server.run(sockets=listening.sockets)
-    finally:
-        for launch in begun:
-            call(launch.ended)
+    server.run(sockets=listening.sockets)
     if reloader is not None:
         reloader.stop()
     reporter.stop()

@@ -291,6 +291,42 @@ def test_under_the_name_of_tensorboard_it_serves(
     assert "tensorboard: warning: --load_fast has no effect" in noise
 
 
+FILE_LAUNCHER = """
+import os
+class Launch:
+    frames = ()
+    def started(self, config):
+        open(os.environ["LAUNCHED"], "x").close()
+    def ended(self):
+        os.unlink(os.environ["LAUNCHED"])
+def launch(command):
+    return Launch()
+"""
+
+
+def test_launchers_are_told_of_the_end_if_sigterm_is_repeated(
+    start: Make, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A Jupyter kernel that ends repeats it after 10, 30 and 100 ms."""
+    info = tmp_path / "site-packages" / "launcher-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: launcher\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tbcore.launchers]\none = launcher:launch\n")
+    (info.parent / "launcher.py").write_text(FILE_LAUNCHER)
+    environment["PYTHONPATH"] = os.pathsep.join([str(info.parent), environment["PYTHONPATH"]])
+    launched = tmp_path / "launched"
+    server = start(LAUNCHED=str(launched))
+    until(launched.exists)
+    stream = socket.create_connection(("127.0.0.1", server.port))
+    stream.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert stream.recv(1)
+
+    until(lambda: server.process.poll() is not None or server.process.terminate())
+
+    assert not launched.exists()
+    stream.close()
+
+
 LAUNCHER = """
 import os, subprocess, sys
 with open("server.log", "w") as log:
