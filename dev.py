@@ -149,6 +149,12 @@ def dependency_group(name: str) -> list[str]:
     return requirements
 
 
+def jupyter_requirements() -> list[str]:
+    """JupyterLab, and what its users install of this checkout."""
+    folders = [ROOT, ROOT / "plugins" / "scalars", ROOT / "extensions" / "jupyter"]
+    return [*dependency_group("jupyter"), *(f"--editable={folder}" for folder in folders)]
+
+
 def read_stamp(path: Path) -> dict[str, object]:
     """The content of a stamp, a file such as STAMP; an empty dict if there is none."""
     try:
@@ -288,6 +294,8 @@ def test(part: str, pytest_arguments: list[str]) -> int:
         return subprocess.run(command, cwd=ROOT, check=False).returncode
     steps = checks.Steps()
     python = make_environment(with_tools=True)
+    if part != "--quick":
+        make_tool_environment("jupyter", jupyter_requirements())
     steps.add("environment", True)
     return checks.run_all(steps, python, part, pytest_arguments)
 
@@ -322,7 +330,10 @@ def make_tool_environment(name: str, requirements: list[str]) -> Path:
     """Creates or updates an environment of one command, `.venv-NAME`; returns its Python's path."""
     folder = ROOT / f".venv-{name}"
     stamp, python = folder / "tbcore-dev.json", python_of(folder)
-    current = {"place": str(ROOT), "requirements": requirements}
+    # Entry points of packages of this checkout are read when they are installed.
+    has_packages = any("--editable" in requirement for requirement in requirements)
+    current: dict[str, object] = {"place": str(ROOT), "requirements": requirements}
+    current |= {"fingerprint": fingerprint()} if has_packages else {}
     if read_stamp(stamp) != current or not works(python):
         log(f"creating {folder.name}; later calls skip this")
         make_venv(folder)

@@ -52,6 +52,7 @@ INSTALL: Mapping[tuple[str, str], str] = {
     (COMMANDS, "plugin"): "tbcore-testing",
     (OPEN, "open"): "tbcore-logs",
     (INDEX, "index"): "tbcore-index",
+    (LAUNCHERS, "tensorboard_magic"): "tbcore-jupyter",
     **{
         (STORAGE, scheme): f"tbcore-remote{extra}"
         for extra, schemes in {

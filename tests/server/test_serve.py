@@ -304,7 +304,7 @@ def launch(command):
 """
 
 
-def test_launchers_are_told_of_the_end_if_sigterm_is_repeated(
+def test_launchers_are_called_at_the_end_if_sigterm_is_repeated(
     start: Make, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """A Jupyter kernel that ends repeats it after 10, 30 and 100 ms."""

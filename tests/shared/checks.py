@@ -123,7 +123,7 @@ def find_programs(steps: Steps, python: Path, calls: Sequence[PytestCall]) -> No
     Tests are skipped without them. If CI=true, this is a failure.
     """
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    if BROWSER in calls:
+    if {BROWSER, ALONE} & set(calls):
         chromium = machine.find_chromium(python)
         if chromium is not None:
             steps.environment["TBCORE_CHROMIUM"] = chromium

@@ -1,0 +1,118 @@
+"""The servers of this kernel, which end with it.
+
+Each has a secret path that only this process knows: other users of the machine can connect to the
+port, but get nothing. Nothing about a server is written to a file that outlives its start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from tbcore import TbcoreError
+
+START_TIMEOUT_SECONDS = 60
+_REFUSED = ("--secret_prefix", "--token", "--uds")
+_ADDRESS = re.compile(r"^tbcore \S+ at (http://\S+) ", re.MULTILINE)
+_COLAB = ("https://colab.research.google.com", "https://*.googleusercontent.com")
+"""Origins of the pages that show the output of cells in Colab."""
+
+
+class Server(NamedTuple):
+    """A server that was started by this process."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    path: str
+    """The secret path, with a slash at both ends."""
+
+
+_servers: dict[tuple[str, ...], Server] = {}
+"""Maps the working directory and the arguments of each server to the server."""
+
+
+def server_for(arguments: Sequence[str]) -> Server:
+    """The server with these arguments of `tbcore serve`, which is started unless it runs.
+
+    Raises TbcoreError, with one line, if it cannot start.
+    """
+    for argument in arguments:
+        option = argument.partition("=")[0].replace("-", "_").replace("__", "--", 1)
+        if option in _REFUSED:
+            raise TbcoreError(f"{argument}: servers of notebooks have a secret path of their own")
+    key = (os.getcwd(), *arguments)
+    server = _servers.get(key)
+    if server is None or server.process.poll() is not None:
+        server = _servers[key] = _start(arguments)
+    return server
+
+
+def _start(arguments: Sequence[str]) -> Server:
+    """Starts a server; prints its warnings; returns when it accepts requests."""
+    with tempfile.TemporaryDirectory(prefix="tbcore-") as folder:
+        secret, stdout, stderr = (Path(folder, name) for name in ("secret", "stdout", "stderr"))
+        # -P: no file of the working directory takes the place of a module. Options of the secret
+        # path are last, and win over variables such as TBCORE_TOKEN.
+        command = [sys.executable, "-P", "-m", "tbcore", "serve", *arguments]
+        command += ["--no_token", "--exit_with_parent", "--secret_prefix", str(secret)]
+        command += [f"--embed_in={origin}" for origin in _origins_of_notebooks()]
+        with stdout.open("wb") as out, stderr.open("wb") as err:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env={name: text for name, text in os.environ.items() if name != "TBCORE_UDS"},
+                # Interrupts of the kernel go to its process group, which must not be the server's.
+                process_group=None if os.name == "nt" else 0,
+            )  # fmt: skip
+        try:
+            address = _wait_for_address(process, stdout, stderr)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        sys.stderr.write(stderr.read_text(encoding="utf-8", errors="replace"))
+        prefix = address.path.rstrip("/") + secret.read_text(encoding="utf-8").strip()
+        return Server(process, address.port or 80, f"{prefix}/")
+
+
+def _wait_for_address(process: subprocess.Popen[bytes], stdout: Path, stderr: Path) -> SplitResult:
+    """The address that a server prints when it accepts requests, without its secret path."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while True:
+        has_ended = process.poll() is not None
+        found = _ADDRESS.search(stdout.read_text(encoding="utf-8", errors="replace"))
+        if found and not has_ended:
+            return urlsplit(found[1])
+        if has_ended:
+            lines = stderr.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise TbcoreError(lines[-1] if lines else f"status {process.returncode}")
+        if time.monotonic() > deadline:
+            raise TbcoreError(f"the server did not start within {START_TIMEOUT_SECONDS} s")
+        time.sleep(0.02)
+
+
+def _origins_of_notebooks() -> Sequence[str]:
+    """Origins of the pages that show this kernel's output, if these are not behind a proxy.
+
+    They are those of the Jupyter server that started the kernel, as its own file says, and of
+    Colab.
+    """
+    if "google.colab" in sys.modules:
+        return _COLAB
+    with suppress(ImportError, OSError, ValueError, KeyError):
+        from jupyter_core.paths import jupyter_runtime_dir
+
+        name = f"jpserver-{os.environ['JPY_PARENT_PID']}.json"
+        jupyter = json.loads(Path(jupyter_runtime_dir(), name).read_text(encoding="utf-8"))
+        scheme = "https" if jupyter["secure"] else "http"
+        return [f"{scheme}://{host}:{jupyter['port']}" for host in ("localhost", "127.0.0.1")]
+    return ()
