@@ -1,4 +1,7 @@
-"""Compress: an ASGI layer that compresses text with gzip if the client accepts it."""
+"""Compress: an ASGI layer that compresses responses with gzip if the client accepts it.
+
+Text is compressed, and short columns of numbers: those that a live page gets each second.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,16 @@ def _is_zero_weight(parameter: str) -> bool:
     return name.strip() == "q" and value.strip().rstrip("0") in ("", "0.", ".")
 
 
+def is_short_binary(headers: MutableHeaders) -> bool:
+    """Whether these are headers of columns, or other bytes, that are compressed at once.
+
+    Longer ones are for a chart that somebody waits for, mostly on the same machine.
+    """
+    length = headers.get("content-length", "")
+    is_binary = headers.get("content-type") == "application/octet-stream"
+    return is_binary and length.isdecimal() and int(length) <= MAX_INLINE_BYTES
+
+
 def is_textual(content_type: str) -> bool:
     """Whether content of this type is compressed: text and SVG, but no other images, nor audio."""
     bare_type = content_type.partition(";")[0].strip().lower()
@@ -86,7 +99,7 @@ class Compress:
                 # A copy of the headers, since a plugin may send the same response again.
                 headers = MutableHeaders(raw=list(message["headers"]))
                 message = {**message, "headers": headers.raw}
-                if is_textual(headers.get("content-type", "")):
+                if is_textual(headers.get("content-type", "")) or is_short_binary(headers):
                     # Without Vary a cache could send the compressed form to a client that does not
                     # accept it.
                     if "accept-encoding" not in headers.get("vary", "").lower():

@@ -256,13 +256,6 @@ class Multiplexer:
         details = self._state.details.get(run)
         return bool(details and is_live(details.last_event_time, details.modified, time.time()))
 
-    def file_paths(self, run: str) -> list[str]:
-        """Paths of the run's event files, in the order in which they are read.
-
-        Raises NotFoundError for an unknown run.
-        """
-        return sorted(file.path for file in self._state.run(run).files)
-
     @property
     def status(self) -> LoadStatus:
         """The loader's progress."""

@@ -3,6 +3,5 @@ export { FilterBox, makeFilter } from "./lib/queries/filter.js";
 export { colorsOf, oklchToHex } from "./lib/ui/colors.js";
 export * from "./lib/ui/controls.js";
 export { Lazy, VirtualList, useNear } from "./lib/ui/lazy.js";
-export { Tooltip, readOutNodes } from "./lib/ui/tooltip.js";
 
 /** @typedef {import("./lib/queries/filter.js").Filter} Filter */

@@ -1271,6 +1271,23 @@ def test_a_page_at_rest_is_light(serve: Any, new_profile: Any, tmp_path: Path) -
     assert 50_000 < weight_of(server, profile) < REST_LIMIT
 
 
+def test_ten_growing_runs_weigh_little(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Only the points that are new are sent, compressed; the lines go on."""
+    runs = [f"seed{number}" for number in range(10)]
+
+    def write(steps: range) -> None:
+        for run in runs:
+            write_run(tmp_path / "logs", run, scalars={"loss": [(s, s / 1000) for s in steps]})
+
+    write(range(5000))
+    page = profile.open(serve(tmp_path / "logs").url)
+    page.wait_for_function("() => tb.label('loss').includes('to 4,999: seed0, seed1, seed2 and 7')")
+    with page.expect_response("**/data/plugin/scalars/window") as response:
+        write(range(5000, 5002))
+    assert int(response.value.headers["content-length"]) < 1250  # at most 5 kB a second for four
+    page.wait_for_function("() => tb.label('loss').includes('to 5,001:')")
+
+
 def test_new_points_runs_and_tags_appear_without_a_reload(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ PAGE_MODULES = {
     "steps.js",
     "tags.js",
     "text-names.js",
+    "tooltip.js",
     "ui.js",
 }
 """The public modules of the page. Besides them there is `host.js`, which has only types."""

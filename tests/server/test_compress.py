@@ -9,13 +9,20 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from common_fixtures import WAIT_SECONDS
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tbcore.http import bytes_response, csv_response, error_response, json_response
+from tbcore.http import (
+    bytes_response,
+    columns_response,
+    csv_response,
+    error_response,
+    json_response,
+)
 from tbcore.server import compress as compress_module
 from tbcore.server.compress import accepts_gzip, is_textual
 
@@ -110,6 +117,16 @@ def test_text_is_compressed_for_clients_that_accept_it(ask: Make, length: int) -
     head, nothing = ask(plain, "gzip", "HEAD")
     assert nothing == b""
     assert head.headers["content-length"] == received.headers["content-length"]
+
+
+@pytest.mark.parametrize("num_rows", [40, 40_000])
+def test_short_columns_are_compressed(ask: Make, num_rows: int) -> None:
+    """A live page gets them each second. Compressing long ones would delay the first charts."""
+    plain = columns_response({}, [{"step": np.arange(num_rows)}])
+    received, body = ask(plain, "gzip")
+    is_short = num_rows == 40
+    assert ("content-encoding" in received.headers, len(body) < len(plain.body)) == (is_short,) * 2
+    assert (gzip.decompress(body) if is_short else body) == plain.body
 
 
 @pytest.mark.parametrize(

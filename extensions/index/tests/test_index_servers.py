@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -23,7 +22,7 @@ from common_fixtures import port_of, until
 from same_answers import update
 
 from tbcore_index.tables import Place, Tables
-from tbcore_testing import EventFileWriter, summaries, write_run
+from tbcore_testing import EventFileWriter, read_columns, summaries, write_run
 
 SCALARS = "/data/plugin/scalars/scalars?run=a&tag=loss"
 IMAGES = "/data/plugin/images/images?run=a&tag=i"
@@ -100,16 +99,10 @@ def asked(client: httpx.Client, *, window: str = "", table: str = "", since: str
         "scale": "linear", "known": {"a": window},
     }  # fmt: skip
     points = client.post("/data/plugin/scalars/window", json=body)
-    [line] = header(points.content)["runs"]
-    sessions = header(client.get(f"/data/plugin/hparams/table?known={table}").content)
+    [line] = read_columns(points.content)[0]["runs"]
+    hparams = client.get(f"/data/plugin/hparams/table?known={table}").content
     columns = client.post("/data/run_attributes", json={"since": since, "columns": ["step"]}).json()
-    return line, sessions, columns
-
-
-def header(content: bytes) -> Any:
-    """The header of a response with tables."""
-    size = int.from_bytes(content[:4], "little")
-    return json.loads(content[4 : 4 + size])["header"]
+    return line, read_columns(hparams)[0], columns
 
 
 def test_what_a_page_knows_of_a_server_says_nothing_about_another_one(

@@ -20,7 +20,7 @@ from tbcore_testing.runs import write_run
 from tbcore_testing.writer import EventFileWriter, record_bytes
 
 if TYPE_CHECKING:
-    from tbcore_testing.client import TbcoreClient, make_client
+    from tbcore_testing.client import TbcoreClient, make_client, read_columns
     from tbcore_testing.media_tests import MediaTests
     from tbcore_testing.route_tests import RouteTests, SeriesResponseTests, SeriesTests
 
@@ -33,6 +33,7 @@ __all__ = [
     "TbcoreClient",
     "graphs",
     "make_client",
+    "read_columns",
     "record_bytes",
     "summaries",
     "write_run",
@@ -41,7 +42,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Imports a name on its first use: writing files needs neither httpx, pytest nor the server."""
-    if name in ("TbcoreClient", "make_client"):
+    if name in ("TbcoreClient", "make_client", "read_columns"):
         from tbcore_testing import client
 
         return getattr(client, name)

@@ -1,12 +1,19 @@
-"""make_client: an HTTP client of a server in the same process, without a socket."""
+"""make_client: an HTTP client of a server in the same process, without a socket.
+
+`read_columns` reads what `tbcore.http.columns_response` sends.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tbcore import Multiplexer
 from tbcore.engine import Server, load_plugins
@@ -93,6 +100,21 @@ def make_client(
     client = TbcoreClient(server)
     client.reload()
     return client
+
+
+def read_columns(content: bytes) -> tuple[Any, list[dict[str, NDArray[np.float64]]]]:
+    """(Header, tables) of the content of a `columns_response`; a table maps names to columns."""
+    start = 4 + int.from_bytes(content[:4], "little")
+    text, numbers = json.loads(content[4:start]), np.frombuffer(content, "<f8", offset=start)
+    tables = []
+    for table in text["tables"]:
+        names, num_rows = table["columns"], table["rows"]
+        columns = numbers[: len(names) * num_rows].reshape(len(names), num_rows)
+        tables.append(dict(zip(names, columns, strict=True)))
+        numbers = numbers[columns.size :]
+    if len(numbers):
+        raise ValueError(f"{len(numbers)} numbers after the last table")
+    return text["header"], tables
 
 
 def _split(plugins: Plugins) -> tuple[Sequence[str] | None, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from tbcore_scalars.bands import band_of, bar_of, drawn_of
 from tbcore_scalars.descriptions import is_described
 from tbcore_scalars.pairing import TagAxis, ascending, goes_one_way, paired_line
 from tbcore_scalars.request_parsing import BandsRequest, LinesRequest, Window
+from tbcore_scalars.tails import Sent, parse_sent, tail_indices
 from tbcore_scalars.windows import (
     Axis,
     Line,
@@ -50,7 +51,8 @@ class Charts:
     def lines(self, request: LinesRequest) -> ChartData:
         """Metadata and one table of the rows to draw, for each run that has the tag.
 
-        If the client already has a run's generation, the run's table is empty.
+        If the client already has a run's generation, the run's table is empty. If it has the rows
+        of an earlier one, the table has only those that were logged since.
         """
         window = request.window
         # Get the generations before reading. Rows that are committed in between belong to a later
@@ -65,30 +67,45 @@ class Charts:
         entries: list[dict[str, Any]] = []
         for run, series, line in runs:
             generation = f"{self._instance}.{generations.get(run, 0)}"
-            if request.known.get(run) == generation:
+            known, _, sent_text = request.known.get(run, "").partition("/")
+            if not known.startswith(self._instance):
+                sent_text = ""
+            if known == generation:
                 entries.append({"run": run, "generation": generation, "unchanged": True})
                 data.tables.append({})
                 continue
             # A request for whole lines reduces each line relative to its own extent, independently
             # of the other runs: the client may later draw it together with others.
             extent = (line.extent() or widened) if is_whole else widened
-            indices = select_indices(line, *extent, pixels, window.scale)
+            can_grow = _keeps_rows(window) and line.order is None and len(line) > 0
+            sent = parse_sent(sent_text, series, 2 * pixels) if can_grow else None
+            segments: Sequence[int]
+            if sent is not None:
+                indices, segments = tail_indices(line, *extent, sent.num_points)
+            else:
+                indices = select_indices(line, *extent, pixels, window.scale)
+                # The first selected row of each segment that has any.
+                found = np.unique(np.searchsorted(indices, line.starts))
+                segments = found[found < len(indices)].tolist()
             data.tables.append(_table(series, line, indices, window))
             x = line.x[indices]
-            # The first selected row of each segment that has any.
-            segments = np.unique(np.searchsorted(indices, line.starts))
             entries.append(
                 {
                     "run": run,
                     "generation": generation,
+                    "known": generation,
                     "unchanged": False,
+                    "is_tail": sent is not None,
                     "num_points": len(line),
                     "num_inside": count_between(line, start, stop),
                     "num_shown": int(((x >= start) & (x <= stop)).sum()),
                     "start_time": float(series.wall_time[0]) if len(series) else None,
-                    "segments": segments[segments < len(indices)],
+                    "segments": segments,
                 }
             )
+            if can_grow:
+                has = Sent(len(line), sent.num_points_whole if sent else len(line))
+                entries[-1]["known"] += f"/{has.text(series)}"
             if isinstance(window.axis, TagAxis):
                 entries[-1]["one_way"] = goes_one_way(line)
         data.header["runs"] = entries
@@ -187,6 +204,14 @@ class Charts:
                 yield run, self._multiplexer.scalars(run, tag, claims=self._claims)
             except NotFoundError:
                 continue  # The tag does not exist, or the run was deleted in the meantime.
+
+
+def _keeps_rows(window: Window) -> bool:
+    """Whether rows of a growing line stay as they are when it grows."""
+    is_causal = not window.smoothing or window.smoothing_kind == "exponential"
+    # With one bound, the rows depend on the other lines of the request.
+    has_fixed_bounds = (window.start is None) == (window.stop is None)
+    return is_causal and has_fixed_bounds and not isinstance(window.axis, TagAxis)
 
 
 def _extent(window: Window, lines: list[Line]) -> tuple[float, float]:

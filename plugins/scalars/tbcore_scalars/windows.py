@@ -115,10 +115,7 @@ def select_indices(
     """
     if not line.is_sorted:
         return _select_unsorted(line, start, stop, pixels, scale)
-    spans = [
-        (max(low, first - 1), min(high, end + 1))
-        for low, first, end, high in _spans(line, start, stop)
-    ]
+    spans = wider_spans(line, start, stop)
     if sum(end - first for first, end in spans) <= 2 * pixels:
         kept = [np.arange(*span, dtype=np.int64) for span in spans]
     else:
@@ -132,6 +129,14 @@ def count_between(line: Line, start: float, stop: float) -> int:
     if not line.is_sorted:
         return int(((line.x >= start) & (line.x <= stop)).sum())
     return sum(end - first for _, first, end, _ in _spans(line, start, stop))
+
+
+def wider_spans(line: Line, start: float, stop: float) -> list[tuple[int, int]]:
+    """(First, end) index of each segment's rows between two x, and one more row on each side."""
+    return [
+        (max(low, first - 1), min(high, end + 1))
+        for low, first, end, high in _spans(line, start, stop)
+    ]
 
 
 def _spans(line: Line, start: float, stop: float) -> list[tuple[int, int, int, int]]:

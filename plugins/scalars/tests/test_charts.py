@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tbcore_scalars
-from tbcore_testing import TbcoreClient, make_client, write_run
+from tbcore_testing import TbcoreClient, make_client, read_columns, write_run
 
 MakeClient = Callable[..., TbcoreClient]
 
@@ -30,27 +30,11 @@ class Columns(NamedTuple):
     tables: list[dict[str, NDArray[np.float64]]]
 
 
-def read(body: bytes) -> Columns:
-    """Decodes a `columns_response` as the front end does."""
-    length = int.from_bytes(body[:4], "little")
-    text = json.loads(body[4 : 4 + length])
-    numbers = np.frombuffer(body, "<f8", offset=4 + length)
-    tables, at = [], 0
-    for table in text["tables"]:
-        columns = {}
-        for name in table["columns"]:
-            columns[name] = numbers[at : at + table["rows"]]
-            at += table["rows"]
-        tables.append(columns)
-    assert at == len(numbers)
-    return Columns(text["header"], tables)
-
-
 def post(client: TbcoreClient, route: str = "window", **body: Any) -> Columns:
     response = client.post(f"data/plugin/scalars/{route}", json=body)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/octet-stream"
-    return read(response.content)
+    return Columns(*read_columns(response.content))
 
 
 @pytest.fixture
@@ -410,7 +394,7 @@ def test_no_body_causes_a_server_error(
         assert len(response.text.strip().splitlines()) == 1
         assert len(response.text) < 1000
     elif route != "download":
-        tables = read(response.content).tables
+        _, tables = read_columns(response.content)
         assert all(len({len(column) for column in table.values()}) <= 1 for table in tables)
 
 

@@ -5,7 +5,8 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatName, plural } from "tbcore/format.js";
-import { Choice, IconButton, Menu, Tooltip, readOutNodes, save } from "tbcore/ui.js";
+import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
+import { Choice, IconButton, Menu, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
 import { Details } from "./details.js";
 import { graphChoices } from "./graph-ref.js";

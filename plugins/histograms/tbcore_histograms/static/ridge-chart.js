@@ -9,7 +9,7 @@
  */
 
 import { ChartFrame, axisTicks, pictureTools } from "tbcore/cards.js";
-import { Tooltip, readOutNodes } from "tbcore/ui.js";
+import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { bucketAt, columnsOf, rebin, shareOf } from "./buckets.js";
 import { labelOf, notesOf, readOutOf } from "./descriptions.js";
 import { amplitudeOf, baselinesOf, curveAt, fadedColor, positionTicks, positionsOf, ridgeAt, traceRidge } from "./ridges.js";

@@ -4,7 +4,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { formatName, formatStep } from "tbcore/format.js";
-import { Tooltip, readOutNodes } from "tbcore/ui.js";
+import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { cellText } from "./cell-text.js";
 
 /** @typedef {import("./types.js").Column} Column */

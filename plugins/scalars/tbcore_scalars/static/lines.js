@@ -109,25 +109,34 @@ export class LinesStore {
   async #fetch(query, runs, rowsByRun, signal) {
     const host = this.#host;
     const { of: generationOf } = host.generations.value;
+    /** @type {Map<string, string | undefined>} */
+    let known = new Map();
     const send = (/** @type {AbortSignal} */ aborted) => {
       const cached = runs.filter((run) => satisfies(rowsByRun.get(run), query));
-      // The server answers "unchanged" for a run whose rows here are still current.
-      // Object.fromEntries, not assignment: a run may be called `__proto__`.
-      const known = Object.fromEntries(cached.map((run) => [run, rowsByRun.get(run)?.generation]));
-      return fetchColumns(host, "window", { ...query, runs, known, margin: query.from === null ? 0 : MARGIN }, aborted);
+      // The server answers "unchanged" for a run whose rows here are still current, and with later
+      // points only if it has grown.
+      known = new Map(cached.map((run) => [run, rowsByRun.get(run)?.known]));
+      return fetchColumns(host, "window", { ...query, runs, known: Object.fromEntries(known), margin: query.from === null ? 0 : MARGIN }, aborted);
     };
     const { header, tables } = await inTurn(host, send, signal);
+    const tails = header.runs.some((/** @type {any} */ entry) => entry.is_tail) ? await import("./tails.js") : null;
     const gone = new Set(runs);
     header.runs.forEach((/** @type {any} */ entry, /** @type {number} */ index) => {
       const { run, generation, unchanged, segments } = entry;
       gone.delete(run);
       let rows = rowsByRun.get(run);
+      if (entry.is_tail) {
+        // If not, another chart with the same lines was faster.
+        if (rows && rows.known === known.get(run)) tails?.append(rows, entry, tables[index], smoothingOf(query));
+        else return;
+      }
       // Keep the finer rows if a smaller chart has requested the same lines.
       const hasFiner = rows && rows.generation === generation && rows.smoothing === smoothingOf(query) && rows.pixels > query.pixels;
-      if (!rows || !(unchanged || hasFiner)) {
+      if (!rows || !(unchanged || entry.is_tail || hasFiner)) {
         const { step, wall_time: wallTime, value, smoothed: smooth = null, x } = tables[index];
         rows = {
           generation,
+          known: entry.known,
           requested: "",
           // Copies: a subarray would keep the whole response in memory.
           step: step.slice(),

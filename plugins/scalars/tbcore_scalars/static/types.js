@@ -58,6 +58,7 @@ export {};
  *
  * @typedef {object} Rows  the fetched points of one run and tag, in drawing order
  * @property {string} generation  the run's, according to the server
+ * @property {string} known  what the server said to send it when the run has changed
  * @property {string} requested  the run's generation that the page knew at the request
  * @property {Float64Array} step
  * @property {Float64Array} wallTime

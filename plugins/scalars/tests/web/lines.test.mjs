@@ -64,7 +64,7 @@ function fakeServer(counts, requests, generations = {}) {
       entries.push(
         unchanged
           ? { run, generation, unchanged }
-          : { run, generation, unchanged, num_points: counts[run], num_inside: step.length, num_shown: sent.length, start_time: 100, segments: [0] },
+          : { run, generation, known: generation, unchanged, num_points: counts[run], num_inside: step.length, num_shown: sent.length, start_time: 100, segments: [0] },
       );
     }
     return encodeResponse({ runs: entries }, tables);
@@ -92,6 +92,64 @@ test("only changed runs are requested again, and old rows stay until they arrive
   assert.equal(store.get(query, "b"), before);
   await load();
   assert.equal(requests.length, 2);
+});
+
+/**
+ * A server that sends only what a run has more than a client that knows it, two points in each
+ * generation, and smoothed values that say in which generation they were sent.
+ * @param {{ generation: number }} state
+ * @param {Promise<void>[]} waits  for each request, what its response waits for
+ */
+function growingServer(state, waits = []) {
+  return async (/** @type {any} */ body) => {
+    const { generation } = state;
+    await waits.shift();
+    const first = body.known.a ? 2 * Number(body.known.a) : 0;
+    const step = Array.from({ length: 2 * generation - first }, (_, i) => first + i);
+    const table = { step, wall_time: step.map((i) => 100 + i), value: step.map((i) => i / 2), smoothed: step.map(() => generation) };
+    if (!body.smoothing) Reflect.deleteProperty(table, "smoothed");
+    const counts = { num_points: 2 * generation, num_inside: 2 * generation, num_shown: step.length };
+    const entry = { run: "a", generation: String(generation), known: String(generation), unchanged: false, is_tail: first > 0, ...counts, segments: first === 4 ? [1] : first ? [] : [0] };
+    return encodeResponse({ runs: [{ ...entry, start_time: 100 }] }, [table]);
+  };
+}
+
+test("the points that a run got are appended to its rows", async () => {
+  const state = { generation: 1 };
+  const store = new LinesStore(hostOf(growingServer(state), () => String(state.generation)));
+  const query = queryFor("loss", { ...OPTIONS, smooth: 0.5 }, null, 300);
+  for (; state.generation < 4; state.generation++) await store.load(query, ["a"], signal, () => {});
+  const rows = store.get(query, "a");
+  assert.deepEqual(rows && [...rows.step], [0, 1, 2, 3, 4, 5]);
+  assert.deepEqual(rows && [...rows.wallTime], [100, 101, 102, 103, 104, 105]);
+  assert.deepEqual(rows && [...rows.value], [0, 0.5, 1, 1.5, 2, 2.5]);
+  assert.deepEqual(rows && [...(rows.smoothed ?? [])], [1, 1, 2, 2, 3, 3]);
+  assert.deepEqual(rows?.segments, [0, 5]);
+  assert.deepEqual([rows?.numPoints, rows?.numInside, rows?.numShown, rows?.startTime], [6, 6, 6, 100]);
+});
+
+test("points are appended once if two charts ask at the same time, and smoothed again if that has changed", async () => {
+  const state = { generation: 1 };
+  /** @type {Promise<void>[]} */
+  const waits = [];
+  const store = new LinesStore(hostOf(growingServer(state, waits), () => String(state.generation)));
+  const query = queryFor("loss", { ...OPTIONS, smooth: 0.5 }, null, 300);
+  const load = () => store.load(query, ["a"], signal, () => {});
+  await load();
+  state.generation = 2;
+  await Promise.all([load(), load()]);
+  assert.deepEqual([...(store.get(query, "a")?.step ?? [])], [0, 1, 2, 3]);
+
+  state.generation = 3;
+  let respond = () => {};
+  waits.push(new Promise((done) => (respond = done)));
+  const loading = load();
+  const smoother = queryFor("loss", { ...OPTIONS, smooth: 0.9 }, null, 300);
+  assert.equal(store.get(smoother, "a")?.smoothing, "exponential 0.9"); // smoothed in the page
+  respond();
+  await loading;
+  const { smoothed, smoothing, value } = store.get(smoother, "a") ?? {};
+  assert.deepEqual([smoothed?.length, value?.length, smoothing], [6, 6, "exponential 0.9"]);
 });
 
 test("rows of a deleted run are dropped", async () => {
