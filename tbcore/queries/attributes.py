@@ -31,7 +31,7 @@ from tbcore.queries.syntax import (
     Node,
 )
 from tbcore.store.multiplexer import Multiplexer
-from tbcore.store.series import ScalarSeries, merged_columns
+from tbcore.store.series import Part, ScalarSeries, Series, extreme_rows, merged_columns
 from tbcore.store.state import State
 from tbcore.store.view import RunView, Schema
 from tbcore.text import close_names, quoted
@@ -247,14 +247,16 @@ class RunColumns:
         views = [self._state.runs[run] for run in self.runs]
         found = [find(view.schema.tags) for view in views]
         cached = self._cached_column((tag, stat, step), self._state)
-        column: list[Point | None] = []
-        for run, view, name in zip(self.runs, views, found, strict=True):
-            generation, point = cached.get(run, (None, None))
-            if generation != self._state.run_generations[run]:
-                point = None if name is None else _point_of(view, name, stat, step)
-                cached[run] = self._state.run_generations[run], point
-            column.append(point)
-        return column
+        generations = self._state.run_generations
+        changed = {
+            run: (view, name)
+            for run, view, name in zip(self.runs, views, found, strict=True)
+            if cached.get(run, (None, None))[0] != generations[run]
+        }
+        points = _points_of(changed.values(), stat, step)
+        for run, point in zip(changed, points, strict=True):
+            cached[run] = generations[run], point
+        return [cached[run][1] for run in self.runs]
 
     def has(self, tag: str | Glob) -> list[bool]:
         """Whether each run has a tag that equals `tag`, or matches a glob; see RunFacts."""
@@ -281,14 +283,32 @@ def _finder(name: str, candidates: Sequence[str]) -> Callable[[Mapping[str, T]],
     return find
 
 
-def _point_of(view: RunView, tag: str, stat: str, step: int | None) -> Point | None:
-    """The point of one run; see `RunColumns.points`."""
+def _points_of(
+    tags: Iterable[tuple[RunView, str | None]], stat: str, step: int | None
+) -> list[Point | None]:
+    """The points of some runs and tags; see `RunColumns.points`. None for no tag."""
     if stat == "last":
-        return view.last_point(tag)
-    series = [each for each in view.series(tag) if each.kind.is_scalar]
-    if not series:
+        return [None if tag is None else view.last_point(tag) for view, tag in tags]
+    points: list[Point | None] = []
+    whole: dict[int, Part] = {}
+    """The series that are in a single table, by their position in `points`."""
+    for view, tag in tags:
+        all_series = [] if tag is None else [s for s in view.series(tag) if s.kind.is_scalar]
+        if step is None and len(all_series) == 1 and len(all_series[0].parts) == 1:
+            whole[len(points)] = all_series[0].parts[0]
+        points.append(_point_of(all_series, stat, step) if len(points) not in whole else None)
+    rows = extreme_rows([table.value[table.rows(i)] for table, i in whole.values()], stat)
+    for number, (table, i), row in zip(whole, whole.values(), rows, strict=True):
+        if row is not None:
+            points[number] = int(table.step[i][row]), float(table.value[table.bounds[i] + row])
+    return points
+
+
+def _point_of(all_series: Sequence[Series], stat: str, step: int | None) -> Point | None:
+    """The point of one tag, whose series have a kind each."""
+    if not all_series:
         return None
-    merged = ScalarSeries(*merged_columns(series, 0, ("step", "wall_time", "value")))
+    merged = ScalarSeries(*merged_columns(all_series, 0, ("step", "wall_time", "value")))
     if step is not None:
         point = merged.at(step)
     else:

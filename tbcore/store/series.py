@@ -33,6 +33,7 @@ MIN_ROWS_TO_CACHE = 1 << 17
 than a millisecond."""
 
 
+_MAX_ROWS_SEARCHED = 1 << 22
 _MAX_RESTARTS = 64
 """Maximum number of times that a decreasing step is taken for a restart. If it decreases more
 often, several writers logged in turn, and all rows are drawn as one line."""
@@ -281,6 +282,30 @@ class Series:
         if name == "value" and any(index in table.wide for table, index in self.parts):
             return np.dtype(np.float64)
         return _DTYPES[name]
+
+
+def extreme_rows(columns: Sequence[NDArray[Any]], stat: str) -> list[int | None]:
+    """The first row of each column with its lowest (`min`) or highest (`max`) finite value.
+
+    None for a column without one. All columns are searched together, a few million rows at once.
+    """
+    extreme, worst = (np.minimum, np.inf) if stat == "min" else (np.maximum, -np.inf)
+    ends, found = np.cumsum([len(column) for column in columns]), list[int | None]()
+    while len(found) < len(columns):
+        first = len(found)
+        limit = (ends[first - 1] if first else 0) + _MAX_ROWS_SEARCHED
+        part = columns[first : max(first + 1, int(np.searchsorted(ends, limit, "right")))]
+        lengths = np.array([len(column) for column in part])
+        starts = np.cumsum(lengths) - lengths
+        # One more row each, so that no column is empty.
+        values = np.insert(np.concatenate(part), starts, worst)
+        starts += np.arange(len(part))
+        values[~np.isfinite(values)] = worst
+        extremes = extreme.reduceat(values, starts)
+        hits = np.flatnonzero(values == np.repeat(extremes, lengths + 1))
+        rows = hits[np.searchsorted(hits, starts)] - starts - 1
+        found += [row if row >= 0 else None for row in rows.tolist()]
+    return found
 
 
 def sample_together(all_series: Sequence[Series], samples: int) -> list[Rows]:

@@ -288,14 +288,14 @@ def test_values_are_computed_again_only_for_runs_that_changed(
 ) -> None:
     """Also for runs that were removed and came back; and the cache is bounded."""
     computed = []
-    point_of = attributes_module._point_of
+    points_of = attributes_module._points_of
 
-    def counted(view: Any, tag: str, stat: str, step: int | None) -> Any:
-        point = point_of(view, tag, stat, step)
-        computed.append(point)
-        return point
+    def counted(tags: Any, stat: str, step: int | None) -> Any:
+        points = points_of(tags, stat, step)
+        computed.extend(points)
+        return points
 
-    monkeypatch.setattr(attributes_module, "_point_of", counted)
+    monkeypatch.setattr(attributes_module, "_points_of", counted)
     files = [write_run(tmp_path, run, scalars={"x": [1, 5, 3]}) for run in "abc"]
     request = {"columns": ["x:max"]}
     for _ in range(2):

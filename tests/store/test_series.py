@@ -18,10 +18,11 @@ from tables import image_event, scalar_event, table_of
 from tbcore.eventfiles.table import Table
 from tbcore.kinds import Claim, Kind
 from tbcore.store import multiplexer as multiplexer_module
+from tbcore.store import series as series_module
 from tbcore.store.multiplexer import Multiplexer
 from tbcore.store.run import RunData
 from tbcore.store.sampling import sampled_rows_of
-from tbcore.store.series import Point, ScalarSeries, Series
+from tbcore.store.series import Point, ScalarSeries, Series, extreme_rows
 from tbcore.store.smoothing import smoothed
 from tbcore.store.view import EMPTY_SCHEMA, RunView
 
@@ -44,6 +45,27 @@ def with_ordinals(steps: Sequence[int], ordinals: Sequence[int]) -> Table:
     return table_of(scalar_event("a", step) for step in steps).with_ordinals(
         {0: np.array(ordinals, np.int64)}
     )
+
+
+VALUES = st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e300, math.nan, math.inf, -math.inf])
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.lists(VALUES, max_size=6)), max_size=12),
+    st.sampled_from([1, 5, 1 << 22]),
+)
+def test_extremes_of_many_columns(columns: list[tuple[bool, list[float]]], limit: int) -> None:
+    """They are those of each series: the first with the lowest or highest finite value."""
+    with np.errstate(over="ignore"):
+        values = [np.array(v, np.float64 if wide else np.float32) for wide, v in columns]
+    for stat in ("min", "max"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(series_module, "_MAX_ROWS_SEARCHED", limit)
+            rows = extreme_rows(values, stat)
+        for value, row in zip(values, rows, strict=True):
+            n = np.arange(len(value))
+            expected = getattr(ScalarSeries(n, n, n.astype(float), value), stat)
+            assert row == (None if expected is None else expected.step)
 
 
 @given(
