@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from types import MappingProxyType
@@ -41,9 +41,18 @@ class Categories(NamedTuple):
 class LogTable:
     """A table. Each column is a read-only array with a dtype of its own."""
 
-    def __init__(self, columns: Mapping[str, Categories | NDArray[Any]]) -> None:
+    missing: Mapping[str, NDArray[np.bool_]]
+    """Maps names of columns to arrays of shape (num_rows,), which are True where nothing was
+    logged. There the column has NaN, which may also have been logged. A column without missing
+    values is left out. In Arrow and polars, missing values are null."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, Categories | NDArray[Any]],
+        missing: Mapping[str, NDArray[np.bool_]] = MappingProxyType({}),
+    ) -> None:
         """Not called by users. There is at least one column, and all have the same length."""
-        self._columns = columns
+        self._columns, self.missing = columns, missing
         for column in columns.values():
             (column.codes if isinstance(column, Categories) else column).flags.writeable = False
 
@@ -69,6 +78,9 @@ class LogTable:
             if isinstance(column, Categories):
                 return [column.names[code] for code in column.codes[shown].tolist()]
             values: list[Any] = column[shown].tolist()
+            if name in self.missing:
+                is_missing = self.missing[name][shown]
+                return ["" if m else v for v, m in zip(values, is_missing, strict=True)]
             return list(map(time_of, values)) if name == "wall_time" else values
 
         rows = [list(row) for row in zip(*map(cells, names), strict=True)]
@@ -109,7 +121,8 @@ class LogTable:
             if isinstance(column, Categories):
                 names = pl.Series(name, column.names, pl.String).cast(pl.Categorical)
                 return names.gather(column.codes)
-            return pl.Series(name, _of_one_type(column) if column.dtype == object else column)
+            made = pl.Series(name, _of_one_type(column) if column.dtype == object else column)
+            return made.set(pl.Series(self.missing[name]), None) if name in self.missing else made
 
         columns = [series(name, column) for name, column in self._columns.items()]
         frame: polars.DataFrame = pl.DataFrame(columns)
@@ -119,13 +132,15 @@ class LogTable:
         """An Arrow table, in which runs and tags are dictionary arrays."""
         pa = _import("pyarrow")
 
-        def array(column: Categories | NDArray[Any]) -> Any:
+        def array(name: str, column: Categories | NDArray[Any]) -> Any:
             if isinstance(column, Categories):
                 names = pa.array(column.names, pa.string())
                 return pa.DictionaryArray.from_arrays(column.codes, names)
-            return pa.array(_of_one_type(column) if column.dtype == object else column)
+            if column.dtype == object:
+                return pa.array(_of_one_type(column))
+            return pa.array(column, mask=self.missing.get(name))
 
-        columns = {name: array(column) for name, column in self._columns.items()}
+        columns = {name: array(name, column) for name, column in self._columns.items()}
         table: pyarrow.Table = pa.table(columns)
         return table
 
@@ -155,9 +170,10 @@ class ScalarTable(LogTable):
     def wide(self) -> LogTable:
         """One row per run and step: the columns `run`, `step`, and the values of each tag.
 
-        Values are NaN where a tag has none. Rows are sorted by run and step. If a tag has several
-        points at a step, the last one counts; a warning has the number of points left out. A tag
-        named `run` or `step` gets a `_` at its end.
+        Values are NaN where a tag has none; `missing` of the table tells these from NaN that was
+        logged. Rows are sorted by run and step. If a tag has several points at a step, the last one
+        counts; a warning has the number of points left out. A tag named `run` or `step` gets a `_`
+        at its end.
         """
         # 1. Sort the points by run and step.
         # 2. Number the distinct pairs of run and step: each is a row.
@@ -174,23 +190,30 @@ class ScalarTable(LogTable):
             "run": Categories(sorted_run[is_first], run.names),
             "step": sorted_step[is_first],
         }
-        for code, name in enumerate(tag.names):  # 3
-            points = np.flatnonzero(tag.codes == code)
-            column = np.full(num_rows, np.nan, value.dtype)
-            column[row[points]] = value[points]
-            num_left_out += len(points) - len(np.unique(row[points]))
-            columns[free_name(name, columns)] = column
+        missing: dict[str, NDArray[np.bool_]] = {}
+        for code, tag_name in enumerate(tag.names):  # 3
+            points, name = np.flatnonzero(tag.codes == code), free_name(tag_name, columns)
+            columns[name] = column = np.full(num_rows, np.nan, value.dtype)
+            is_missing = np.ones(num_rows, np.bool_)
+            column[row[points]], is_missing[row[points]] = value[points], False
+            num_left_out += len(points) - num_rows + int(is_missing.sum())
+            if is_missing.any():
+                is_missing.flags.writeable = False
+                missing[name] = is_missing
         if num_left_out:
             warnings.warn(
                 f"{num_left_out} points are left out: a later point of the tag has the same step",
                 stacklevel=2,
             )
-        return LogTable(columns)
+        return LogTable(columns, missing)
 
 
-def free_name(name: str, columns: Mapping[str, object]) -> str:
-    """The name with as many `_` at its end as needed to differ from all columns."""
-    while name in columns:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name with as many `_` at its end as needed to differ from all that are taken.
+
+    A logged name never takes the place of a field of a row: a tag named `step` becomes `step_`.
+    """
+    while name in taken:
         name = f"{name}_"
     return name
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
@@ -82,7 +83,7 @@ def test_drawings_stand_beside_a_file(logdir: Path, tmp_path: Path) -> None:
     names = re.findall(r'srcs?e?t?="([^"]*)"', text)
     assert len(names) == 4
     for name in names:
-        drawing = ElementTree.parse(tmp_path / name).getroot()
+        drawing = ElementTree.parse(tmp_path / unquote(name)).getroot()
         texts = [each.text for each in drawing.findall(".//{*}text")]
         assert texts[:2] == ["a|b_0", "a|b_1"]
         assert not drawing.findall(".//{*}script")

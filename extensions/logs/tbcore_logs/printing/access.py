@@ -113,18 +113,6 @@ def if_readable() -> Iterator[None]:
         logger.warning("%s", one_line(str(error)))
 
 
-@contextlib.contextmanager
-def written(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turns an OSError while a path is written into a ClickException with one line."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise click.ClickException(f"cannot write {os.fspath(path)!r}: {reason}") from None
-
-
 def opened(logdir: str | None) -> Logs:
     """The logs in a directory or event file, by default those in `default_logdir`."""
     path = logdir or default_logdir()

@@ -8,17 +8,12 @@ so there is never an incomplete file with the final name.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
-import signal
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -33,14 +28,12 @@ from tbcore_logs.printing.access import (
     LogSelection,
     if_readable,
     read_in_batches,
-    written,
 )
+from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.writers import WRITERS, Writer
 from tbcore_logs.tables import free_name
 
 _CHUNK_ROWS = 1 << 15
-_MAX_NAME_CHARS = 200
-"""Maximum length of the name of a directory for media."""
 _IMAGE_SIGNATURES = {
     b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp",
 }  # fmt: skip
@@ -60,9 +53,9 @@ def export(
         )
     source = _Source(selection, *selection.opened(), {})
     if output is not None:
-        with _opened_for_writing(output) as file:
-            writer = WRITERS[ending](file, is_terminal=output == "-" and file.isatty())
-            num_rows = (_write_wide if is_wide else _write_long)(writer, source)
+        with opened_for_writing(output) as file:
+            with WRITERS[ending](file, is_terminal=output == "-" and file.isatty()) as writer:
+                num_rows = (_write_wide if is_wide else _write_long)(writer, source)
             source.check()  # Before the file gets its final name.
             if not num_rows:
                 raise click.ClickException("no scalars match; nothing is written")
@@ -119,8 +112,6 @@ def _write_long(writer: Writer, source: _Source) -> int:
                     columns = series.steps(rows), series.wall_time[rows], series.value[rows]
                     writer.write([run.name, tag], columns)
                 num_rows += len(series)
-    if num_rows:
-        writer.end()
     return num_rows
 
 
@@ -133,24 +124,26 @@ def _write_wide(writer: Writer, source: _Source) -> int:
     tags = dict.fromkeys(tag for _, own in source.scalars() for tag in own)
     if not tags:
         return 0
-    titles: dict[str, type] = {"step": np.int64}
+    titles: dict[str, type] = {"run": str, "step": np.int64}
     for tag in tags:
-        titles[free_name(tag, {"run": None, **titles})] = np.float64
-    writer.begin(["run"], titles, is_sparse=True)
+        titles[free_name(tag, titles)] = np.float64
+    writer.begin([next(iter(titles))], dict(list(titles.items())[1:]))
     num_rows, num_left_out = 0, 0
     for run, own in source.scalars():
         with if_readable(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Points that are left out are counted below.
             wide = source.logs.scalars(own, [run.name]).wide()
-            _, step, *values = wide.columns.values()
             num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
+            _, step, *values = (
+                np.ma.array(column, mask=wide.missing.get(name, np.ma.nomask))
+                for name, column in wide.columns.items()
+            )
             by_tag = dict(zip(own, values, strict=True))
-            missing = np.full(len(step), np.nan, np.float32)
+            missing = np.ma.array(np.zeros(len(step), np.float32), mask=True)
             for rows in _chunks(len(step)):
                 columns = [step[rows], *(by_tag.get(tag, missing)[rows] for tag in tags)]
                 writer.write([run.name], columns)
             num_rows += len(step)
-    writer.end()
     if num_left_out:
         warn(f"{num_left_out:,} points are left out: a later one of the tag has the same step")
     return num_rows
@@ -163,37 +156,6 @@ def _chunks(num_rows: int) -> Iterator[slice]:
 # -- files -------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _opened_for_writing(path: str) -> Iterator[IO[bytes]]:
-    """Opens a temporary file, and renames it to `path` if the `with` block raises no error.
-
-    `-` is stdout. Raises ClickException with one line if the file cannot be written.
-    """
-    if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise click.ClickException(f"cannot write {path!r}: it exists, and is not a file")
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        # Ctrl-C must not end the process before the temporary file is deleted.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    target = os.path.realpath(path)
-    temporary = os.path.join(
-        os.path.dirname(target), f".{os.path.basename(target)[:_MAX_NAME_CHARS]}.{os.getpid()}.tmp"
-    )
-    with written(path):
-        try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-
 def _write_media(folder: Path, source: _Source) -> int:
     """Writes images and clips as FOLDER/RUN/TAG/STEP.png; returns the number of files."""
     num_files = 0
@@ -202,7 +164,7 @@ def _write_media(folder: Path, source: _Source) -> int:
         with if_readable():
             media += [tag.name for tag in run.tags.values() if tag.kind in (IMAGE, AUDIO)]
         for tag in source.selection.tags_of(media):
-            directory = folder.joinpath(*map(_safe, run.name.split("/")), _safe(tag))
+            directory = folder.joinpath(*map(safe_name, run.name.split("/")), safe_name(tag))
             num_of_step: Counter[int] = Counter()
             for item in ITEMS_OF[run.tags[tag].kind](run, tag):
                 try:
@@ -215,7 +177,7 @@ def _write_media(folder: Path, source: _Source) -> int:
                     name = f"{item.step}_{number}" if number > 1 else f"{item.step}"
                     with written(directory):
                         directory.mkdir(parents=True, exist_ok=True)
-                    with _opened_for_writing(str(directory / f"{name}.{ending}")) as file:
+                    with opened_for_writing(directory / f"{name}.{ending}") as file:
                         file.write(content)
                     num_files += 1
     return num_files
@@ -230,14 +192,3 @@ def _samples(value: Any) -> list[tuple[bytes, str]]:
         (content, next((e for s, e in _IMAGE_SIGNATURES.items() if content.startswith(s)), "bin"))
         for content in value.encoded
     ]
-
-
-def _safe(name: str) -> str:
-    """A unique name for a directory that cannot lead outside of its parent."""
-    quoted = quote(name, safe=" +,=@()[]", errors="surrogatepass")
-    if quoted.startswith("."):
-        quoted = f"%2E{quoted[1:]}"
-    if len(quoted) > _MAX_NAME_CHARS:
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        quoted = f"{quoted[: _MAX_NAME_CHARS - 17]}-{digest[:16]}"
-    return quoted

@@ -30,6 +30,7 @@ import click
 import numpy as np
 
 from tbcore.engine import one_line, to_json
+from tbcore_logs.tables import free_name
 
 _MIN_CUT_WIDTH = 16
 """Minimum width of a column that is cut because a table is too wide."""
@@ -156,9 +157,7 @@ def print_table(
     if form == "json":
         print_json(objects(columns, rows))
     elif form == "csv":
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows(_texts(columns, rows))
-        click.echo(buffer.getvalue(), nl=False)
+        click.echo("\n".join(map(csv_line, _texts(columns, rows))))
     elif form == "null":
         index = next(i for i, column in enumerate(columns) if column.is_name)
         names = (one_line(row[index]) if is_terminal() else row[index] for row in rows)
@@ -167,12 +166,20 @@ def print_table(
         click.echo("\n".join(table_lines(columns, rows)))
 
 
+def csv_line(texts: Sequence[str]) -> str:
+    """A line of CSV as in RFC 4180, without its end. A line break in a text is quoted."""
+    buffer = io.StringIO()
+    # Python 3.12 and older quote a text with CR or LF only if the line's end has it.
+    csv.writer(buffer, lineterminator="\r\n").writerow(texts)
+    return buffer.getvalue()[:-2]
+
+
 def objects(
     columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]
 ) -> list[dict[str, Any]]:
     """The rows as objects for JSON."""
-    named = [(index, column.name) for index, column in enumerate(columns) if column.name]
-    return [{name: exact(row[index]) for index, name in named} for row in rows]
+    named = _names(columns)
+    return [{name: exact(row[index]) for index, name in named.items()} for row in rows]
 
 
 def table_lines(
@@ -186,10 +193,19 @@ def table_lines(
 
 def _texts(columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]]) -> Iterator[list[str]]:
     """Yields the names of the columns, and then the cells of each row, for a pipe."""
-    named = [index for index, column in enumerate(columns) if column.name]
-    yield [one_line(columns[index].name) for index in named]
+    named = _names(columns)
+    yield list(map(one_line, named.values()))
     for row in rows:
         yield [plain(row[index]) for index in named]
+
+
+def _names(columns: Sequence[PrintedColumn]) -> dict[int, str]:
+    """The names of the columns that have one, by their indices; each is a different one."""
+    indices: dict[str, int] = {}
+    for index, column in enumerate(columns):
+        if column.name:
+            indices[free_name(column.name, indices)] = index
+    return {index: name for name, index in indices.items()}
 
 
 def _terminal_lines(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -21,8 +22,9 @@ from tbcore.engine import one_line
 from tbcore_logs import Run
 from tbcore_logs.drawings import chart_svg
 from tbcore_logs.logs import matching
-from tbcore_logs.printing.access import LogSelection, default_logdir, if_readable, read, written
+from tbcore_logs.printing.access import LogSelection, default_logdir, if_readable, read
 from tbcore_logs.printing.drawing import sparkline
+from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.output import short, short_count, short_time
 
 _NUM_DEFAULT_TAGS = 3
@@ -54,9 +56,9 @@ def report(selection: LogSelection, *, output: str | None, at: str) -> int:
     folder = path.with_name(f"{path.stem}_files")
     with written(path):
         folder.mkdir(exist_ok=True)
-        for tag in tags:
-            lines += ["", f"## {_escaped(tag)}", "", *_drawing(found, tag, folder)]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for tag in tags:
+        lines += ["", f"## {_escaped(tag)}", "", *_drawing(found, tag, folder)]
+    _write(path, "\n".join(lines) + "\n")
     return 0
 
 
@@ -101,7 +103,7 @@ def _table(runs: Sequence[Run], tags: Sequence[str], at: str) -> list[str]:
 def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
     """Draws a tag of all runs that have it; returns the Markdown that shows the drawing."""
     with_tag = [run for run in runs if tag in run.scalar_tags]
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", tag)
+    name = safe_name(tag)
     for scheme, (ink, colors) in _SCHEMES.items():
         lines = []
         for index, run in enumerate(with_tag):
@@ -111,14 +113,20 @@ def _drawing(runs: Sequence[Run], tag: str, folder: Path) -> list[str]:
         svg = chart_svg(lines, ink=ink, width=720, height=280, label="step")
         if not svg:
             return ["No value is a finite number."]
-        (folder / f"{name}-{scheme}.svg").write_text(svg, encoding="utf-8")
+        _write(folder / f"{name}-{scheme}.svg", svg)
+    address = quote(f"{folder.name}/{name}")
     alternative = escape(one_line(f"{tag} over steps, {len(with_tag)} runs"))
     return [
         "<picture>",
-        f'  <source media="(prefers-color-scheme: dark)" srcset="{folder.name}/{name}-dark.svg">',
-        f'  <img alt="{alternative}" src="{folder.name}/{name}-light.svg" width="720">',
+        f'  <source media="(prefers-color-scheme: dark)" srcset="{address}-dark.svg">',
+        f'  <img alt="{alternative}" src="{address}-light.svg" width="720">',
         "</picture>",
     ]
+
+
+def _write(path: Path, text: str) -> None:
+    with opened_for_writing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def _escaped(text: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from tbcore_logs.printing.output import (
     styled,
     width,
 )
+from tbcore_logs.tables import free_name
 
 _HEADER_EVERY = 40
 """Number of lines after which a terminal shows the header again."""
@@ -59,13 +60,13 @@ def tail(
         names = [max(names, key=lambda name: logs.modified[name])]
     known = dict.fromkeys(tag for run in read(logs, names) for tag in run.scalar_tags)
     columns = ["run", "step", "wall_time", *(["rate", "eta"] if total is not None else [])]
-    columns += matching(selection.tags, known, "tag")
-    readers = {name: _LineReader(selection, total) for name in names}
     printer = _Printer(columns, as_json, shows_run=is_chosen)
+    printer.add_tags(matching(selection.tags, known, "tag"))
+    readers = {name: _LineReader(selection, total) for name in names}
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
-    lines.sort(key=lambda named: named[1]["wall_time"])
+    lines.sort(key=lambda named: named[1][0]["wall_time"])
     for name, line in lines[len(lines) - limit if limit < len(lines) else 0 :]:
-        printer.print(name, line)
+        printer.print(name, *line)
     if not follow and not lines:
         raise click.ClickException("no scalars were logged")
     for changed in logs.follow() if follow else ():
@@ -78,7 +79,7 @@ def tail(
                 continue
             reader = readers.setdefault(name, _LineReader(selection, total))
             for line in reader.new_lines(logs[name]):
-                printer.print(name, line)
+                printer.print(name, *line)
     return 0
 
 
@@ -93,9 +94,9 @@ class _LineReader:
         """Maps each tag to the ordinal of its first point that is not in a line yet."""
         self._recent: deque[_Line] = deque(maxlen=_NUM_RATE_LINES)
 
-    def new_lines(self, run: Run) -> list[dict[str, Any]]:
-        """The fields of the new lines, in the order in which they were logged."""
-        return [self._fields(line) for line in self._lines(run)]
+    def new_lines(self, run: Run) -> list[tuple[dict[str, Any], dict[str, float]]]:
+        """The fields and the values of the new lines, in the order in which they were logged."""
+        return [(self._fields(line), line.values) for line in self._lines(run)]
 
     def _lines(self, run: Run) -> list[_Line]:
         lines: dict[tuple[int, int], _Line] = {}
@@ -132,7 +133,7 @@ class _LineReader:
             rate = (line.step - self._recent[0].step) / seconds if seconds > 0 else None
             left = max(self._total - line.step, 0)
             fields |= {"rate": rate, "eta": left / rate if rate else None}
-        return fields | line.values
+        return fields
 
 
 class _Printer:
@@ -143,15 +144,24 @@ class _Printer:
         self._as_json = as_json
         self._shows_run = shows_run
         self._num_lines = 0
+        self._names: dict[str, str] = {}
+        """Maps each tag to the name of its column, which is no other column's."""
 
-    def print(self, run: str, fields: Mapping[str, Any]) -> None:
+    def add_tags(self, tags: Iterable[str]) -> bool:
+        """Adds columns for tags, and returns whether any is new."""
+        new = [tag for tag in tags if tag not in self._names]
+        for tag in new:
+            self._names[tag] = free_name(tag, self._columns)
+            self._columns.append(self._names[tag])
+        return bool(new)
+
+    def print(self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]) -> None:
         """Prints a line and flushes it, so that a program at the end of a pipe gets it at once."""
-        cells = {"run": run, **fields}
+        added = self.add_tags(values)
+        cells = {"run": run, **fields, **{self._names[t]: value for t, value in values.items()}}
         if self._as_json:
             click.echo(json_line({name: exact(value) for name, value in cells.items()}))
             return
-        added = [name for name in cells if name not in self._columns]
-        self._columns += added
         if is_terminal():
             if added or self._num_lines % _HEADER_EVERY == 0:
                 click.echo(styled(self._line({name: name for name in self._columns}), bold=True))

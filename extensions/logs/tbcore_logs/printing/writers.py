@@ -1,17 +1,16 @@
 """Writers: tables of numbers as CSV, JSON lines or Parquet, in chunks.
 
-writer = WRITERS["csv"](file)
-writer.begin(["run", "tag"], {"step": np.int64, "value": np.float64})
-writer.write(["train", "loss"], [steps, values])     # any number of times
-writer.end()
+with WRITERS["csv"](file) as writer:
+    writer.begin(["run", "tag"], {"step": np.int64, "value": np.float64})
+    writer.write(["train", "loss"], [steps, values])     # any number of times
 """
 
 from __future__ import annotations
 
-import csv
-import io
+import contextlib
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 import click
 import numpy as np
@@ -19,30 +18,40 @@ import orjson
 from numpy.typing import NDArray
 
 from tbcore.engine import one_line
-from tbcore_logs.printing.output import json_line
+from tbcore_logs.printing.output import csv_line, json_line
 
 _ROW_GROUP_ROWS = 1 << 17
 """Minimum number of rows of each row group in a Parquet file, except the last one."""
 
 
 class Writer:
-    """Writes a table to a file."""
+    """Writes a table to a file. As a context manager, it ends the table unless there is an error.
+
+    Columns are arrays. In a masked array, masked elements are values that are missing.
+    """
 
     def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
         self._file = file
         self._is_terminal = is_terminal
         self._texts: Sequence[str] = ()
         self._numbers: Mapping[str, type] = {}
-        self._is_sparse = False
 
-    def begin(
-        self, texts: Sequence[str], numbers: Mapping[str, type], *, is_sparse: bool = False
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
+        if self._texts:
+            with contextlib.nullcontext() if kind is None else contextlib.suppress(Exception):
+                self._end()
+
+    def begin(self, texts: Sequence[str], numbers: Mapping[str, type]) -> None:
         """Starts the table. Its columns are those of `texts`, followed by those of `numbers`.
 
-        `numbers` maps names to dtypes. With `is_sparse`, NaN stands for a missing value.
+        `numbers` maps names to dtypes.
         """
-        self._texts, self._numbers, self._is_sparse = texts, numbers, is_sparse
+        self._texts, self._numbers = texts, numbers
         self._write_header()
 
     def _write_header(self) -> None:
@@ -52,7 +61,7 @@ class Writer:
         """Writes a chunk of rows. All of them have the same texts; `columns` are the numbers."""
         raise NotImplementedError
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Writes the rest of the file."""
 
 
@@ -60,37 +69,33 @@ class CsvWriter(Writer):
     """Writes CSV as in RFC 4180, but with LF. Control characters are escaped only on a terminal."""
 
     def _write_header(self) -> None:
-        self._file.write(self._joined([*self._texts, *self._numbers]) + b"\n")
+        self._file.write(self._line([*self._texts, *self._numbers]) + b"\n")
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
-        start = self._joined(texts) + b","
-        cells = [_digits(column, {"nan": b""} if self._is_sparse else {}) for column in columns]
+        start = self._line(texts) + b","
+        cells = [_digits(column, {}) for column in columns]
         lines = [start + b",".join(row) for row in zip(*cells, strict=True)]
         self._file.write(b"\n".join([*lines, b""]))
 
-    def _joined(self, texts: Sequence[str]) -> bytes:
-        buffer = io.StringIO()
-        escaped = map(one_line, texts) if self._is_terminal else texts
-        csv.writer(buffer, lineterminator="").writerow(escaped)
-        return buffer.getvalue().encode("utf-8", "backslashreplace")
+    def _line(self, texts: Sequence[str]) -> bytes:
+        line = csv_line(list(map(one_line, texts)) if self._is_terminal else texts)
+        return line.encode("utf-8", "backslashreplace")
 
 
 class JsonLinesWriter(Writer):
-    """Writes an object for each row, without the columns that have no value. Non-finite numbers are
-    the strings `NaN`, `Infinity` and `-Infinity`."""
+    """Writes an object for each row, without missing values. Non-finite numbers are the strings
+    `NaN`, `Infinity` and `-Infinity`."""
 
     def write(self, texts: Sequence[str], columns: Sequence[NDArray[Any]]) -> None:
         start = json_line(dict(zip(self._texts, texts, strict=True))).encode()[:-1]
-        named = list(zip(self._numbers, columns, strict=True))
-        if self._is_sparse:
-            named = [(name, column) for name, column in named if not np.isnan(column).all()]
+        pairs = zip(self._numbers, columns, strict=True)
+        named = [(name, column) for name, column in pairs if not np.ma.getmaskarray(column).all()]
         keys = [json_line({name: 0})[1:-2].encode() for name, _ in named]
         names = {"nan": b'"NaN"', "inf": b'"Infinity"', "-inf": b'"-Infinity"'}
         cells = [_digits(column, names) for _, column in named]
         lines = []
         for row in zip(*cells, strict=True):
-            pairs = zip(keys, row, strict=True)
-            known = [key + cell for key, cell in pairs if not self._is_sparse or cell != b'"NaN"']
+            known = [key + cell for key, cell in zip(keys, row, strict=True) if cell]
             lines.append(b",".join([start, *known]) + b"}\n")
         self._file.write(b"".join(lines))
 
@@ -129,7 +134,7 @@ class ParquetWriter(Writer):
         arrays = [pa.DictionaryArray.from_arrays(codes, pa.array([_valid(t)])) for t in texts]
         fields = list(self._schema)[len(texts) :]
         arrays += [
-            pa.array(column, from_pandas=self._is_sparse).cast(field.type)
+            pa.array(np.ma.getdata(column), mask=np.ma.getmaskarray(column)).cast(field.type)
             for column, field in zip(columns, fields, strict=True)
         ]
         self._chunks.append(pa.table(arrays, schema=self._schema))
@@ -137,10 +142,12 @@ class ParquetWriter(Writer):
         if self._num_rows >= _ROW_GROUP_ROWS:
             self._flush()
 
-    def end(self) -> None:
-        if self._chunks:
-            self._flush()
-        self._writer.close()
+    def _end(self) -> None:
+        try:
+            if self._chunks:
+                self._flush()
+        finally:
+            self._writer.close()
 
     def _flush(self) -> None:
         table = self._pa.concat_tables(self._chunks).unify_dictionaries()
@@ -159,13 +166,15 @@ WRITERS: Mapping[str, type[Writer]] = {
 def _digits(column: NDArray[Any], names: Mapping[str, bytes]) -> list[bytes]:
     """The shortest digits that identify each number among those of its dtype.
 
-    `names` maps `nan`, `inf` and `-inf` to the texts to write instead.
+    `names` maps `nan`, `inf` and `-inf` to the texts to write instead. Missing values are empty.
     """
-    contiguous = np.ascontiguousarray(column)
+    contiguous = np.ascontiguousarray(np.ma.getdata(column))
     cells = orjson.dumps(contiguous, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
     for index in np.flatnonzero(~np.isfinite(contiguous)).tolist():
         name = str(contiguous[index])
         cells[index] = names.get(name, name.encode())
+    for index in np.flatnonzero(np.ma.getmaskarray(column)).tolist():
+        cells[index] = b""
     return cells
 
 
