@@ -215,7 +215,8 @@ def _run_server(
     if reloader is not None:
         reloader.stop()
     reporter.stop()
-    return 0 if server.exit_signal is None else 128 + server.exit_signal
+    # TensorBoard ends with status 0, which supervisors and other programs take for success.
+    return 128 + server.exit_signal if server.exit_signal and options.program == "tbcore" else 0
 
 
 def _exit_when_idle(server: HttpServer, multiplexer: Multiplexer, seconds: float) -> None:
