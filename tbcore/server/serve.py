@@ -290,8 +290,9 @@ def _private_file(text: str, middle: str, suffix: str = "") -> str:
     """Makes a file that only this user can read, and returns its path."""
     import tempfile
 
-    state = user_directory("XDG_STATE_HOME", "~/.local/state")
-    folders = (os.path.join(state, "tbcore"), tempfile.gettempdir())
+    folders = [os.path.join(user_directory("XDG_STATE_HOME", "~/.local/state"), "tbcore")]
+    with contextlib.suppress(OSError):  # There is none in a container whose root is read-only.
+        folders.append(tempfile.gettempdir())
     for folder in folders:
         with contextlib.suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
