@@ -1,6 +1,7 @@
 """The distributions of this repository: built from a clean copy, and installed in environments.
 
-`dev.py wheels`, `dev.py test --isolated` and the tests of what is built use this module.
+`dev.py wheels`, `dev.py test --isolated`, the Dockerfile and the tests of what is built use this
+module. `python distributions.py DIST` builds everything.
 """
 
 from __future__ import annotations
@@ -129,6 +130,15 @@ def build(source: Path, dist: Path) -> None:
     in_parallel(build_one, projects(source))
 
 
+def write_constraints(dist: Path) -> None:
+    """Writes a file for pip's `--constraint`: every distribution of ours is the wheel in `dist`.
+
+    Otherwise pip would also take one of the same name from a package index.
+    """
+    lines = [f"{project.name} @ {project.wheel(dist).as_uri()}\n" for project in projects()]
+    (dist / "constraints.txt").write_text("".join(lines), encoding="utf-8")
+
+
 def hatchling(*arguments: str, cwd: Path) -> str:
     """Runs hatchling's command `build` in the folder of a project."""
     return run([sys.executable, "-m", "hatchling", "build", *arguments], cwd=cwd)
@@ -210,3 +220,8 @@ def clean_environ() -> dict[str, str]:
         if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         and not name.startswith("TBCORE_")
     }
+
+
+if __name__ == "__main__":
+    build(ROOT, Path(sys.argv[1]).absolute())
+    write_constraints(Path(sys.argv[1]).absolute())

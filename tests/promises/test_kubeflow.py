@@ -1,0 +1,118 @@
+"""Kubeflow's command line, as its tensorboard-controller runs it, seen with a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import containers
+import pytest
+from common_fixtures import WAIT_SECONDS, until
+
+from tbcore_testing import write_run
+from tbcore_testing.chromium import find_chromium, launch
+
+pytestmark = [pytest.mark.services, pytest.mark.alone, pytest.mark.browser]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = "/usr/local/bin/tensorboard"
+LOGS = "/tensorboard_logs/"
+"""Where the controller mounts the volume that a user names."""
+DRAWN = """() => {
+  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
+  return [...canvases].some(({ width, height }, index) => width > 0 &&
+    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
+}"""
+LABEL = """() => document.querySelector('.plugin')?.shadowRoot
+  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
+
+
+def variables() -> dict[str, str]:
+    """The variables of the image for Kubeflow, according to the Dockerfile."""
+    found, stages = {"PATH": containers.PATH}, ("base", "kubeflow")
+    stage = ""
+    for instruction, text in containers.instructions((REPOSITORY / "Dockerfile").read_text()):
+        if instruction == "FROM":
+            stage = text.rpartition(" ")[2]
+        elif instruction == "ENV" and stage in stages:
+            found |= dict(word.split("=", 1) for word in shlex.split(text))
+    assert found["TBCORE_NO_TOKEN"] == "1"
+    return found
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The address of a server as in a pod: any user, nothing can be written, no home directory.
+
+    The pod is in a namespace with a Service named `tbcore`.
+    """
+    if reason := containers.why_not():
+        pytest.skip(reason)
+    scratch, log = tmp_path / "scratch", tmp_path / "log"
+    scratch.mkdir()
+    write_run(tmp_path / "logs", "train", scalars={"loss": [1 / (n + 1) for n in range(20_000)]})
+    tbcore = Path(sys.executable).with_name("tbcore")
+    command = containers.on_this_machine(
+        [PROGRAM, f"--logdir={LOGS}", "--bind_all"], scratch,
+        [REPOSITORY, Path(sys.prefix), Path(sys.base_prefix)],
+        f"ln -sf {tbcore} {{root}}{PROGRAM}",
+        user="1000730000:0", mounted={LOGS: tmp_path / "logs"},
+        environment={**variables(), "TBCORE_PORT": "tcp://10.0.0.1:80"},
+    )  # fmt: skip
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+    line = r"^TensorBoard 2\.21\.0 .* at http://localhost:(\d+)/ \(Press CTRL\+C to quit\)$"
+
+    def found() -> re.Match[str] | None:
+        assert process.poll() is None, log.read_text()
+        return re.search(line, log.read_text(), re.MULTILINE)
+
+    until(found)
+    server = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+    status = Path(f"/proc/{server}/status").read_text()
+    assert re.search(r"^Uid:\s+1000730000\s", status, re.MULTILINE)
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
+    port = found()
+    assert port
+    yield f"http://kubeflow.example:{port[1]}/"
+    os.kill(server, signal.SIGTERM)
+    assert process.wait(WAIT_SECONDS) == 0
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = find_chromium()
+    if path is None:
+        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_api.sync_playwright() as playwright:
+        browser = launch(playwright, path, "--host-resolver-rules=MAP *.example 127.0.0.1")
+        yield browser.new_page(viewport={"width": 1400, "height": 900})
+        browser.close()
+
+
+def test_charts_under_any_host_name(address: str, page: Any, tmp_path: Path) -> None:
+    """A drawn chart, a zoom, which takes a POST request, and a run that is written then."""
+    page.goto(address)
+    page.wait_for_function(DRAWN)
+    box = page.locator(".tb-chart-plot").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+    with page.expect_response("**/data/plugin/scalars/window") as posted:
+        page.mouse.up()
+    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+
+    write_run(tmp_path / "logs", "later", scalars={"loss": [2.0, 3.0]})
+    page.wait_for_function(f"() => ({LABEL})().includes('later')")
