@@ -337,7 +337,7 @@ def _print_banner(
     if config.has_secret_prefix and not _is_on_terminal(options):
         prefix = prefix.rpartition("/")[0]
         reporter.print_line(f"the server is below the secret path in {options.secret_prefix}")
-    if options.port is None and listening.port != DEFAULT_PORT:
+    if options.port is None and listening.port not in (0, DEFAULT_PORT):  # 0: a unix socket
         reporter.print_line(f"port {DEFAULT_PORT} is in use; using port {listening.port}")
     is_open = not listening.is_loopback or ("*" in config.allowed_hosts and listening.path is None)
     if is_open and config.token is None and not config.has_secret_prefix:
