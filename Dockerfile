@@ -37,7 +37,7 @@ CMD ["serve"]
 # For TENSORBOARD_IMAGE of Kubeflow's tensorboard-controller, which runs
 # `/usr/local/bin/tensorboard --logdir=PATH --bind_all`. In front of it stands Kubeflow's gateway:
 # it asks who is there, and its authorization policies decide who may open which namespace. So the
-# server asks for no token, and accepts every host name. DO NOT RUN IT ANYWHERE ELSE: whoever can
+# server asks for no token, and accepts every host name. DO NOT RUN IT ANYWHERE ELSE: anyone who can
 # connect to it reads the logs.
 FROM base AS kubeflow
 ENV TBCORE_NO_TOKEN=1 TBCORE_ALLOWED_HOST=*
