@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import containers
 import pytest
@@ -47,23 +49,29 @@ def variables() -> dict[str, str]:
     return found
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    logs = tmp_path_factory.mktemp("volume") / "logs"
+    write_run(logs, "train", scalars={"loss": [1 / (n + 1) for n in range(20_000)]})
+    return logs
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, logs: Path) -> Iterator[str]:
     """The address of a server as in a pod: any user, nothing can be written, no home directory.
 
     The pod is in a namespace with a Service named `tbcore`.
     """
     if reason := containers.why_not():
         pytest.skip(reason)
-    scratch, log = tmp_path / "scratch", tmp_path / "log"
-    scratch.mkdir()
-    write_run(tmp_path / "logs", "train", scalars={"loss": [1 / (n + 1) for n in range(20_000)]})
+    scratch = tmp_path_factory.mktemp("scratch")
+    log = logs.with_name("log")
     tbcore = Path(sys.executable).with_name("tbcore")
     command = containers.on_this_machine(
         [PROGRAM, f"--logdir={LOGS}", "--bind_all"], scratch,
         [REPOSITORY, Path(sys.prefix), Path(sys.base_prefix)],
         f"ln -sf {tbcore} {{root}}{PROGRAM}",
-        user="1000730000:0", mounted={LOGS: tmp_path / "logs"},
+        user="1000730000:0", mounted={LOGS: logs},
         environment={**variables(), "TBCORE_PORT": "tcp://10.0.0.1:80"},
     )  # fmt: skip
     with log.open("wb") as out:
@@ -101,7 +109,7 @@ def page() -> Iterator[Any]:
         browser.close()
 
 
-def test_charts_under_any_host_name(address: str, page: Any, tmp_path: Path) -> None:
+def test_charts_under_any_host_name(address: str, page: Any, logs: Path) -> None:
     """A drawn chart, a zoom, which takes a POST request, and a run that is written then."""
     page.goto(address)
     page.wait_for_function(DRAWN)
@@ -114,5 +122,30 @@ def test_charts_under_any_host_name(address: str, page: Any, tmp_path: Path) -> 
         page.mouse.up()
     assert (posted.value.request.method, posted.value.status) == ("POST", 200)
 
-    write_run(tmp_path / "logs", "later", scalars={"loss": [2.0, 3.0]})
+    write_run(logs, "later", scalars={"loss": [2.0, 3.0]})
     page.wait_for_function(f"() => ({LABEL})().includes('later')")
+
+
+def test_other_sites_stay_out(address: str) -> None:
+    """Nothing but the Host header is admitted by `TBCORE_ALLOWED_HOST=*`."""
+    own = urlsplit(address)
+    assert own.port
+
+    def response(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+        client = http.client.HTTPConnection("127.0.0.1", own.port, timeout=WAIT_SECONDS)
+        names = {name.replace("_", "-"): text for name, text in headers.items()}
+        client.request(method, path, b"{}", {"Host": own.netloc, **names})
+        return client.getresponse()
+
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": f"http://{own.hostname}:1"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ):
+        posted = response("POST", "/data/plugin/scalars/window", **headers)
+        assert posted.status == 403, headers
+    page = response("GET", "/", Origin="http://evil.example")
+    assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
+    assert page.headers["access-control-allow-origin"] is None
