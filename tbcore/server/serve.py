@@ -327,12 +327,11 @@ def _print_banner(
 
     The address is in the last line before those of the reporter, where programs search for it.
     """
-    token, prefix = config.token, config.path_prefix
+    prefix = config.path_prefix
+    token = None if options.token or token_file is not None else config.token
     if config.token and options.token:
-        token = None
         reporter.print_line("requests need the given token")
     elif token_file is not None:
-        token = None
         reporter.print_line(f"the address with its token is in {token_file}")
     if config.has_secret_prefix and not _is_on_terminal(options):
         prefix = prefix.rpartition("/")[0]
