@@ -71,9 +71,11 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Image
     if reason := containers.why_not() or containers.prefix_fault():
         pytest.skip(reason)
     scratch = tmp_path_factory.mktemp("images")
-    containers.make_base(scratch / "python")
-    yield containers.make_images(REPOSITORY, scratch / "python", scratch)
-    shutil.rmtree(scratch)
+    try:
+        containers.make_base(scratch / "python")
+        yield containers.make_images(REPOSITORY, scratch / "python", scratch)
+    finally:
+        shutil.rmtree(scratch)
 
 
 @pytest.fixture
