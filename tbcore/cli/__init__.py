@@ -148,12 +148,11 @@ class CommandOrLogdir(CommandGroup):
                     err=True,
                 )
         elif not is_about_all:
-            close = difflib.get_close_matches(first, self.known(ctx), n=1)
-            if close and not (first.startswith("-") or os.path.lexists(first)):
-                raise click.UsageError(
-                    f"{first!r} is neither a command nor a directory; did you mean {close[0]!r}?",
-                    ctx,
-                )
+            if not (first.startswith("-") or ":/" in first or os.path.lexists(first)):
+                message = f"{first!r} is neither a command nor a directory"
+                close = difflib.get_close_matches(first, self.known(ctx), n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else "; --logdir waits for one"
+                raise click.UsageError(message + hint, ctx)
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 

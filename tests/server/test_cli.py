@@ -261,6 +261,9 @@ def test_options_of_tensorboard_without_effect(
         (["--logdir_spec", "a:file"], ["is a file; expected the directory that contains it"]),
         (["--logdir_spec", ",,"], ["no directory in --logdir_spec ',,'; expected name:path"]),
         (["plugns"], ["'plugns' is neither a command nor a directory; did you mean 'plugins'?"]),
+        (["nosuchdir"], ["'nosuchdir' is neither a command nor a directory; --logdir"]),
+        (["no/such"], ["'no/such' is neither a command nor a directory"]),
+        (["version"], ["'version' is neither a command nor a directory"]),
         (["runs", "--prot", "1"], ["no such option '--prot'; did you mean '--port'?"]),
         (["runs", "--port"], ["option '--port' requires an argument"]),
         (["runs", "--port", "x"], ["--port: 'x' is not a valid port; expected 0 to 65535"]),
@@ -640,7 +643,8 @@ def test_a_directory_that_does_not_exist_is_no_error(served: Any) -> None:
     """The directory may be created later, also the target of a broken link."""
     os.symlink("nowhere", "link")
     for path in ("later", "link", "runs/later/still"):
-        assert served(path).config.logdir == path
+        assert served("serve", path).config.logdir == path
+        assert served("--logdir", path).config.logdir == path
 
 
 @pytest.mark.parametrize("logdir", ["a:runs,b:more", "runs,more", "a:runs"])
@@ -664,7 +668,7 @@ def test_errors_at_the_start_are_one_line(
 
     monkeypatch.setattr(serve_module, "serve", fail)
 
-    assert main(["somewhere"]) == 1
+    assert main(["serve", "somewhere"]) == 1
     assert capsys.readouterr().err == "tbcore: port 1 is in use by another program\n"
 
 
