@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shlex
 import shutil
 import signal
 import subprocess
@@ -191,3 +192,17 @@ def test_an_interrupt_ends_it_quietly(tmp_path: Path, follow: Callable[..., Foll
     follower.process.send_signal(signal.SIGINT)
     assert follower.process.wait(WAIT_SECONDS) == -signal.SIGINT
     assert follower.errors.empty()
+
+
+@pytest.mark.parametrize("reader", ["head -n 2", "head -n 1", "grep -m 1 0.25"])
+def test_it_ends_when_its_reader_is_gone(tmp_path: Path, reader: str) -> None:
+    """Also while nothing is logged. "Wait until the loss is below X" would never end."""
+    write_run(tmp_path, "a", scalars={"loss": [0.5, 0.25]})
+    script = f"{shlex.join(command('tail', '-f', '-n', '9', tmp_path))} | {reader}"
+    for _ in range(2):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", script], timeout=WAIT_SECONDS,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+        assert done.stdout

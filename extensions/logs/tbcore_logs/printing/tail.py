@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -67,7 +72,9 @@ def tail(
     lines.sort(key=lambda named: named[1][0]["wall_time"])
     for name, line in lines[len(lines) - limit if limit < len(lines) else 0 :]:
         printer.print(name, *line)
-    if not follow and not lines:
+    if follow:
+        _end_with_reader()
+    elif not lines:
         raise click.ClickException("no scalars were logged")
     for changed in logs.follow() if follow else ():
         if is_chosen:
@@ -81,6 +88,23 @@ def tail(
             for line in reader.new_lines(logs[name]):
                 printer.print(name, *line)
     return 0
+
+
+def _end_with_reader() -> None:
+    """Ends the process when nobody reads stdout any more, also while nothing is written.
+
+    The status is that of a process that SIGPIPE ended.
+    """
+    if not hasattr(select, "poll"):
+        return  # Windows has none.
+
+    def wait() -> None:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)  # Errors are reported, whatever is asked for.
+        poll.poll()
+        os._exit(128 + signal.SIGPIPE)
+
+    threading.Thread(target=wait, name="tbcore-reader", daemon=True).start()
 
 
 class _LineReader:
