@@ -149,10 +149,9 @@ class CommandOrLogdir(CommandGroup):
                 )
         elif not is_about_all:
             if not (first.startswith("-") or ":/" in first or os.path.lexists(first)):
-                message = f"{first!r} is neither a command nor a directory"
                 close = difflib.get_close_matches(first, self.known(ctx), n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else "; --logdir waits for one"
-                raise click.UsageError(message + hint, ctx)
+                hint = f"did you mean {close[0]!r}?" if close else "--logdir waits for one"
+                raise click.UsageError(f"{first!r} is no command and no directory; {hint}", ctx)
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 

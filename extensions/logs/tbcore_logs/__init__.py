@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from tbcore_logs.run import Run, Tag
     from tbcore_logs.series import ScalarSeries
     from tbcore_logs.tables import LogTable, ScalarTable
+    from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
 
 __all__ = [
-    "LogTable", "LoggedItem", "LoggedItems", "Logs", "Point", "Run", "ScalarSeries", "ScalarTable",
-    "Tag", "open",
+    "LogTable", "LoggedAudio", "LoggedHistogram", "LoggedImage", "LoggedItem", "LoggedItems",
+    "Logs", "Point", "Run", "ScalarSeries", "ScalarTable", "Tag", "open",
 ]  # fmt: skip
 
-_MODULES = ("items", "series", "tables", "run", "logs")
+_MODULES = ("items", "values", "series", "tables", "run", "logs")
 """The modules that define the names in `__all__`."""
 
 
@@ -40,3 +41,7 @@ def __getattr__(name: str) -> Any:
             if hasattr(module, name):
                 return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tbcore.engine import RunColumns, close_matches, parse, quoted, storage_of, watch
+from tbcore.engine import (
+    RunColumns,
+    close_matches,
+    one_line,
+    parse,
+    quoted,
+    storage_of,
+    watch,
+)
 from tbcore_logs.drawings import MAX_SHOWN, table_html
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.reading import Paths, multiplexer_of, reader_of
@@ -31,12 +39,16 @@ _PAUSE_FACTOR = 4
 """The pause between two scans of `follow` is at least this many times as long as the first one."""
 
 
-class Logs:
-    """The runs below some paths. May be used from several threads.
+class Logs(Mapping[str, Run]):
+    """The runs below some paths, by name, in the order of the page. May be used from several
+    threads.
 
     A run is read when it is first used. Runs, series and tables never change: to get the data that
-    was logged since, call `refresh`, and look them up again.
+    was logged since, call `refresh`, and look them up again. A copy in another process is opened
+    there again.
     """
+
+    __hash__ = object.__hash__
 
     def __init__(self, paths: Paths, *, purge_orphaned_data: bool = True) -> None:
         """See `open`."""
@@ -48,8 +60,14 @@ class Logs:
 
     @property
     def runs(self) -> Mapping[str, Run]:
-        """All runs by name, in the order of the page: by their first events, new ones last."""
-        return MappingProxyType({name: self._run(name) for name in self._reader.names()})
+        """All runs by name, as they are now: by their first events, new ones last."""
+        return MappingProxyType(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, self._reader.opened
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
     def __getitem__(self, name: str) -> Run:
         """A run. For an unknown name, raises KeyError with similar names."""
@@ -89,7 +107,7 @@ class Logs:
         """
         return self._selected(None, query)
 
-    def read(self, runs: Names = None, where: str | None = None) -> list[Run]:
+    def read(self, *, runs: Names = None, where: str | None = None) -> list[Run]:
         """Reads the runs with these names that match a query, and returns them.
 
         Faster than reading them one by one. Raises KeyError for an unknown name.
@@ -135,14 +153,14 @@ class Logs:
     # -- tables --------------------------------------------------------------------------------
 
     def scalars(
-        self, tags: Names = None, runs: Names = None, where: str | None = None
+        self, tags: Names = None, *, runs: Names = None, where: str | None = None
     ) -> ScalarTable:
         """All points of these tags in these runs. With `where`, only in runs that match a query.
 
         See `find` for queries. Raises KeyError for a name that no run has, unless it is a pattern.
         If no run matches the query, warns, and returns an empty table.
         """
-        found = self._scalar_tags(tags, self._selected(runs, where), where)
+        found = self._scalar_tags(tags, self._selected(runs, where))
         series = [(run.name, tag, run[tag]) for run, own in found for tag in own]
         return _table_of(series)
 
@@ -161,7 +179,7 @@ class Logs:
         `steps`, each tag is followed by a column `TAG:step` with the step of the value. A tag with
         the name of another column gets a `_` at its end. See `scalars` for the other arguments.
         """
-        with_tags = self._scalar_tags(tags, self._selected(runs, where), where)
+        with_tags = self._scalar_tags(tags, self._selected(runs, where))
         found = [(run, own) for run, own in with_tags if own]
         columns: dict[str, Categories | NDArray[Any]] = {"run": _categories([r for r, _ in found])}
         for tag in dict.fromkeys(tag for _, own in found for tag in own):
@@ -176,7 +194,7 @@ class Logs:
                 )
         return LogTable(columns)
 
-    def hparams(self, runs: Names = None, where: str | None = None) -> LogTable:
+    def hparams(self, *, runs: Names = None, where: str | None = None) -> LogTable:
         """The hyperparameters, in a row for each run that has any; see `Run.hparams`.
 
         The columns are `run` and the hyperparameters. Columns of numbers are float64, with NaN
@@ -244,22 +262,25 @@ class Logs:
         query = None if where is None else parse(where)
         known = self._reader.names()
         runs = [self._run(name) for name in matching(names, known, "run")]
-        if query is not None:
+        if not runs:
+            none = f"no run matches {names!r}" if known else "there are no event files"
+            warnings.warn(one_line(none), stacklevel=3)
+        elif query is not None:
             # A run may have the hyperparameters of any other run.
             columns = self.attributes()
             found = set(columns.runs_found(query))
             runs = [run for run in runs if run.name in found]
-            if unknown := list(dict.fromkeys(columns.unknown_names(query))):
+            unknown = list(dict.fromkeys(columns.unknown_names(query)))
+            if not runs and not unknown:
+                unknown = [f"no run is found by {quoted(where or '')}"]
+            if unknown:
                 warnings.warn("\n".join(unknown), stacklevel=3)
         load(runs, self._reader)
         return runs
 
-    def _scalar_tags(
-        self, tags: Names, runs: Sequence[Run], where: str | None
-    ) -> list[tuple[Run, list[str]]]:
-        """Each run with the tags of these that it has. Warns if no run matched the query."""
-        if where is not None and tags is not None and not runs:
-            warnings.warn(f"no run is found by {quoted(where)}", stacklevel=3)
+    def _scalar_tags(self, tags: Names, runs: Sequence[Run]) -> list[tuple[Run, list[str]]]:
+        """Each run with the tags of these that it has."""
+        if not runs:
             return []
         by_run = [(run, run.scalar_tags) for run in runs]
         wanted = set(matching(tags, dict.fromkeys(t for _, own in by_run for t in own), "tag"))
@@ -277,6 +298,11 @@ def open(paths: Paths, *, purge_orphaned_data: bool = True) -> Logs:
     Raises FileNotFoundError for a path that does not exist, and ValueError for a file that is not
     an event file, or an address that is not valid.
     """
+    return Logs(paths, purge_orphaned_data=purge_orphaned_data)
+
+
+def _opened(paths: Paths, purge_orphaned_data: bool) -> Logs:
+    """Logs that were in another process."""
     return Logs(paths, purge_orphaned_data=purge_orphaned_data)
 
 

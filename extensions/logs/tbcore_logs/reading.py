@@ -71,6 +71,9 @@ def multiplexer_of(snapshots: Mapping[str, RunSnapshot]) -> Multiplexer:
 class _Problems:
     """The problems that a reader has found, one line each."""
 
+    opened: tuple[Paths, bool]
+    """What `reader_of` was called with: the paths, and `purge_orphaned_data`."""
+
     def __init__(self) -> None:
         self._problems: deque[str] = deque(maxlen=_MAX_PROBLEMS)
 
@@ -318,6 +321,12 @@ class StoredReader(_Problems):
 
 def reader_of(paths: Paths, *, purge_orphaned_data: bool = True) -> Reader:
     """A reader of logs, or of an index if there is one at the path."""
+    reader = _reader_of(paths, purge_orphaned_data)
+    reader.opened = paths, purge_orphaned_data
+    return reader
+
+
+def _reader_of(paths: Paths, purge_orphaned_data: bool) -> Reader:
     if isinstance(paths, str | os.PathLike):
         path = checked_address(os.path.expanduser(os.fsdecode(paths)))
         if not is_uri(path) and _is_index(path):

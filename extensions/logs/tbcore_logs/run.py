@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from tbcore import DataError, Item, Multiplexer, NotFoundError, values
 from tbcore.engine import RunColumns, RunView, is_live, one_line, quoted
-from tbcore.values import AudioValue, HistogramValue, ImageValue
 from tbcore_logs.drawings import MAX_SHOWN, line_svg, table_html, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import AUDIO, CLAIMS, GRAPH, HISTOGRAM, IMAGE, SCALAR, TEXT, form_of
 from tbcore_logs.items import LoggedItems
-from tbcore_logs.reading import ROOT, Reader, RunSnapshot, multiplexer_of
+from tbcore_logs.reading import ROOT, Paths, Reader, RunSnapshot, multiplexer_of, reader_of
 from tbcore_logs.series import ScalarSeries
+from tbcore_logs.values import LoggedAudio, LoggedHistogram, LoggedImage
 
 HParam = float | str | bool
 """The value of a hyperparameter."""
@@ -51,13 +51,19 @@ class Tag:
 
 
 class Run:
-    """One run. It is read when its data is first used, and does not change after that."""
+    """One run. It is read when its data is first used, and does not change after that.
+
+    A copy in another process is read there again.
+    """
 
     def __init__(self, name: str, reader: Reader) -> None:
         """Not called by users: `logs[name]` returns a run."""
         self.name = name
         self._reader = reader
         self._snapshot: RunSnapshot | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _run_of, (self.name, *self._reader.opened)
 
     def __repr__(self) -> str:
         if not self.is_read:
@@ -99,21 +105,22 @@ class Run:
 
     # -- all other values ----------------------------------------------------------------------
 
-    def images(self, tag: str) -> LoggedItems[ImageValue]:
+    def images(self, tag: str) -> LoggedItems[LoggedImage]:
         """The pictures of a tag. Raises KeyError for an unknown tag."""
-        return self._items(tag, IMAGE, values.image)
+        return self._items(tag, IMAGE, lambda value: LoggedImage(*values.image(value)))
 
-    def audio(self, tag: str) -> LoggedItems[AudioValue]:
+    def audio(self, tag: str) -> LoggedItems[LoggedAudio]:
         """The clips of a tag. Raises KeyError for an unknown tag."""
 
-        def decode(value: Any) -> AudioValue:
-            return values.audio(value, self._multiplexer.metadata(self.name, tag))
+        def decode(value: Any) -> LoggedAudio:
+            metadata = self._multiplexer.metadata(self.name, tag)
+            return LoggedAudio(*values.audio(value, metadata))
 
         return self._items(tag, AUDIO, decode)
 
-    def histograms(self, tag: str) -> LoggedItems[HistogramValue]:
+    def histograms(self, tag: str) -> LoggedItems[LoggedHistogram]:
         """The histograms of a tag. Raises KeyError for an unknown tag."""
-        return self._items(tag, HISTOGRAM, values.histogram)
+        return self._items(tag, HISTOGRAM, lambda value: LoggedHistogram(*values.histogram(value)))
 
     def texts(self, tag: str) -> LoggedItems[str | NDArray[np.object_]]:
         """The texts of a tag. Raises KeyError for an unknown tag.
@@ -218,6 +225,11 @@ class Run:
                 raise
 
         return read
+
+
+def _run_of(name: str, paths: Paths, purge_orphaned_data: bool) -> Run:
+    """A run that was in another process."""
+    return Run(name, reader_of(paths, purge_orphaned_data=purge_orphaned_data))
 
 
 def load(runs: Iterable[Run], reader: Reader) -> dict[str, RunSnapshot]:

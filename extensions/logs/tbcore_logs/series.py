@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,17 @@ from tbcore import ScalarSeries as Points
 from tbcore import SmoothingKind
 from tbcore.engine import Point
 from tbcore_logs.drawings import line_svg, table_html
+from tbcore_logs.tables import LogTable
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Point", "ScalarSeries"]
 
 
-class ScalarSeries(Points):
-    """Points of one tag, in the order they were written. Arrays are read-only."""
+class ScalarSeries(Points, Sequence[Point]):
+    """Points of one tag, in the order they were written: a sequence of Point, and arrays of their
+    steps, times and values, which are faster. Arrays are read-only."""
 
     _points: Points
 
@@ -44,6 +50,25 @@ class ScalarSeries(Points):
     def value(self) -> NDArray[np.floating[Any]]:
         """Shape (n,), float32, or float64 if a value needs it."""
         return self._points.value
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> ScalarSeries: ...
+    def __getitem__(self, index: int | slice) -> Point | ScalarSeries:
+        if not isinstance(index, slice):
+            return self._point(range(len(self))[index])
+        steps, times = self.step[index], self.wall_time[index]
+        return ScalarSeries(Points(self.ordinal[index], steps, times, self.value[index]))
+
+    def __iter__(self) -> Iterator[Point]:
+        columns = self.step, self.wall_time, self.value
+        return map(Point, *(column.tolist() for column in columns))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame with the columns `step`, `wall_time` and `value`."""
+        columns = {"step": self.step, "wall_time": self.wall_time, "value": self.value}
+        return LogTable(columns).to_pandas()
 
     def steps(self, rows: slice) -> NDArray[np.int64]:
         return self._points.steps(rows)

@@ -15,11 +15,11 @@ def test_runs_that_are_read_together_are_those_that_match(tmp_path: Path) -> Non
         write_run(tmp_path, f"exp/{number}", scalars={"loss": [float(number)]})
     logs = tbcore.open(tmp_path)
 
-    assert [run.name for run in logs.read(["exp/1", "exp/2"])] == ["exp/1", "exp/2"]
-    assert [run.name for run in logs.read("exp/*", "loss:last<2")] == ["exp/0", "exp/1"]
+    assert [run.name for run in logs.read(runs=["exp/1", "exp/2"])] == ["exp/1", "exp/2"]
+    assert [run.name for run in logs.read(runs="exp/*", where="loss:last<2")] == ["exp/0", "exp/1"]
     assert logs.runs["exp/1"].is_read
     with pytest.raises(KeyError, match="exp/1"):
-        logs.read("exp/11")
+        logs.read(runs="exp/11")
 
 
 def test_a_run_that_was_forgotten_is_read_again(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_query_finds_runs(logs: Logs) -> None:
         logs.find("(a")
 
 
-def test_what_no_run_has_is_a_warning(logs: Logs) -> None:
+def test_what_no_run_has_is_a_warning(logs: Logs, tmp_path: Path) -> None:
     """Not a missing tag, and not silence; once for each call, at the caller's line."""
     with pytest.warns(UserWarning, match="lrr") as caught:
         assert logs.find("lrr>1 | -(lrr<1 | los/x:last>1) has:zzz -has:z*") == []
@@ -131,10 +131,21 @@ def test_what_no_run_has_is_a_warning(logs: Logs) -> None:
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"^no run has the hyperparameter 'q'") as caught:
         assert len(logs.scalars("acc", where="q>1")) == 0
-    assert [str(warning.message) for warning in caught][1:] == ["no run is found by 'q>1'"]
-    assert {warning.filename for warning in caught} == {__file__}
-    with pytest.warns(UserWarning, match=r"^no run is found by 'lr>9'$"):
-        assert list(logs.summary("acc", where="lr>9").columns) == ["run"]
+    assert [warning.filename for warning in caught] == [__file__]
+    for empty in (
+        lambda: logs.summary("acc", where="lr>9"),
+        lambda: logs.scalars(where="lr>9"),
+        lambda: logs.hparams(where="lr>9"),
+        lambda: logs.read(where="lr>9"),
+    ):
+        with pytest.warns(UserWarning, match=r"^no run is found by 'lr>9'$") as caught:
+            assert len(empty()) == 0
+        assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(UserWarning, match=r"^no run matches 'nope\*'$"):
+        assert len(logs.scalars(runs="nope*")) == 0
+    (tmp_path / "empty").mkdir()
+    with pytest.warns(UserWarning, match=r"^there are no event files$"):
+        assert len(tbcore.open(tmp_path / "empty").scalars()) == 0
     with pytest.raises(KeyError, match=r"^no tag 'acd'; close: 'acc'"):
         logs.scalars("acd", where="lr<9")
 

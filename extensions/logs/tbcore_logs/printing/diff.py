@@ -34,7 +34,7 @@ def diff(logdir: str | None, names: Sequence[str], *, as_json: bool) -> int:
     logs = opened(logdir)
     a, b = (run_named(logs, name) for name in names)
     with progress(lambda: "reading logs"):
-        logs.read([a.name, b.name])
+        logs.read(runs=[a.name, b.name])
         hparams = _hparams(a, b)
         texts = _texts(a, b)
         tags = [(tag, run.tags[tag].kind, run.name)

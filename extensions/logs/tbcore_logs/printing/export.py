@@ -32,11 +32,9 @@ from tbcore_logs.printing.access import (
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
 from tbcore_logs.printing.writers import WRITERS, Writer
 from tbcore_logs.tables import free_name
+from tbcore_logs.values import image_type
 
 _CHUNK_ROWS = 1 << 15
-_IMAGE_SIGNATURES = {
-    b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp",
-}  # fmt: skip
 
 
 def export(
@@ -132,7 +130,7 @@ def _write_wide(writer: Writer, source: _Source) -> int:
     for run, own in source.scalars():
         with if_readable(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Points that are left out are counted below.
-            wide = source.logs.scalars(own, [run.name]).wide()
+            wide = source.logs.scalars(own, runs=[run.name]).wide()
             num_left_out += sum(len(run[tag]) - len(np.unique(run[tag].step)) for tag in own)
             _, step, *values = (
                 np.ma.array(column, mask=wide.missing.get(name, np.ma.nomask))
@@ -189,6 +187,6 @@ def _samples(value: Any) -> list[tuple[bytes, str]]:
         ending = "wav" if "wav" in value.content_type.lower() else "bin"
         return [(clip.encoded, ending) for clip in value.clips]
     return [
-        (content, next((e for s, e in _IMAGE_SIGNATURES.items() if content.startswith(s)), "bin"))
+        (content, (image_type(content) or "/bin").partition("/")[2].replace("jpeg", "jpg"))
         for content in value.encoded
     ]

@@ -1,0 +1,103 @@
+"""Values of tags that are not scalars: notebooks show them, and no repr has all their bytes."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tbcore.values import AudioValue, HistogramValue, ImageValue
+from tbcore_logs.drawings import Markup
+
+_TYPES = {
+    b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif",
+    b"RIFF": "image/webp", b"BM": "image/bmp",
+}  # fmt: skip
+"""Maps the first bytes of image files to their types, which browsers can show without scripts."""
+_MAX_SHOWN = 8
+"""Maximum number of images that a notebook shows of a value."""
+
+
+def image_type(content: bytes) -> str | None:
+    """The type of an image file, such as `image/png`, by its first bytes; None if unknown."""
+    return next((kind for start, kind in _TYPES.items() if content.startswith(start)), None)
+
+
+class LoggedImage(ImageValue):
+    """The images of one step, all of the same size."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(content):,} bytes" for content in self.encoded[:_MAX_SHOWN])
+        more = ", ..." if len(self.encoded) > _MAX_SHOWN else ""
+        return f"LoggedImage(width={self.width}, height={self.height}, encoded=[{sizes}{more}])"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the images."""
+        shown = []
+        for content in self.encoded[:_MAX_SHOWN]:
+            if kind := image_type(content):
+                data = base64.b64encode(content).decode()
+                shown.append(f'<img src="data:{kind};base64,{data}" style="max-width: 100%">')
+        return Markup(" ".join(shown)) or repr(self)
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The pixels, of shape (num_images, height, width, num_channels), as Pillow decodes them.
+
+        Mostly uint8. Raises ValueError if the images have several shapes, and Pillow's errors for
+        content that is not an image.
+        """
+        try:
+            from PIL import Image
+        except ModuleNotFoundError:
+            message = "Pillow is not installed: pip install pillow"
+            raise ModuleNotFoundError(message, name="PIL") from None
+        pixels = [np.asarray(Image.open(io.BytesIO(content))) for content in self.encoded]
+        shapes = {each.shape for each in pixels}
+        if len(shapes) > 1:
+            raise ValueError(f"the images have several shapes: {sorted(map(str, shapes))}")
+        if not pixels:
+            return np.empty((0, self.height, self.width, 0), np.uint8)
+        found = np.stack(pixels)
+        return found if found.ndim == 4 else found[..., np.newaxis]
+
+
+class LoggedHistogram(HistogramValue):
+    """A histogram, with the fields of the HTTP API, and in the form of `np.histogram`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"LoggedHistogram(num={self.num:g}, min={self.min:g}, max={self.max:g}, "
+            f"num_buckets={len(self.bucket)})"
+        )
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Number of samples in each bucket, of shape (num_buckets,): `bucket`."""
+        return self.bucket
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Edges of the buckets, of shape (num_buckets + 1,), from the lowest to the highest sample.
+
+        They are those of `bucket_limit`, whose last one may be the largest double.
+        """
+        limits = np.concatenate([[self.min], self.bucket_limit])
+        edges: NDArray[np.float64] = np.clip(limits, self.min, self.max)
+        return edges
+
+
+class LoggedAudio(AudioValue):
+    """The clips of one step."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(clip.encoded):,} bytes" for clip in self.clips)
+        return f"LoggedAudio(content_type={self.content_type!r}, clips=[{sizes}])"
