@@ -30,8 +30,7 @@ from urllib.parse import urlsplit
 import pytest
 from common_fixtures import WAIT_SECONDS, port_of, until
 from forks import TBCORE, Fork
-
-from tbcore_testing.chromium import find_chromium, launch
+from server_fixtures import browsers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RESULTS = REPOSITORY / "test-results"
@@ -39,9 +38,6 @@ RESULTS = REPOSITORY / "test-results"
 WAIT_TIMEOUT_MS = 60_000
 """Timeout of each wait for a page; long, because the machine may be busy."""
 VIEWPORT = {"width": 1400, "height": 900}
-OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
-"""Chromium option that resolves other sites' names to this machine, as hostile DNS servers do."""
-
 MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
 """Seconds; servers delay each answer by a random time below it, to reveal races in tests."""
 DELAYS = """
@@ -140,18 +136,8 @@ def keep_results(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The browser of this process. Without one the tests are skipped, or fail if CI=true."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = find_chromium()
-    if path is None:
-        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_api.sync_playwright() as playwright:
-        browser = launch(playwright, path, OTHER_SITES)
-        yield browser
-        browser.close()
+    """The browser of this process."""
+    yield from browsers()
 
 
 class Profile:

@@ -65,8 +65,14 @@ def _reject(constant: str) -> None:
 class Connection:
     """A connection that sends requests byte by byte as given, one after the other."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection((host, port), timeout=RESPONSE_TIMEOUT_SECONDS)
+    def __init__(self, port: int | str, host: str = "127.0.0.1") -> None:
+        """Connects to a port, or to the path of a unix socket."""
+        if isinstance(port, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(RESPONSE_TIMEOUT_SECONDS)
+            self.socket.connect(port)
+        else:
+            self.socket = socket.create_connection((host, port), timeout=RESPONSE_TIMEOUT_SECONDS)
         self._read = self.socket.makefile("rb")
 
     def send(self, request: bytes, *, no_body: bool = False) -> HttpResponse:
@@ -127,12 +133,14 @@ class Server:
 
     def wait_until_started(self) -> Server:
         """Waits until the server has printed its address."""
-        self.wait(lambda: re.search(r"^tbcore \S+ at http", self._out.read_text(), re.M))
-        found = re.search(r" at (http://\S+)", self._out.read_text())
+        self.wait(lambda: re.search(r"^tbcore \S+ at (http|unix)", self._out.read_text(), re.M))
+        found = re.search(r" at (http://\S+|unix:\S+)", self._out.read_text())
         assert found
         self.address = found[1]
         """The printed address."""
-        self.port = int(re.findall(r":(\d+)/", self.address)[0])
+        path = self.address.partition("unix:")[2]
+        self.port: int | str = path or int(re.findall(r":(\d+)/", self.address)[0])
+        """Where the server listens: a port, or the path of a unix socket."""
         return self
 
     def wait(self, is_true: Callable[[], object], seconds: float = WAIT_SECONDS) -> float:
@@ -325,7 +333,8 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         path[:0] = filter(None, [variables.pop("PYTHONPATH", "")])
         environment["PYTHONPATH"] = os.pathsep.join(path)
         arguments = ["--logdir", str(logdir)] if logdir else []
-        arguments += ["--port", "0", "--reload_interval", "0.2", *options]
+        arguments += ["--reload_interval", "0.2", *options]
+        arguments += [] if "--uds" in options else ["--port", "0"]
         environment |= variables
         servers.append(Server(arguments, environment, folder, descriptors=descriptors))
         return servers[-1].wait_until_started() if waits else servers[-1]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,3 +157,43 @@ def test_p18_only_this_machine_can_connect(server: Any) -> None:
         own_address = probe.getsockname()[0]
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((own_address, server.port), timeout=5)
+
+
+OTHER_USER = 65534
+
+
+def connects_as_another_user(path: Path) -> bool:
+    """Whether another user of the machine can connect to a unix socket."""
+    child = os.fork()
+    if not child:
+        status = 2
+        with contextlib.suppress(BaseException):
+            os.setgroups([])
+            os.setgid(OTHER_USER)
+            os.setuid(OTHER_USER)
+            try:
+                socket.socket(socket.AF_UNIX).connect(str(path))
+                status = 0
+            except PermissionError:
+                status = 1
+        os._exit(status)
+    return {0: True, 1: False}[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+
+
+def test_p18_no_other_user_can_connect_to_a_unix_socket(
+    start_server: Callable[..., Any], logdir: Path
+) -> None:
+    """Even in a directory that all can enter, and write to."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o1777)
+        server = start_server(logdir, "--uds", f"{folder}/socket")
+        path = Path(server.port)
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert len(server.request("/data/runs").json()) == 3
+        assert not connects_as_another_user(path)
+        path.chmod(0o666)
+        assert connects_as_another_user(path)  # the mode, and nothing else, keeps it out
+        server.end()
+        assert not path.exists()

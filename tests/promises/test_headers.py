@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,8 +52,11 @@ RESPONSES: dict[str, tuple[int, str]] = {
 }  # fmt: skip
 
 
-def check(headers: dict[str, str]) -> None:
-    """Asserts that each header occurs once, with the promised value."""
+def check(headers: dict[str, str], ancestors: str = "'self'") -> None:
+    """Asserts that each header occurs once, with the promised value.
+
+    `ancestors` are the origins whose pages may have the page in a frame.
+    """
     policy = dict(
         part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";")
     )
@@ -66,7 +70,7 @@ def check(headers: dict[str, str]) -> None:
         assert "*" not in policy[kind]
     for name in ("base-uri", "form-action"):
         assert policy[name] == "'none'"
-    assert policy["frame-ancestors"] == "'self'"
+    assert policy["frame-ancestors"] == ancestors
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
@@ -108,3 +112,24 @@ def test_p16_a_server_with_a_token_has_them_too(
         response = server.request(path)
         assert response.status == status
         check(response.headers)
+
+
+def test_p16_a_server_with_a_secret_path_has_them_too(
+    start_server: Callable[..., Any], logdir: Any, tmp_path: Path
+) -> None:
+    """Only pages of the given origin may show the page in a frame, besides those of its own."""
+    file, wiki = tmp_path / "secret", "https://wiki.example.com"
+    server = start_server(logdir, "--secret_prefix", str(file), "--embed_in", wiki)
+    secret = file.read_text().strip()
+    frame = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"]
+    for status, path, headers in (
+        (200, f"{secret}/", []),
+        (200, f"{secret}/", frame),
+        (403, f"{secret}/data/runs", frame),
+        (404, f"{secret}x/", frame),
+        (404, "/", []),
+        (404, "/data/runs", []),
+    ):
+        response = server.request(path, *headers)
+        assert response.status == status
+        check(response.headers, f"'self' {wiki}")

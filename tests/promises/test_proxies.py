@@ -1,79 +1,300 @@
-"""The proxy in docs/security.md works: page and updates, below a path, with a token."""
+"""The proxies in docs/proxies.md work, and behind them P14, P15 and P16 hold."""
 
 from __future__ import annotations
 
+import base64
+import copy
 import re
-import subprocess
-from collections.abc import Callable, Iterator
+import shlex
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import storages
+from server_fixtures import browsers
+
+from tbcore_testing import write_run
 
 pytestmark = pytest.mark.services
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
-HOST = "logs.example.com"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "proxies.md"
+HOST, FOREIGN = "logs.example.com", "evil.example"
+TOKEN, PASSWORD = "secret", "a password"
 
 
-@pytest.fixture
+class Case(NamedTuple):
+    """A configuration of nginx, from a section of the page."""
+
+    section: str
+    cookie_path: str = ""
+    """The path that the cookie is for; "" without a token."""
+    left_out: str = ""
+    """Lines of the configuration that contain this are left out; "" for none."""
+    is_plain: bool = False
+    """Whether the browser uses http, and the server has no token."""
+
+
+CASES = {
+    "kept": Case("Path kept", "/logs"),
+    "stripped": Case("Path stripped", "/logs"),
+    "stripped, without its path": Case("Path stripped", "/", left_out="X-Forwarded-Prefix"),
+    "own host": Case("Own Host", "/"),
+    "own host, without TLS": Case("Own Host", is_plain=True),
+    "password": Case("Password"),
+    "unix socket": Case("Unix socket"),
+}
+
+
+class Proxied(NamedTuple):
+    """A server behind an nginx."""
+
+    case: Case
+    server: Any
+    """The server, by the port of nginx that has no TLS."""
+    direct: Any
+    """The server, not by nginx."""
+    direct_path: str
+    """The path of the server itself, without the slash at the end."""
+    login: tuple[str, ...]
+    """The header lines of who is let in."""
+    url: str
+    """The address in a browser, without the slash at the end."""
+    framing_port: int
+    """With TLS, the port of pages that have the address in a frame, by any name."""
+
+
+def configuration(section: str) -> tuple[str, list[str]]:
+    """The command and the blocks of nginx's configuration in a section of the page."""
+    text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    [command] = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    return command, re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("logs")
+    write_run(folder, "train", scalars={"loss": [1 / (n + 1) for n in range(20_000)]})
+    return folder
+
+
+@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
 def proxied(
-    service: Callable[[str], str],
-    free_port: Callable[[], int],
-    wait_for_port: Callable[..., None],
-    start_server: Callable[..., Any],
-    logdir: Path,
-    tmp_path: Path,
-) -> Iterator[Any]:
-    """A server behind nginx as documented, but without TLS; its `port` is that of nginx."""
-    program = service("nginx")
-    server = start_server(logdir, "--path_prefix", "/logs", TBCORE_TOKEN="secret")
-    port = free_port()
-    found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found
-    site = found[1].replace("443 ssl", f"127.0.0.1:{port}").replace(":6006", f":{server.port}")
-    site = re.sub(r"\n *ssl_.*", "", site)
-    assert f":{server.port};" in site
-    folders = "".join(
-        f"{name}_temp_path {tmp_path}/{name};\n"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    request: pytest.FixtureRequest, service: Any, start_server: Any, logdir: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Proxied]:  # fmt: skip
+    """A server that is started as in a section, behind an nginx that is configured as there."""
+    tls = pytest.importorskip("tbcore_index.tls")
+    pytest.importorskip("cryptography")
+    program, case = service("nginx"), request.param
+    folder = tmp_path_factory.mktemp("nginx")
+    tls.make_keys(str(folder / "tls"))
+    (folder / "logs.htpasswd").write_text(f"me:{{PLAIN}}{PASSWORD}\n")
+
+    command, [location, *others] = configuration(case.section)
+    variables, _, options = command.partition("tbcore serve --logdir runs ")
+    has_token = "TBCORE_TOKEN" in variables and not case.is_plain
+    given = shlex.split(options.replace("--port 6006", "").replace("/run/tbcore", str(folder)))
+    given += ["--allowed_host", HOST] if case.is_plain else []
+    server = start_server(logdir, *given, **({"TBCORE_TOKEN": TOKEN} if has_token else {}))
+
+    tls_port, port, framing_port = (storages.free_port() for _ in range(3))
+    url = f"http://{HOST}:{port}/logs" if case.is_plain else f"https://{HOST}:{tls_port}/logs"
+    _, [site] = configuration("Path kept")
+    if case.section != "Path kept":
+        site = re.sub(r"  location .*\n  }\n", lambda _: location, site, flags=re.DOTALL)
+    if case.left_out:
+        site = re.sub(f".*{case.left_out}.*\n", "", site)
+    [keys] = re.findall(r"( *ssl_certificate .*\n *ssl_certificate_key .*\n)", site)
+    framing = (
+        f"listen 443 ssl; {keys} default_type text/html; return 200 \"<iframe src='{url}/'>\";"
     )
-    (tmp_path / "nginx.conf").write_text(
-        f"daemon off; pid {tmp_path}/pid; error_log stderr;\nevents {{ }}\n"
-        f"http {{ access_log off;\n{folders}{site} }}\n"
-    )
-    proxy = subprocess.Popen([program, "-p", str(tmp_path), "-c", "nginx.conf", "-e", "stderr"])
-    server.port = port
-    wait_for_port(proxy, port)
-    yield server
-    proxy.terminate()
-    proxy.wait(10)
+    servers = f"{site} server {{ {framing} }}".replace("443", str(tls_port), 1)
+    servers += "".join(others if case.is_plain else ())
+    for old, new in {
+        f"listen {tls_port} ssl;": f"listen 127.0.0.1:{tls_port} ssl; listen 127.0.0.1:{port};",
+        "listen 443 ": f"listen 127.0.0.1:{framing_port} ",
+        "listen 80 ": f"listen 127.0.0.1:{port} ",
+        "/etc/ssl/logs.pem": f"{folder}/tls/cert.pem",
+        "/etc/ssl/logs.key": f"{folder}/tls/key.pem",
+        "/etc/nginx/logs.htpasswd": f"{folder}/logs.htpasswd",
+        "/run/tbcore": str(folder),
+        ":6006": f":{server.port}",
+    }.items():
+        servers = servers.replace(old, new)
+    login = [f"Authorization: Bearer {TOKEN}"] if has_token else []
+    if "auth_basic " in location:
+        login = [f"Authorization: Basic {base64.b64encode(f'me:{PASSWORD}'.encode()).decode()}"]
+
+    process = storages.nginx(program, folder, servers)
+    storages.wait_for_port(process, port)
+    by_nginx = copy.copy(server)
+    by_nginx.port = port
+    path = "/logs" if "--path_prefix" in given else ""
+    yield Proxied(case, by_nginx, server, path, tuple(login), url, framing_port)
+    process.terminate()
+    process.wait(10)
 
 
-def test_the_documented_proxy_works(proxied: Any) -> None:
-    """The Host header is the public name, and headers about the client are ignored."""
-    assert proxied.request("/logs/data/runs", host=HOST).status == 401
-    welcome = proxied.request("/logs/?token=secret", host=HOST)
-    assert (welcome.status, welcome.headers["location"]) == (303, "?_")
-    cookie = f"Cookie: {welcome.headers['set-cookie'].partition(';')[0]}"
-    assert "Path=/logs;" in welcome.headers["set-cookie"]
+# Who is let in -----------------------------------------------------------------------------------
 
-    assert b"<title>" in proxied.request("/logs/", cookie, host=HOST).body
-    assert len(proxied.request("/logs/data/runs", cookie, host=HOST).json()) == 3
+
+POSTED = "/data/plugin/images/steps"
+BODY = b'{"runs": [], "tags": []}'
+
+
+def test_who_is_let_in_reads_and_posts(proxied: Proxied) -> None:
+    """Others get a 401. The token in an address becomes a cookie; updates are not kept back."""
+    server, case = proxied.server, proxied.case
+    assert server.request("/logs/data/runs", *proxied.login, host=HOST).json() == ["train"]
+    if proxied.login:
+        assert server.request("/logs/data/runs", host=HOST).status == 401
+    if case.cookie_path:
+        welcome = server.request("/logs/?token=secret", host=HOST)
+        assert (welcome.status, welcome.headers["location"]) == (303, "?_")
+        cookie, path, *_ = re.split("; (?:Max-Age=[0-9]+; )?", welcome.headers["set-cookie"])
+        assert path == f"Path={case.cookie_path}"
+        assert b"<title>" in server.request("/logs/", f"Cookie: {cookie}", host=HOST).body
+
     own = ["Sec-Fetch-Site: same-origin", f"Origin: https://{HOST}"]
-    path = "/logs/data/plugin/images/steps"
-    body = b'{"runs": [], "tags": []}'
-    assert proxied.request(path, cookie, *own, method="POST", host=HOST, body=body).status == 200
-    foreign = ["Origin: https://evil.example"]
-    assert (
-        proxied.request(path, cookie, *foreign, method="POST", host=HOST, body=body).status == 403
-    )
+    path, headers = f"/logs{POSTED}", [*proxied.login, *own]
+    assert server.request(path, *headers, method="POST", host=HOST, body=BODY).status == 200
 
-    connection = proxied.connect()
-    connection.socket.sendall(
-        f"GET /logs/data/updates HTTP/1.1\r\nHost: {HOST}\r\n{cookie}\r\n\r\n".encode()
-    )
+    connection = server.connect()
+    lines = ["GET /logs/data/updates HTTP/1.1", f"Host: {HOST}", *proxied.login, "", ""]
+    connection.socket.sendall("\r\n".join(lines).encode())
     received = b""
     while b"data: " not in received:
         received += connection.socket.recv(1 << 16)
     connection.close()
+
+
+# Who is kept out ---------------------------------------------------------------------------------
+
+
+def test_p14_other_names_are_rejected_behind_a_proxy(proxied: Proxied) -> None:
+    """A page whose own name leads to the proxy, or to the server, has neither cookie nor password.
+
+    Where the proxy sends a name of its own, and there is no token, it must reject others itself.
+    """
+    forwarded = ["X-Forwarded-Host: localhost", f"Forwarded: host={HOST}"]
+    for headers in ([], forwarded):
+        response = proxied.direct.request(
+            f"{proxied.direct_path}/data/runs", *headers, host=FOREIGN
+        )
+        assert response.status == (401 if proxied.case.cookie_path else 403)
+        if proxied.case.is_plain:
+            with pytest.raises(ConnectionError):
+                proxied.server.request("/logs/data/runs", *headers, host=FOREIGN)
+            continue
+        response = proxied.server.request("/logs/data/runs", *headers, host=FOREIGN)
+        assert response.status == 401
+        if not proxied.case.cookie_path:  # somebody enters the password there, too
+            response = proxied.server.request(
+                "/logs/data/runs", *headers, *proxied.login, host=FOREIGN
+            )
+            assert response.status == 403
+
+
+SENDERS = {
+    "another site": [f"Origin: https://{FOREIGN}", "Sec-Fetch-Site: cross-site"],
+    "an old browser": [f"Origin: http://{FOREIGN}"],
+    "a sandbox": ["Origin: null", "Sec-Fetch-Site: cross-site"],
+    "another port": [f"Origin: https://{HOST}:1", "Sec-Fetch-Site: same-site"],
+    "another name": [f"Origin: https://www.{HOST}", "Sec-Fetch-Site: same-site"],
+    "a look-alike": [f"Origin: https://{HOST}.{FOREIGN}"],
+}
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_p15_posts_of_other_sites_are_rejected_behind_a_proxy(
+    proxied: Proxied, sender: str
+) -> None:
+    """By the proxy and directly, with the login of who is let in."""
+    headers = [*proxied.login, *SENDERS[sender], "Content-Type: text/plain"]
+    for server, path in ((proxied.server, "/logs"), (proxied.direct, proxied.direct_path)):
+        host = HOST if server is proxied.server else "localhost"
+        response = server.request(f"{path}{POSTED}", *headers, method="POST", host=host, body=BODY)
+        assert response.status == 403
+        assert "may not send such requests" in response.text
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_p16_frames_of_other_pages_are_rejected_behind_a_proxy(proxied: Proxied, site: str) -> None:
+    """The header arrives, and a browser that says what it asks for gets no page."""
+    frame = [f"Sec-Fetch-Site: {site}", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"]
+    for headers, status in (([], 200), (frame, 403)):
+        response = proxied.server.request("/logs/", *proxied.login, *headers, host=HOST)
+        assert response.status == status
+        assert response.headers["content-security-policy"].endswith("; frame-ancestors 'self'")
+
+
+# In a browser ------------------------------------------------------------------------------------
+
+DRAWN = """() => {
+  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
+  return [...canvases].some(({ width, height }, index) => width > 0 &&
+    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
+}"""
+"""Whether a chart of the page is drawn."""
+LABEL = """document.querySelector('.plugin')?.shadowRoot
+  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
+"""The text alternative of the first chart."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from browsers()
+
+
+@pytest.fixture
+def page(browser: Any, proxied: Proxied) -> Iterator[Any]:
+    """A tab that has been sent to the address, without its slash, by somebody who is let in."""
+    password = {"username": "me", "password": PASSWORD}
+    context = browser.new_context(ignore_https_errors=True, http_credentials=password)
+    page = context.new_page()
+    page.goto(f"{proxied.url}{f'?token={TOKEN}' if proxied.case.cookie_path else ''}")
+    yield page
+    context.close()
+
+
+@pytest.mark.alone
+@pytest.mark.browser
+def test_the_page_works_behind_a_proxy(proxied: Proxied, page: Any, logdir: Path) -> None:
+    """A chart is drawn, zooming into it takes a POST request, and a new run shows."""
+    page.wait_for_function(DRAWN)
+    assert page.url.partition("#")[0] == f"{proxied.url}/"
+    box = page.locator(".tb-chart-plot").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+    with page.expect_response("**/data/plugin/scalars/window") as posted:
+        page.mouse.up()
+    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+
+    write_run(logdir, "later", scalars={"loss": [2.0, 3.0]})
+    page.wait_for_function(f"() => ({LABEL}).includes('later')")
+    shutil.rmtree(logdir / "later")
+
+
+@pytest.mark.alone
+@pytest.mark.browser
+@pytest.mark.parametrize("proxied", [CASES["kept"]], ids=["kept"], indirect=True)
+def test_p16_a_browser_shows_the_page_in_no_frame_of_another_origin(
+    proxied: Proxied, page: Any
+) -> None:
+    """Neither of another site nor of another port of this host, but of its own origin."""
+    page.wait_for_function(DRAWN)
+    for host in (HOST, FOREIGN):
+        page.goto(f"https://{host}:{proxied.framing_port}/")
+        page.wait_for_function("() => document.querySelector('iframe').contentDocument === null")
+        assert page.frames[1].url.startswith("chrome-error:")
+
+    page.goto(f"{proxied.url}x")  # nginx's own 404
+    frame = f"<iframe width=1000 height=700 src='{proxied.url}/'></iframe>"
+    page.evaluate("(frame) => { document.body.innerHTML = frame; }", frame)
+    page.wait_for_function("() => document.querySelector('iframe').contentDocument?.title")
+    page.frames[1].wait_for_function(DRAWN)

@@ -1,4 +1,4 @@
-"""The tunnel in docs/security.md works: a forwarded port serves page, data, posts and updates."""
+"""The tunnels in docs/security.md work: a forwarded port serves page, data, posts and updates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ import pytest
 pytestmark = pytest.mark.services
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
+
+COMMANDS = {
+    "port": "ssh -L 6006:localhost:6006 machine",
+    "socket": "ssh -L 6006:/home/you/tbcore.sock machine",
+}
 
 SSHD_CONFIG = """
 Port {port}
@@ -54,8 +59,9 @@ def start_process() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         process.wait(10)
 
 
-@pytest.fixture
+@pytest.fixture(params=COMMANDS)
 def forwarded(
+    request: pytest.FixtureRequest,
     service: Callable[[str], str],
     free_port: Callable[[], int],
     wait_for_port: Callable[..., None],
@@ -64,7 +70,7 @@ def forwarded(
     logdir: Path,
     tmp_path: Path,
 ) -> Any:
-    """A server behind the documented tunnel; its `port` is the forwarded one."""
+    """A server behind a documented tunnel; its `port` is the forwarded one."""
     sshd = service("sshd")
     for key in ("host_key", "user_key"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / key)]
@@ -77,22 +83,24 @@ def forwarded(
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd of root requires it
     wait_for_port(start_process(sshd, "-D", "-e", "-f", str(tmp_path / "sshd_config")), ssh_port)
 
-    server = start_server(logdir)
-    found = re.search(r"^ssh -L 6006:localhost:6006 machine$", PAGE.read_text(), re.MULTILINE)
-    assert found
-    ssh, option, ports, host = found[0].split()
-    ports = ports.replace("6006", str(port), 1).replace("6006", str(server.port))
+    command = COMMANDS[request.param]
+    assert command in re.split("`|\n", PAGE.read_text())
+    options = ["--uds", str(tmp_path / "tbcore.sock")] if request.param == "socket" else []
+    server = start_server(logdir, *options)
+    target = server.port if options else f"localhost:{server.port}"
+    ssh, option, _, host = command.split()
     config = str(tmp_path / "ssh_config")
-    wait_for_port(start_process(ssh, "-F", config, "-N", option, ports, host), port)
+    wait_for_port(start_process(ssh, "-F", config, "-N", option, f"{port}:{target}", host), port)
     server.port = port
     return server
 
 
-def test_the_documented_tunnel_works(forwarded: Any) -> None:
+def test_the_documented_tunnels_work(forwarded: Any) -> None:
     """The Host header has a port that the server does not know; other sites are still refused."""
     host = f"localhost:{forwarded.port}"
     assert b"<title>" in forwarded.request("/", host=host).body
     assert len(forwarded.request("/data/runs", host=host).json()) == 3
+    assert forwarded.request("/data/runs", host="evil.example").status == 403
     path, body = "/data/plugin/images/steps", b'{"runs": [], "tags": []}'
     for origin, status in ((f"http://{host}", 200), ("https://evil.example", 403)):
         header = f"Origin: {origin}"

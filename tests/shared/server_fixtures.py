@@ -1,4 +1,7 @@
-"""Fixtures for tests of the core and of extensions: real logs, services, and a real server."""
+"""Fixtures for tests of the core and of extensions: real logs, services, and a real server.
+
+`browsers` is for fixtures that have a browser.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 from common_fixtures import port_of
@@ -15,11 +19,14 @@ from forks import TBCORE, Fork
 from machine import SERVICES, find_service
 
 # pytest finds these fixtures if tbcore is installed; the import makes them available without that.
+from tbcore_testing.chromium import find_chromium, launch
 from tbcore_testing.pytest_plugin import tbcore_client, tbcore_logdir
 
 __all__ = ["real_logs", "serve", "service", "tbcore_client", "tbcore_logdir"]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1, MAP *.example.com 127.0.0.1"
+"""Chromium option that resolves other sites' names to this machine, as hostile DNS servers do."""
 
 _data = tempfile.TemporaryDirectory(prefix="tbcore-data-")
 os.environ["XDG_DATA_HOME"] = _data.name  # `tbcore index` writes there.
@@ -52,6 +59,24 @@ def service() -> Callable[[str], str]:
         return path
 
     return find
+
+
+def browsers() -> Iterator[Any]:
+    """Yields a browser, and closes it. Without one, tests are skipped, or fail if CI=true.
+
+    A process can have one of them at a time.
+    """
+    sync_api = pytest.importorskip("playwright.sync_api")
+    path = find_chromium()
+    if path is None:
+        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_api.sync_playwright() as playwright:
+        browser = launch(playwright, path, OTHER_SITES)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ NGINX_CONFIG = """
 daemon off; pid {folder}/pid; error_log stderr; {user}
 events {{ }}
 http {{ access_log off; {temporary}
-  server {{ listen 127.0.0.1:{port}; location / {{ root {root}; autoindex on; }} }}
+{servers}
 }}
 """
 
@@ -229,14 +229,12 @@ def sftp_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def nginx(program: str, folder: Path, port: int, root: Path) -> subprocess.Popen[bytes]:
-    """Starts an nginx that lists and serves the files below `root`."""
+def nginx(program: str, folder: Path, servers: str) -> subprocess.Popen[bytes]:
+    """Starts an nginx with these `server` blocks, and with its own files in the folder."""
     names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{name}_temp_path {folder}/{name}; " for name in names)
     user = "user root;" if os.geteuid() == 0 else ""  # who may read the files of the test
-    config = NGINX_CONFIG.format(
-        folder=folder, port=port, root=root, temporary=temporary, user=user
-    )
+    config = NGINX_CONFIG.format(folder=folder, servers=servers, temporary=temporary, user=user)
     (folder / "nginx.conf").write_text(config)
     return subprocess.Popen([program, "-p", str(folder), "-c", "nginx.conf", "-e", "stderr"])
 

@@ -116,7 +116,8 @@ def test_files_of_a_web_server_are_read_by_ranges(
 ) -> None:
     """Its listings have neither sizes nor times, which other requests find."""
     port = storages.free_port()
-    started.append(storages.nginx(service("nginx"), tmp_path, port, folder))
+    server = f"server {{ listen 127.0.0.1:{port}; location / {{ root {folder}; autoindex on; }} }}"
+    started.append(storages.nginx(service("nginx"), tmp_path, server))
     storages.wait_for_port(started[-1], port)
     events_of(folder, "a b/c%d", 0, 1)
     watched = Watched(f"http://127.0.0.1:{port}")
