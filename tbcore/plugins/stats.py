@@ -103,6 +103,8 @@ class PluginStats:
         self.since = time.time_ns()
         """When this version of the plugin's code was loaded, in ns since the epoch. Another version
         may send other responses for the same data."""
+        self.num_faults = 0
+        """Number of failures since the plugin was loaded, also of faults that were dropped."""
         self.num_lines_left_out = 0
         """Number of log lines that were left out since the plugin was loaded."""
         self._lock = threading.Lock()
@@ -143,6 +145,7 @@ class PluginStats:
         key = (what, type(error).__name__ if error else message)
         text = self._traceback_of(error) if error and self._traceback_of else ""
         with self._lock:
+            self.num_faults += 1
             fault = self._faults.pop(key, None) or Fault(what, message, 0, 0.0)
             fault.message = message if self.dev else without_paths(message)
             fault.traceback = text

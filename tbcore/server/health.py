@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from starlette.responses import Response
@@ -46,11 +45,11 @@ def metrics(multiplexer: Multiplexer, mounted: Iterable[MountedPlugin]) -> Respo
         "plugin_faults_total": ("counter", []),
     }
     for plugin in (each.plugin for each in mounted):
-        found, label = plugin.stats.as_json(), f"plugin={json.dumps(plugin.name)}"
-        num_faults = sum(fault["count"] for fault in found["faults"])
-        figures["plugin_faults_total"][1].append((f"{{{label}}}", num_faults))
-        for timing in found["timings"]:
-            labels = f"{{{label},call={json.dumps(timing['what'])}}}"
+        faults = f'{{plugin="{plugin.name}"}}', plugin.stats.num_faults
+        figures["plugin_faults_total"][1].append(faults)
+        for timing in plugin.stats.as_json()["timings"]:
+            what = timing["what"].replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+            labels = f'{{plugin="{plugin.name}",call="{what}"}}'
             for name, value in (("_sum", timing["total"]), ("_count", timing["count"])):
                 figures["request_seconds"][1].append((name + labels, value))
     lines: list[str] = []

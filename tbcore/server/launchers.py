@@ -10,6 +10,7 @@ from typing import Protocol
 from tbcore.errors import TbcoreError
 from tbcore.extensions import LAUNCHERS, available, guarded, loaded
 from tbcore.plugins.config import Config
+from tbcore.text import describe
 
 logger = logging.getLogger(__name__)
 
@@ -32,27 +33,31 @@ Launcher = Callable[[Sequence[str]], Launch | None]
 """Called with the arguments of the program; None if the launcher has nothing to do with it."""
 
 
-def launches() -> list[Launch]:
-    """What each launcher does at this start. Launchers that fail are logged and left out.
+def launches() -> tuple[list[Launch], list[str]]:
+    """What each launcher does at this start, and the `frames` of all. Those that fail are left out.
 
     Only for servers that only this machine can reach, and that have no secret path.
     """
     found: list[Launch] = []
+    frames: list[str] = []
     for name in available(LAUNCHERS):
         try:
-            launcher: Launcher = loaded(LAUNCHERS, name)
             with guarded(LAUNCHERS, name):
-                launch = launcher(sys.argv[1:])
-            found += [launch] if launch is not None else []
+                launch: Launch | None = loaded(LAUNCHERS, name)(sys.argv[1:])
+                if launch is not None:
+                    frames += launch.frames
+                    found.append(launch)
+        except (OSError, SystemExit) as error:
+            logger.warning("the launcher %r failed: %s", name, describe(error))
         except TbcoreError as error:
             logger.warning("%s", error)
-    return found
+    return found, frames
 
 
-def call(methods: Iterable[Callable[..., object]], *arguments: Config) -> None:
-    """Calls methods of launches; a failure is logged, since it must not end the server."""
-    for method in methods:
+def call(launches: Iterable[Launch], method: str, *arguments: Config) -> None:
+    """Calls a method of launches; a failure is logged, since it must not end the server."""
+    for launch in launches:
         try:
-            method(*arguments)
-        except Exception as error:
+            getattr(launch, method)(*arguments)
+        except (Exception, SystemExit) as error:
             logger.warning("a launcher failed: %s", error, exc_info=error)

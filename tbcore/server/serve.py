@@ -172,8 +172,7 @@ def _run_server(
 
     begun: list[Launch] = []
     if listening.is_loopback and listening.path is None and not config.has_secret_prefix:
-        begun = launches()
-        frames = [origin for launch in begun for origin in launch.frames]
+        begun, frames = launches()
         config = replace(config, embed_in=(*config.embed_in, *frames))
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
@@ -194,10 +193,10 @@ def _run_server(
         _print_banner(
             reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
         )
-        call((launch.started for launch in begun), config)
+        call(begun, "started", config)
 
     server = HttpServer(app, has_started, parent=options.exit_with_parent)
-    server.on_ended = lambda: call(launch.ended for launch in begun)
+    server.on_ended = lambda: call(begun, "ended")
     if reloader is not None:
         reloader.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that

@@ -143,7 +143,7 @@ def start(tmp_path: Path, environment: dict[str, str]) -> Iterator[Make]:
     def start(
         *options: str, logdir: str = "runs", waits: bool = True, **variables: str
     ) -> RunningServer:
-        if not any(option.startswith("--port") for option in options):
+        if not any(option.startswith(("--port", "--uds")) for option in options):
             options = (*options, "--port", "0")
         arguments = ["serve", "--logdir", logdir, "--reload_interval", "0.2", *options]
         servers.append(RunningServer(arguments, {**environment, **variables}, tmp_path))
@@ -291,7 +291,7 @@ def test_under_the_name_of_tensorboard_it_serves(
     assert "tensorboard: warning: --load_fast has no effect" in noise
 
 
-FILE_LAUNCHER = """
+LAUNCHERS = """
 import os
 class Launch:
     frames = ()
@@ -299,31 +299,97 @@ class Launch:
         open(os.environ["LAUNCHED"], "x").close()
     def ended(self):
         os.unlink(os.environ["LAUNCHED"])
-def launch(command):
+def good(command):
     return Launch()
+def called(command):
+    raise ValueError("called")
+def forbidden(command):
+    raise PermissionError(13, "forbidden")
+def exits(command):
+    raise SystemExit(2)
+def incomplete(command):
+    return object()
+class Failing(Launch):
+    def started(self, config):
+        raise OSError("started")
+    def ended(self):
+        raise SystemExit("ended")
+def failing(command):
+    return Failing()
 """
 
 
+@pytest.fixture
+def launched(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
+    """`launched("good")`: installs launchers; the file that exists while `good` has a server."""
+
+    def install(*names: str) -> Path:
+        info = tmp_path / "site-packages" / "launchers-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: launchers\nVersion: 1.0\n")
+        points = "".join(f"{name} = my_launchers:{name}\n" for name in names)
+        (info / "entry_points.txt").write_text(f"[tbcore.launchers]\n{points}")
+        (info.parent / "my_launchers.py").write_text(LAUNCHERS)
+        path = os.pathsep.join([str(info.parent), environment["PYTHONPATH"]])
+        environment.update(PYTHONPATH=path, LAUNCHED=str(tmp_path / "launched"))
+        return tmp_path / "launched"
+
+    return install
+
+
+def test_launchers_that_fail_are_logged(start: Make, launched: Callable[..., Path]) -> None:
+    """With one line for each fault. The server starts and ends as always, and so do others."""
+    file = launched("called", "exits", "failing", "forbidden", "good", "incomplete", "missing")
+    server = start()
+    until(file.exists)
+    assert server.get("/data/runs")[0] == 200
+    status, _, noise = server.end(signal.SIGTERM)
+
+    assert status == 143
+    assert not file.exists()
+    lines = [line for line in noise.splitlines() if "tbcore: warning:" in line]
+    assert [line.partition("tbcore: warning: ")[2] for line in lines] == [
+        "the launcher 'called' of launchers 1.0 failed: ValueError: called",
+        "the launcher 'exits' failed: SystemExit: 2",
+        "the launcher 'forbidden' failed: PermissionError: [Errno 13] forbidden",
+        "the launcher 'incomplete' of launchers 1.0 failed: AttributeError: 'object' object has "
+        "no attribute 'frames'",
+        "the launcher 'missing' of launchers 1.0 cannot be imported: AttributeError: module "
+        "'my_launchers' has no attribute 'missing'",
+        "a launcher failed: started",
+        "a launcher failed: ended",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [["--secret_prefix=secret"], ["--uds=socket"], ["--bind_all", "--token=x"]]
+)
+def test_launchers_are_not_called_for_servers_of_other_kinds(
+    start: Make, launched: Callable[..., Path], options: list[str]
+) -> None:
+    """A secret path may be in no file, and a socket has no port; nor if others can connect."""
+    launched("called")
+    server = start(*options, waits=False)
+    server.line(r"^tbcore \S+ at ")
+    _, _, noise = server.end(signal.SIGTERM)
+
+    assert "launcher" not in noise
+
+
 def test_launchers_are_called_at_the_end_if_sigterm_is_repeated(
-    start: Make, environment: dict[str, str], tmp_path: Path
+    start: Make, launched: Callable[..., Path]
 ) -> None:
     """A Jupyter kernel that ends repeats it after 10, 30 and 100 ms."""
-    info = tmp_path / "site-packages" / "launcher-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: launcher\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tbcore.launchers]\none = launcher:launch\n")
-    (info.parent / "launcher.py").write_text(FILE_LAUNCHER)
-    environment["PYTHONPATH"] = os.pathsep.join([str(info.parent), environment["PYTHONPATH"]])
-    launched = tmp_path / "launched"
-    server = start(LAUNCHED=str(launched))
-    until(launched.exists)
+    file = launched("good")
+    server = start()
+    until(file.exists)
     stream = socket.create_connection(("127.0.0.1", server.port))
     stream.sendall(b"GET /data/updates HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert stream.recv(1)
 
     until(lambda: server.process.poll() is not None or server.process.terminate())
 
-    assert not launched.exists()
+    assert not file.exists()
     stream.close()
 
 
@@ -335,7 +401,7 @@ sys.stdin.read()
 """
 
 
-def launched(
+def start_with_parent(
     session: str, environment: dict[str, str], folder: Path, **options: Any
 ) -> subprocess.Popen[bytes]:
     """Starts a program that starts a server, which is to end with it, and then waits."""
@@ -351,7 +417,7 @@ def test_a_server_ends_with_the_program_that_started_it(
 ) -> None:
     """Within about two seconds, also if that program is killed, with one line in the log."""
     log = tmp_path / "server.log"
-    with launched(session, environment, tmp_path, stdin=subprocess.PIPE) as parent:
+    with start_with_parent(session, environment, tmp_path, stdin=subprocess.PIPE) as parent:
         until(log.exists)
         port = port_of(parent, log)
         time.sleep(2.5)
@@ -370,7 +436,7 @@ def test_a_program_that_ended_before_the_server_started_counts(
     """The server belongs to another process then, but not to the session of that one."""
     log = tmp_path / "server.log"
     # A session of its own: in a container, the process that adopts the server can be of this one.
-    parent = launched(
+    parent = start_with_parent(
         "old", environment, tmp_path, stdin=subprocess.DEVNULL, start_new_session=True
     )
     assert parent.wait(WAIT_SECONDS) == 0
