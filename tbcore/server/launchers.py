@@ -34,9 +34,10 @@ Launcher = Callable[[Sequence[str]], Launch | None]
 
 
 def launches() -> tuple[list[Launch], list[str]]:
-    """What each launcher does at this start, and the `frames` of all. Those that fail are left out.
+    """What each launcher does at this start, and the `frames` of all of these.
 
-    Only for servers that only this machine can reach, and that have no secret path.
+    Launchers that fail are logged and left out. Only for servers that only this machine can
+    reach, and that have no secret path.
     """
     found: list[Launch] = []
     frames: list[str] = []
