@@ -30,7 +30,7 @@ OWN = ("instance", "generation", "runs_generation", "bytes_read", "passes", "num
 
 IDENTITY = re.compile(rb"(?<![0-9a-f])([0-9a-f]+-[0-9a-f]+)?-(?=[0-9a-f]+-[0-9a-f]{8}-[0-9])")
 """The file in the version of a picture or graph: its device and inode on a disk."""
-GENERATION = re.compile(rb'(?<="generation":)\s*("[0-9a-f]+[.-])?\d+')
+GENERATION = re.compile(rb'(?:(?<="generation":)|(?<="known":))\s*("[0-9a-f]+[.-])?\d+')
 
 
 @pytest.fixture
