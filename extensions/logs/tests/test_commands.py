@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -57,6 +58,54 @@ def test_json_has_the_names_of_the_columns(logdir: Path) -> None:
     assert (run["run"], run["state"], run["step"]) == ("exp/lr0", "quiet", 2)
     assert (run["lr"], run["loss:min"], run["loss:at(1)"], run["acc"]) == (1.0, 0.1, 1.0, 0.0)
     assert isinstance(run["took"], float)
+
+
+def test_the_steps_of_the_lowest_and_the_highest_values_are_columns(logdir: Path) -> None:
+    """The first NaN has no step; runs can be sorted by them."""
+    names = "loss:argmin,loss:argmax,loss:min"
+    header, *rows = lines("ls", logdir, "--columns", names, "--sort", "loss:argmin", "-r")
+    assert header[-3:] == names.split(",")
+    assert [row[-3:] for row in rows] == [
+        ["2", "0", "0.1"],
+        ["1", "0", "1.0"],
+        ["1", "0", "1.0"],
+    ]
+
+
+def test_a_name_with_a_comma_is_written_in_quotes(tmp_path: Path) -> None:
+    for run in ("a,b", "c", 'd"e'):
+        write_run(tmp_path, run, scalars={"x,y": [1.0]})
+    assert [row[1] for row in lines("ls", tmp_path, "--runs", '"a,b",c')[1:]] == ["a,b", "c"]
+    assert [row[1] for row in lines("ls", tmp_path, "--runs", 'd"e')[1:]] == ['d"e']
+    assert lines("ls", tmp_path, "--columns", '"x,y:last"')[0][-1] == "x,y:last"
+
+
+def test_a_chart_is_drawn_to_a_file(logdir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "loss.svg"
+    result = piped("show", logdir, "exp/lr0", "loss", "-o", path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert path.read_text().startswith("<svg ")
+    assert ">exp/lr0</text>" in path.read_text()
+    for arguments, message in (
+        (["exp/lr0", "loss", "-o", "x.png"], "-o 'x.png' is for a drawing, FILE.svg"),
+        (["exp/lr0", "-o", "x.svg"], "-o draws a tag; 'exp/lr0' has: loss, acc"),
+    ):
+        result = piped("show", logdir, *arguments, cwd=tmp_path)
+        assert result.stderr.startswith(f"tbcore: {message}")
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_closed_stdout_is_an_error_unless_a_file_is_written(logdir: Path, tmp_path: Path) -> None:
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        script = f"{shlex.join(command(*arguments))} >&-"
+        return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+
+    for arguments in (["ls", logdir], ["export", logdir, "-o", "-"]):
+        result = run(*arguments)
+        assert result.stderr == "tbcore: cannot print anything: stdout is closed\n"
+        assert result.returncode == 1
+    result = run("export", logdir, "-o", tmp_path / "x.csv")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:

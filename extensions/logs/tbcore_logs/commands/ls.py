@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @click.command(cls=LogCommand, short_help=__doc__)
 @names_option(
     "--columns",
-    "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), or a hyperparameter.",
+    "Values to show: TAG:last, TAG:min, TAG:max, TAG:at(STEP), TAG:argmin for the step of the "
+    "minimum, TAG:argmax, or a hyperparameter.",
 )
 @click.option(
     "--sort", metavar="NAME", help="Sort by a column, or by run, state, step, started, age or took."

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -16,6 +19,8 @@ class LogCommand(Command):
     def invoke(self, ctx: click.Context) -> Any:
         from tbcore_logs.printing.access import LogSelection, command_output
 
+        if sys.stdout is None and ctx.params.get("output") in (None, "-"):
+            raise click.ClickException("cannot print anything: stdout is closed")
         with command_output():
             options = ctx.params.keys() & set(LogSelection._fields)
             given = {name: ctx.params.pop(name) for name in options}
@@ -27,8 +32,18 @@ class LogCommand(Command):
 def _split(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> list[str] | None:
-    """The comma-separated names in the values of an option; None if there are none."""
-    return [name for text in texts for name in text.split(",") if name] or None
+    """The comma-separated names in the values of an option; None if there are none.
+
+    A name in double quotes may have commas, as in CSV.
+    """
+    return [name for text in texts for name in _names(text) if name] or None
+
+
+def _names(text: str) -> list[str]:
+    with suppress(csv.Error):  # A text with quotes may still be a name.
+        if '"' in text:
+            return next(csv.reader([text], strict=True))
+    return text.split(",")
 
 
 def count(text: str) -> int:
@@ -58,6 +73,6 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     return click.argument("logdir", required=False, type=click.Path())(command)
 
 
-_PATTERNS = "`*` and `?` match any text and any character."
+_PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'
 tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -9,9 +9,12 @@ from tbcore_logs.commands.options import LogCommand, json_option
 
 @click.command(cls=LogCommand, short_help=__doc__)
 @click.argument("names", metavar="[LOGDIR] RUN [TAG]", nargs=-1)
+@click.option("-o", "--output", metavar="FILE.svg", help="Write the chart of scalars to a file.")
 @json_option
 @click.pass_context
-def show(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> int:
+def show(
+    context: click.Context, *, names: tuple[str, ...], output: str | None, as_json: bool
+) -> int:
     """Show times, hyperparameters, texts and tags of a run, or the points of one tag.
 
     The default of LOGDIR is $TBCORE_LOGDIR, or this directory. Of two names, the first is LOGDIR if
@@ -21,4 +24,6 @@ def show(context: click.Context, *, names: tuple[str, ...], as_json: bool) -> in
 
     if not 1 <= len(names) <= 3:
         raise click.UsageError("expected [LOGDIR] RUN [TAG]; `tbcore ls` lists the runs", context)
-    return show(names, as_json=as_json)
+    if output is not None and (as_json or not output.lower().endswith(".svg")):
+        raise click.UsageError(f"-o {output!r} is for a drawing, FILE.svg, without --json", context)
+    return show(names, output=output, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -18,6 +18,7 @@ from tbcore_logs.printing.output import (
     PrintedColumn,
     is_terminal,
     print_table,
+    short,
     short_age,
     short_count,
     short_duration,
@@ -45,6 +46,8 @@ class _Value(NamedTuple):
     cells: Sequence[Any]
     tag: str | None
     """The tag; None for a hyperparameter."""
+    short: Callable[[Any], str] = short
+    """Formats a cell for a terminal."""
 
 
 def list_runs(
@@ -78,7 +81,7 @@ def list_runs(
         rows.reverse()
     rows = [row[len(_HIDDEN_COLUMNS) :] for row in rows[:limit]]
     shown = [*_OWN_COLUMNS]
-    shown += [PrintedColumn(value.text, value.text.removesuffix(":last")) for value in chosen]
+    shown += [PrintedColumn(v.text, v.text.removesuffix(":last"), v.short) for v in chosen]
     line_of = next((value.tag for value in chosen if value.tag is not None), None)
     if line_of is not None and is_terminal() and form is None:
         shown.append(PrintedColumn("", line_of))
@@ -120,11 +123,13 @@ def _row(run: Run, step: int | None, *values: Any) -> list[Any]:
 def _value(text: str, attributes: RunColumns) -> _Value:
     """The column for `TAG:last`, `:min`, `:max` or `:at(STEP)`, a hyperparameter, or a tag.
 
-    Raises UsageError if no run has the tag or hyperparameter.
+    `:argmin` and `:argmax` are the steps of the lowest and the highest value. Raises UsageError if
+    no run has the tag or hyperparameter.
     """
-    match = re.fullmatch(r"(.+):(last|min|max|at\((-?\d{1,18})\))", text, re.DOTALL)
+    match = re.fullmatch(r"(.+):(last|(?:arg)?(?:min|max)|at\((-?\d{1,18})\))", text, re.DOTALL)
+    is_step = match is not None and match[2].startswith("arg")
     if match:
-        tag, stat, step = match[1], match[2].partition("(")[0], match[3]
+        tag, stat, step = match[1], match[2].partition("(")[0].removeprefix("arg"), match[3]
     elif attributes.index.hparam_names.candidates(text):
         return _Value(text, attributes.hparams(text), None)
     else:
@@ -137,7 +142,8 @@ def _value(text: str, attributes: RunColumns) -> _Value:
             click.get_current_context(),
         )
     points = attributes.points(tag, stat, None if step is None else int(step))
-    return _Value(text, [None if point is None else point[1] for point in points], tag)
+    cells = [None if point is None else point[not is_step] for point in points]
+    return _Value(text, cells, tag, short_count if is_step else short)
 
 
 def _sorted(rows: list[list[Any]], index: int, *, reverse: bool) -> list[list[Any]]:

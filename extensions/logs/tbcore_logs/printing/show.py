@@ -13,11 +13,12 @@ import numpy as np
 from tbcore import DataError, NotFoundError
 from tbcore.engine import is_event_file, is_uri, one_line
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
-from tbcore_logs.drawings import time_of
+from tbcore_logs.drawings import chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.printing.access import ITEMS_OF, default_logdir, opened, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
+from tbcore_logs.printing.files import opened_for_writing
 from tbcore_logs.printing.output import (
     PrintedColumn,
     is_terminal,
@@ -38,14 +39,16 @@ _SPARKLINE_WIDTH = 16
 _MAX_CHART_HEIGHT = 20
 
 
-def show(names: Sequence[str], *, as_json: bool) -> int:
-    """Prints a run, or one of its tags. Returns the exit status.
+def show(names: Sequence[str], *, output: str | None, as_json: bool) -> int:
+    """Prints a run, or one of its tags, or draws a tag to a file. Returns the exit status.
 
     `names` are `[LOGDIR] RUN [TAG]`.
     """
     logs, name, tag = _interpreted(names)
     with progress(lambda: "reading logs"):
         run = run_named(logs, name)
+        if output is not None:
+            return _draw(run, tag, output)
         if tag is None:
             return _show_run(run, as_json)
         known = run.tags.get(tag)
@@ -172,6 +175,22 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
     if series.num_nonfinite:
         facts.append(f"{series.num_nonfinite:,} NaN or infinite")
     click.echo("\n".join([*lines, ", ".join(facts)]))
+    return 0
+
+
+def _draw(run: Run, tag: str | None, output: str) -> int:
+    """Writes the chart of a tag as SVG."""
+    if tag is None:
+        raise click.ClickException(
+            f"-o draws a tag; {run.name!r} has: {', '.join(run.scalar_tags)}"
+        )
+    series = run[tag]
+    lines = [(series.step, series.value, "#3b70ef", run.name)]
+    svg = chart_svg(lines, ink="#57606a", width=720, height=280, label="step")
+    if not svg:
+        raise click.ClickException(f"no value of {tag!r} is a finite number; nothing is drawn")
+    with opened_for_writing(output) as file:
+        file.write(svg.encode("utf-8", "backslashreplace"))
     return 0
 
 
