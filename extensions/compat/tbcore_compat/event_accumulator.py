@@ -1,7 +1,4 @@
-"""EventAccumulator: one run, with the methods of TensorBoard's class of the same name.
-
-Events are named tuples, so `zip(*accumulator.Scalars(tag))` works, as with old versions.
-"""
+"""EventAccumulator: one run, with the methods of TensorBoard's class of the same name."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import errno
 import os
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import make_dataclass
+from functools import cache, partial
 from importlib import import_module
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
@@ -51,23 +49,77 @@ NORMAL_HISTOGRAM_BPS = (0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000)
 """Shares of a normal distribution, in hundredths of a percent, below its mean plus -inf, -1.5, -1,
 -0.5, 0, 0.5, 1, 1.5 and inf standard deviations."""
 
-ScalarEvent = namedtuple("ScalarEvent", "wall_time step value")
-"""A point. Wall times are seconds since the epoch, here and in all other events."""
-ImageEvent = namedtuple("ImageEvent", "wall_time step encoded_image_string width height")
-AudioEvent = namedtuple(
-    "AudioEvent", "wall_time step encoded_audio_string content_type sample_rate length_frames"
-)
-TensorEvent = namedtuple("TensorEvent", "wall_time step tensor_proto")
-"""A TensorProto as it was logged. A single number becomes a float32 or float64 that is in both
-`tensor_content` and `float_val` or `double_val`, as scripts may read either."""
-HistogramEvent = namedtuple("HistogramEvent", "wall_time step histogram_value")
-CompressedHistogramEvent = namedtuple(
-    "CompressedHistogramEvent", "wall_time step compressed_histogram_values"
-)
-"""The values are pairs of a share, in hundredths of a percent, and the value that this share of the
-samples is below."""
-LoggedHistogram = namedtuple("LoggedHistogram", "min max num sum sum_squares bucket_limit bucket")
-"""The last two are lists, with the right edge of each bucket and the number of its samples."""
+
+class _Event:
+    """What TensorBoard's events have that named tuples have not.
+
+    Its events were named tuples, and are dataclasses since version 2.6. Scripts use them as either:
+    `zip(*events)`, `event[2]` and `_asdict()`, or `vars(event)` and `dataclasses.asdict(event)`.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        fields: Any = cls
+        made: Any = make_dataclass(cls.__name__, fields._fields, frozen=True)
+        fields.__dataclass_fields__ = made.__dataclass_fields__
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        event: Any = self
+        found: dict[str, Any] = event._asdict()
+        return found
+
+
+class ScalarEvent(namedtuple("ScalarEvent", "wall_time step value"), _Event):
+    """A point. Wall times are seconds since the epoch, here and in all other events."""
+
+    __slots__ = ()
+
+
+class ImageEvent(
+    namedtuple("ImageEvent", "wall_time step encoded_image_string width height"), _Event
+):
+    __slots__ = ()
+
+
+class AudioEvent(
+    namedtuple(
+        "AudioEvent", "wall_time step encoded_audio_string content_type sample_rate length_frames"
+    ),
+    _Event,
+):
+    __slots__ = ()
+
+
+class TensorEvent(namedtuple("TensorEvent", "wall_time step tensor_proto"), _Event):
+    """A TensorProto as it was logged. A single number becomes a float32 or float64 that is in both
+    `tensor_content` and `float_val` or `double_val`, as scripts may read either."""
+
+    __slots__ = ()
+
+
+class HistogramEvent(namedtuple("HistogramEvent", "wall_time step histogram_value"), _Event):
+    __slots__ = ()
+
+
+class CompressedHistogramEvent(
+    namedtuple("CompressedHistogramEvent", "wall_time step compressed_histogram_values"), _Event
+):
+    """The values are pairs of a share, in hundredths of a percent, and the value that this share of
+    the samples is below."""
+
+    __slots__ = ()
+
+
+class LoggedHistogram(
+    namedtuple("LoggedHistogram", "min max num sum sum_squares bucket_limit bucket"), _Event
+):
+    """The last two are lists, with the right edge of each bucket and the number of its samples."""
+
+    __slots__ = ()
+
+
 HistogramValue = LoggedHistogram
 """Its name in TensorBoard."""
 
@@ -188,14 +240,18 @@ class EventAccumulator:
             raise ValueError(f"there are no events in {self.path}")
         return time
 
-    def SummaryMetadata(self, tag: str) -> Metadata:
-        """The first metadata of a tag. Raises KeyError for a tag that has none."""
-        return Metadata.FromString(look_up(tag, self._metadata, "tag"))
+    def SummaryMetadata(self, tag: str) -> Any:
+        """The first metadata of a tag. Raises KeyError for a tag that has none.
+
+        Of TensorBoard's class if that is installed, so that they can be equal, else of tbcore's.
+        """
+        return _metadata_class().FromString(look_up(tag, self._metadata, "tag"))
 
     @property
-    def summary_metadata(self) -> dict[str, Metadata]:
-        """The first metadata of each tag that has some."""
-        return {tag: Metadata.FromString(data) for tag, data in self._metadata.items()}
+    def summary_metadata(self) -> dict[str, Any]:
+        """The first metadata of each tag that has some; see `SummaryMetadata`."""
+        parse = _metadata_class().FromString
+        return {tag: parse(data) for tag, data in self._metadata.items()}
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
         """Maps the tags of a plugin to the plugin's data in their metadata.
@@ -324,6 +380,14 @@ def _tensor_of_number(number: np.floating[Any]) -> Any:
     tensor = numpy_to_tensor(np.asarray(number))
     (tensor.float_val if number.dtype == np.float32 else tensor.double_val).append(float(number))
     return tensor
+
+
+@cache
+def _metadata_class() -> Any:
+    try:
+        return _message("framework.summary", "SummaryMetadata")
+    except ModuleNotFoundError:
+        return Metadata
 
 
 def _message(module: str, name: str) -> Any:

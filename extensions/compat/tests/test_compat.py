@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+import pickle
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -387,3 +388,32 @@ def assert_equal_tensors(ours: Any, theirs: Any) -> None:
     own, expected = make_ndarray(ours), make_ndarray(theirs)
     assert (own.dtype, own.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("name", ["ScalarEvent", "ImageEvent", "HistogramEvent", "TensorEvent"])
+def test_events_are_those_of_both_generations(name: str) -> None:
+    """Named tuples until TensorBoard 2.5, dataclasses since; their own classes agree if there."""
+    made = getattr(event_accumulator, name)
+    values = list(range(len(made._fields)))
+    event = made(*values)
+    assert [*event] == values
+    assert list(zip(*[event, event], strict=True))[2] == (2, 2)
+    assert event[2] == 2
+    assert dataclasses.astuple(event) == tuple(values)
+    for as_dict in (vars(event), dataclasses.asdict(event), event._asdict(), event.__dict__):
+        assert as_dict == dict(zip(made._fields, values, strict=True))
+    assert [field.name for field in dataclasses.fields(event)] == list(made._fields)
+    assert dataclasses.replace(event, step=9).step == 9
+    assert pickle.loads(pickle.dumps(event)) == event
+    assert repr(event).startswith(f"{name}(wall_time=0, step=1, ")
+    with pytest.raises(AttributeError):
+        event.step = 3
+    theirs = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    assert vars(getattr(theirs, name)(*values)) == vars(event)
+
+
+def test_metadata_equals_that_of_tensorboard(tmp_path: Path) -> None:
+    summary_pb2 = pytest.importorskip("tensorboard.compat.proto.summary_pb2")
+    write_run(tmp_path, "a", as_tensors=True, scalars={"loss": [1.0]})
+    found = EventAccumulator(str(tmp_path / "a")).Reload().SummaryMetadata("loss")
+    assert found == summary_pb2.SummaryMetadata.FromString(found.SerializeToString())
