@@ -2,6 +2,7 @@
 
     from tbcore_compat import EventAccumulator, EventMultiplexer    # TensorBoard's
     from tbcore_compat import event_accumulator, event_multiplexer  # its modules
+    from tbcore_compat import program                               # program.TensorBoard()
     from tbcore_compat import SummaryReader                         # tbparse's
 
 They have the names, arguments and results of the originals, and read logs with `tbcore_logs`: no
@@ -9,12 +10,12 @@ value is dropped, and scalars that were logged as tensors are scalars, too. New 
 with `tbcore.open`.
 """
 
-from tbcore_compat import event_accumulator, event_multiplexer
+from tbcore_compat import event_accumulator, event_multiplexer, program
 from tbcore_compat.event_accumulator import EventAccumulator
 from tbcore_compat.event_multiplexer import EventMultiplexer
 from tbcore_compat.summary_reader import SummaryReader
 
 __all__ = [
     "EventAccumulator", "EventMultiplexer", "SummaryReader", "event_accumulator",
-    "event_multiplexer",
+    "event_multiplexer", "program",
 ]  # fmt: skip
