@@ -59,9 +59,9 @@ function spreadsOf(average) {
   return average === "mean" ? [["sd", deviationOf]] : [["q1", ({ low }) => low], ["q3", ({ high }) => high]];
 }
 
-/** A number of a group; null if no value is finite. @param {Statistics | null} statistics @param {(statistics: Statistics) => number} of */
+/** What says how far values spread; null if at most one is finite. @param {Statistics | null} statistics @param {(statistics: Statistics) => number} of */
 function numberOf(statistics, of) {
-  return statistics && statistics.count > 0 ? of(statistics) : null;
+  return statistics && statistics.count > 1 ? of(statistics) : null;
 }
 
 /** A cell as in the CSV files of the server. @param {Cell} cell */

@@ -180,7 +180,7 @@ test("CSV and JSON have the means, the deviations and the numbers of values", ()
   const [name, mean, found, ...rest] = lines[0].split(",");
   assert.deepEqual([name, mean, ...rest], ["a", "0.375", "2", "15", "0.1", "3"]);
   assert.ok(Math.abs(Number(found) - sd) < 1e-15);
-  assert.deepEqual(lines.slice(1), ["b,nan,,0,,0.2,2", "c/0,1,0,1,10,0.3,1", "d,,,0,,,2"]);
+  assert.deepEqual(lines.slice(1), ["b,nan,,0,,0.2,2", "c/0,1,,1,10,0.3,1", "d,,,0,,,2"]);
   const [first] = JSON.parse(jsonOf(shown));
   assert.deepEqual([first.metrics, first.spreads.loss.n, first.spreads.loss.sd], [{ loss: 0.375 }, 2, Number(found)]);
 });
