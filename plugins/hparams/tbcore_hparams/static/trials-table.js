@@ -46,7 +46,7 @@ const MAX_NAME_WIDTH_PX = 420;
 /** Number of a column's cells, from the top, that determine its width. */
 const NUM_CELLS_MEASURED = 100;
 /** Opacity of the background colour of cells, as two hexadecimal digits. */
-const CELL_ALPHA_HEX = "66";
+const CELL_ALPHA_HEX = "59";
 
 /** The table. @param {{ tab: import("./tab.js").Tab }} props */
 export function TrialsTable({ tab }) {

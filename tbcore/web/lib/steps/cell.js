@@ -113,6 +113,7 @@ export function Cell({ tab, run, tag, place, next, expanded, onFound }) {
   const rest = entries.length - numShown;
   const message = error || (broken.of === shown ? broken.error : "");
   return html`<section
+    role="group"
     class="tb-step-cell ${host.hoveredRun.value === run.name ? "tb-nearest" : ""} ${isOutdated ? "tb-outdated" : ""}"
     aria-label=${run.name}
     ref=${body}

@@ -164,13 +164,17 @@ export function VirtualList({ items, rowHeight, renderRow, keyOf, label, showInd
 
   const first = Math.max(0, Math.floor(view.top / rowHeight) - NUM_SPARE_ROWS);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / rowHeight) + NUM_SPARE_ROWS);
-  return html`<div class="tb-list" ref=${scroller} onKeyDown=${onKeyDown} onScroll=${measure}>
-    <ul
-      role=${role}
-      aria-label=${label}
-      aria-rowcount=${role?.endsWith("grid") ? items.length + numHeaders : undefined}
-      style=${{ height: `${items.length * rowHeight + headerHeight}px` }}
-    >
+  // A list may not have the role of a grid, so its box has it.
+  return html`<div
+    class="tb-list"
+    ref=${scroller}
+    role=${role}
+    aria-label=${role && label}
+    aria-rowcount=${role?.endsWith("grid") ? items.length + numHeaders : undefined}
+    onKeyDown=${onKeyDown}
+    onScroll=${measure}
+  >
+    <ul role=${role && "presentation"} aria-label=${role ? undefined : label} style=${{ height: `${items.length * rowHeight + headerHeight}px` }}>
       ${header && html`<li key="" class="tb-list-header" role=${role && "presentation"} style=${{ height: `${rowHeight}px` }}>${header}</li>`}
       ${items.slice(first, last).map(
         (item, offset) => html`<li
