@@ -10,6 +10,7 @@ import { nextX, selectionAfter } from "../../../tbcore/web/lib/chart/keyboard.js
 import { ChartModel, describe, noteOf } from "../../../tbcore/web/lib/chart/model.js";
 import { limited, pixelScales, toAxis, valueAt, zoomed } from "../../../tbcore/web/lib/chart/axes.js";
 import { linearPart } from "../../../tbcore/web/lib/chart/series.js";
+import { sentenceOf } from "../../../tbcore/web/lib/chart/words.js";
 import { Recorder, provideCanvas } from "./tools.mjs";
 
 provideCanvas();
@@ -422,6 +423,24 @@ test("a chart is described by its axis, its first lines and their last values", 
   const many = describe("loss", modelOf([1, 2, 3, 4, 5].map((i) => line(`run ${i}`, [i])), { axes: { xAxis: "relative" } }));
   assert.equal(many.label, "loss by relative time from 0 s to 0 s: run 1, run 2, run 3 and 2 more");
   assert.equal(describe("loss", modelOf([])).values, "");
+});
+
+test("a sentence says what the lines do in the visible part", () => {
+  const steps = Array.from({ length: 200 }, (_, i) => i);
+  const decay = steps.map((i) => (i === 120 ? 2 : i >= 180 ? NaN : 0.5 + Math.exp(-i / 10)));
+  const [falling, rising] = [line("a", decay), line("b", steps)];
+  const text = "falls from 1.5 to 0.5, level from about step 45 on; spike to 2 at step 120; NaN from step 180 on";
+  assert.equal(sentenceOf(modelOf([falling])), `F${text.slice(1)}`);
+  assert.equal(sentenceOf(modelOf([falling, rising])), `a ${text}. b rises from 0.5 to 199`);
+  assert.equal(sentenceOf(modelOf([falling], { view: [60, 170] })), "Is level at 0.5; spike to 2 at step 120");
+  assert.equal(sentenceOf(modelOf([line("a", steps.map((i) => 10 ** (i / 50)))], { axes: { yScale: "log" } })), "Rises from 1.02 to 9333");
+  const again = line("a", [...steps, ...steps.slice(150)], { step: [...steps, ...steps.slice(150)], segments: [0, 200] });
+  assert.equal(sentenceOf(modelOf([again])).split("; ")[1], "restarts at step 150");
+  assert.equal(sentenceOf(modelOf([line("a", [1, NaN, 3, Infinity])])), "Between 1 and 3; NaN or infinite at some points from step 1 to step 3");
+  assert.equal(sentenceOf(modelOf([line("a", [NaN])])), "Only NaN");
+  assert.equal(sentenceOf(modelOf([])), "");
+  const many = sentenceOf(modelOf([falling, rising, line("c", FALLING), line("d", RISING), again]));
+  assert.equal(many, "5 lines: 3 rise, 2 fall, 1 has spikes, 1 has NaN or infinite values, 1 restarts. Highest at the end: a 199, lowest: c 0");
 });
 
 // --- the pointer and the keys --------------------------------------------------------------------
