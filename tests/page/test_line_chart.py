@@ -349,7 +349,7 @@ def test_keys_zoom_pan_and_select_points(page: Any) -> None:
     assert status.inner_text() == "a, step 1: 1"
     assert "loss by step from 0 to 100: a, b" in page.evaluate("() => tb.label('loss')")
     description = page.locator(".tb-chart").get_attribute("aria-description")
-    sentence = "a rises from 0.5 to 99.5. b falls from 99.5 to 0.5."
+    sentence = "a rises from 0 to 100. b falls from 100 to 0."
     assert description == f"{sentence} Last values: a 100, b 0"
 
 

@@ -75,7 +75,7 @@ export function shapeOf(xs, ys, values = ys) {
   const middle = shape.turn < 0 ? -1 : calm[calm.indexOf(rowOf(shape.turn)) + (parts[shape.turn].length >> 1)];
   const level = shape.levelFrom < 0 ? -1 : rowOf(shape.levelFrom);
   const isLong = level >= 0 && xs[last] - xs[level] >= MIN_LEVEL_SHARE * Math.abs(xs[last] - xs[calm[0]]);
-  return { ...none, ...ends, trend: shape.trend, turn: middle, levelFrom: isLong ? level : -1, isNoisy: calm.length >= MIN_POINTS_OF_NOISE && Math.min(noise, deviationOf(calm.map((row) => ys[row]))) >= MIN_NOISE * height, spikes: spikes.map((i) => rows[i]) };
+  return { ...none, ...ends, trend: shape.trend, turn: middle, levelFrom: isLong ? level : -1, isNoisy: calm.length >= MIN_POINTS_OF_NOISE && noise >= MIN_NOISE * height && deviationOf(calm.map((row) => ys[row])) >= MIN_NOISE * height, spikes: spikes.map((i) => rows[i]) };
 }
 
 /** The trend of a line without parts. @param {readonly number[]} column @returns {Shape["trend"]} */
@@ -169,11 +169,10 @@ function spikesIn(column, height) {
   /** @type {number[]} */
   const spikes = [];
   for (let i = reach; i < column.length - reach; i++) {
-    const near = [column[i - reach], column[i + reach]];
     for (const sign of [1, -1]) {
+      // This fails for nearly all points.
+      if (sign * (column[i] - column[i - reach]) < least || sign * (column[i] - column[i + reach]) < least) continue;
       const standsOut = (/** @type {number} */ other) => sign * (column[i] - other) >= least;
-      // The first test fails for nearly all points.
-      if (!near.every(standsOut)) continue;
       const beside = [...column.slice(i - reach, i - SPIKE_WIDTH), ...column.slice(i + SPIKE_WIDTH + 1, i + reach + 1)];
       const isTop = column.slice(i - SPIKE_WIDTH, i + SPIKE_WIDTH + 1).every((other, at) => at === SPIKE_WIDTH || sign * (column[i] - other) > 0);
       // A spike stands out of a calm line, however loud the line is elsewhere.

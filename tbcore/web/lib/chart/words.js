@@ -9,6 +9,8 @@ import { shapeOf } from "./shapes.js";
 
 /** Charts with more lines are summarized. */
 const MAX_LINES = 3;
+/** With more lines, only the ends are said: each line takes about half a millisecond. */
+const MAX_JUDGED = 200;
 /** Digits of typical values, which are not exact. */
 const DIGITS = 3;
 /** Positions of an axis in words. @type {Record<import("./types.js").XAxis, (x: number, title: string) => string>} */
@@ -23,7 +25,7 @@ const POSITIONS = { step: (x) => `step ${formatStep(x)}`, number: (x, title) => 
 export function sentenceOf({ axisItems: items, x, y, view }) {
   const toValue = (/** @type {number} */ at) => formatValue(valueAt(y, at), DIGITS);
   const [min, max] = view ? x.range : [-Infinity, Infinity];
-  const parts = items.map((item) => partOf(item, min, max)).filter(({ rows }) => rows.length > 0);
+  const parts = items.map((item) => partOf(item, min, max, items.length <= MAX_JUDGED)).filter(({ rows }) => rows.length > 0);
   if (parts.length > MAX_LINES) return summaryOf(parts, x.kind, max);
   return parts
     .map((part) => {
@@ -39,8 +41,9 @@ export function sentenceOf({ axisItems: items, x, y, view }) {
  * The visible rows of a line, or of the mean of a band. What it does is said without the rows that
  * were logged again after a restart; `bad` are all rows that are not finite, and `logged` all values.
  * @param {Item} item @param {number} min @param {number} max  in axis coordinates
+ * @param {boolean} isJudged  whether to find out what it does
  */
-function partOf(item, min, max) {
+function partOf(item, min, max, isJudged) {
   const { line, band, xs: whole, raw, ys } = item;
   const column = line ? (raw ?? ys) : ys;
   const logged = line?.value ?? band?.mean ?? [];
@@ -50,7 +53,7 @@ function partOf(item, min, max) {
   const rows = visible.filter((row) => !starts.some((start) => row < start && whole[row] >= whole[start]));
   const values = rows.map((row) => logged[row]);
   const xs = rows.map((row) => whole[row]);
-  const shape = shapeOf(xs, rows.map((row) => column[row]), values);
+  const shape = isJudged ? shapeOf(xs, rows.map((row) => column[row]), values) : shapeOf([], []);
   const bad = visible.filter((row) => !Number.isFinite(logged[row]));
   return { item, rows, xs, values, logged, shape, starts, bad, last: visible[visible.length - 1] };
 }
