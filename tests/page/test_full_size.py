@@ -132,7 +132,7 @@ BESIDE = """() => {
 """The width of the space beside the first chart's plot, and whether anything is drawn there."""
 
 
-def test_lines_are_named_beside_their_ends_in_full_size(open_page: Any) -> None:
+def test_lines_are_named_beside_their_ends_in_wide_charts(open_page: Any) -> None:
     """Up to eight of them, if the chart is wide."""
 
     def is_named(named: bool) -> str:
@@ -141,6 +141,10 @@ def test_lines_are_named_beside_their_ends_in_full_size(open_page: Any) -> None:
 
     few = "#scalars&query=re:run0[0-7]&tagQuery=first"
     page = open_page(few)
+    page.wait_for_function("() => tb.label('a/first').includes('and 5 more')")
+    page.wait_for_function(is_named(True))
+
+    page = open_page(few.removesuffix("&tagQuery=first"))
     page.wait_for_function("() => tb.label('a/first').includes('and 5 more')")
     page.wait_for_function(is_named(False))
     full = page.get_by_role("button", name="Full size: a/first")

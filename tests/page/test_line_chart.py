@@ -514,7 +514,7 @@ def test_the_tooltip_does_not_cover_the_chart(page: Any) -> None:
         page.mouse.move(2, 2)
         page.evaluate("() => tb.frame()")
         for x in (0.02, 0.5, 0.98):
-            assert len(hover(page, plot_of(page), x)) == 8
+            assert len(hover(page, plot_of(page), x)) == 5
             assert is_apart(), (height, x)
     page.evaluate(
         """() => {
@@ -532,7 +532,16 @@ def test_the_tooltip_does_not_cover_the_chart(page: Any) -> None:
     hover(page, plot_of(page), 0.5)
     tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
     assert tip["y"] >= plot_of(page)["bottom"]  # may cover the rest of a large card
-    assert "nearest 8 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
+    assert "nearest 5 of 30" in page.locator(".tb-chart-tooltip:popover-open").inner_text()
+    page.keyboard.press("a")
+    page.wait_for_function("() => tb.rows().length > 25")  # as many as fit
+    tip = page.locator(".tb-chart-tooltip:popover-open").bounding_box()
+    assert tip["x"] >= 0
+    assert tip["x"] + tip["width"] <= 500
+    assert tip["y"] >= 0
+    assert tip["y"] + tip["height"] <= 640
+    page.keyboard.press("a")
+    page.wait_for_function("() => tb.rows().length === 5")
 
 
 # Legend and export -------------------------------------------------------------------------------

@@ -154,6 +154,8 @@ test("more than ten lines are thinner and translucent, and the hovered one is no
   assert.deepEqual([...stylesOf(sceneOf(lines.slice(1)))], ["1.4 1"]);
   const scene = sceneOf(lines);
   assert.deepEqual([...stylesOf(scene)], ["1 0.6"]);
+  const veils = (/** @type {any} */ scene) => overlaid(scene, { hits: [{ line: scene.items[3].line, name: "run 3", run: "run 3", color: RED, index: 0, left: 0, top: 0 }] }).filter(({ box, globalAlpha }) => box?.[2] === SIZE.width && globalAlpha === 0.75).length;
+  assert.deepEqual([scene, sceneOf(lines.slice(1))].map(veils), [1, 0]);
   const hovered = overlaid(scene, { hits: [{ line: lines[3], name: "run 3", run: "run 3", color: RED, index: 0, left: 0, top: 0 }] });
   assert.deepEqual(hovered.filter(({ name, strokeStyle }) => name === "stroke" && strokeStyle === RED).map(({ globalAlpha, lineWidth }) => [globalAlpha, lineWidth]), [[1, 2.5]]);
   // Lines of many points, which are drawn into pixels.
@@ -441,6 +443,16 @@ test("a sentence says what the lines do in the visible part", () => {
   assert.equal(sentenceOf(modelOf([])), "");
   const many = sentenceOf(modelOf([falling, rising, line("c", FALLING), line("d", RISING), again]));
   assert.equal(many, "5 lines: 3 rise, 2 fall, 1 has spikes, 1 has NaN or infinite values, 1 restarts. Highest at the end: a 199, lowest: c 0");
+});
+
+test("the y axis can have the range of the last fifth of the visible part, and says so", () => {
+  const decay = line("a", RISING.map((i) => 1000 * 0.9 ** i + i / 100));
+  const yOf = (/** @type {any} */ axes, /** @type {any} */ view = null) => modelOf([decay], { axes, view }).y.range.map(Math.round);
+  assert.deepEqual([yOf({}), yOf({ tail: true }), yOf({ tail: true }, [0, 50])], [[-59, 1060], [1, 1], [4, 18]]);
+  const model = modelOf([decay], { axes: { tail: true } });
+  assert.equal(noteOf(model), "y axis: range of the last 20 %");
+  assert.equal(sceneMarks(model.scene(SIZE, COLORS), model.items)[0].stroke.includes("l4,-4l4,4"), true);
+  assert.equal(model.setAxes({ tail: false }), true);
 });
 
 // --- the pointer and the keys --------------------------------------------------------------------

@@ -7,7 +7,7 @@ import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatName } from "tbcore/format.js";
 import { Name } from "tbcore/text-names.js";
-import { VirtualList, save } from "tbcore/ui.js";
+import { Check, VirtualList, save } from "tbcore/ui.js";
 import { drawnCSV, saveNumbers } from "./downloads.js";
 
 /**
@@ -24,11 +24,12 @@ const VISIBLE_ROWS = 8;
 /**
  * @param {object} props
  * @param {Tab} props.tab
+ * @param {string} props.id  of the card
  * @param {readonly Part[]} props.parts
  * @param {import("./chart-feed.js").ChartFeed} props.feed  what the chart draws
  * @param {unknown} props.pictures  buttons to save the chart as a picture
  */
-export function CardMenu({ tab, parts, feed, pictures }) {
+export function CardMenu({ tab, id, parts, feed, pictures }) {
   const { host } = tab;
   const [error, setError] = useState("");
   const tags = parts.map(({ tag }) => tag);
@@ -56,6 +57,14 @@ export function CardMenu({ tab, parts, feed, pictures }) {
       <button class="tb-button" title="The lines that the chart shows now, with smoothed values; of groups, the average, the band and the number of runs" onClick=${saveDrawn}>
         CSV as drawn
       </button>
+    </section>
+    <section>
+      <${Check}
+        label="Y axis: range of the last 20 %"
+        why="Of the visible part of the x axis; marks show where lines are cut off"
+        checked=${tab.flagsOf(id).includes("tail")}
+        onChange=${(/** @type {boolean} */ tail) => tab.onFlag(id, /^tail$/, tail ? "tail" : null)}
+      />
     </section>
     <${TagPicker} tab=${tab} tags=${tags} />
     <${Downloads} host=${host} parts=${parts} />

@@ -64,6 +64,7 @@ export default {
     host.keys([
       { key: "f", label: "Show the focused or hovered card in full size", act: passToCard },
       { key: "p", label: "Pin the focused or hovered card to the top", act: passToCard },
+      { key: "a", label: "All lines in the tooltip, or the nearest five" },
       { key: "← →", label: "Step through the points of a chart; ↑ ↓ switch lines" },
       { key: "click", label: "Pin a step in all charts (or Enter); ← → or dragging moves the pin, Delete or × removes it" },
       { key: "+ − 0", label: "Zoom in, out, show everything; Shift ← → pans" },
@@ -265,13 +266,14 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   const [far, setFar] = useState(/** @type {string[]} */ ([]));
   const leavesOut = flags.includes("clip");
   const clip = options.clip || leavesOut;
+  const tail = flags.includes("tail");
   const toggleTable = () => tab.onFlag(id, /^(table|plain)$/, showsTable ? "plain" : "table");
 
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
   const make = (element, on) => {
     const chart = new LineChart(element, {
       label: title,
-      ...axesOf({ ...options, clip }),
+      ...axesOf({ ...options, clip, tail }),
       cursor,
       onView: (view, settled) => feed.move(view, settled),
       onHover: (hits) => {
@@ -311,6 +313,8 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   `;
   const { lines } = feed.lines.value;
   const bands = feed.bands.value;
+  // In narrower cards there is no space for names.
+  const named = (bands.length || lines.length) < 9 && feed.pixels.value > 500 * devicePixelRatio;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
   const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
@@ -323,17 +327,17 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     dragged=${first}
     onDrop=${(/** @type {string} */ other) => tab.onCombine(tags, other)}
     draw=${(/** @type {LineChart} */ chart) => {
-      chart.setAxes(axesOf({ ...options, clip }));
-      chart.nameLines(expanded);
+      chart.setAxes(axesOf({ ...options, clip, tail }));
+      chart.nameLines(named);
     }}
-    drawnBy=${[options.x, options.logX, options.logY, clip, expanded]}
+    drawnBy=${[options.x, options.logX, options.logY, clip, tail, named]}
     hint=${!isEmpty || !isNear || error ? "" : feed.isComplete.value ? "no points" : "loading"}
     dashes=${tags.map((tag, index) => [tag, DASHES[index % DASHES.length]])}
     menu=${{
       icon: "more",
       label: `More options for ${title}`,
       content: (/** @type {unknown} */ pictures) =>
-        html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, parts, feed, pictures }} />`,
+        html`<${Lazy} load=${() => styled(host, import("./card-menu.js"))} of="CardMenu" ...${{ tab, id, parts, feed, pictures }} />`,
     }}
     notes=${notes}
     picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
@@ -347,10 +351,10 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
 
 /**
  * The settings of the chart's axes.
- * @param {import("./types.js").Options} options
+ * @param {import("./types.js").Options & { tail: boolean }} options  `tail`: whether the y axis has the range of the last part
  * @returns {Parameters<LineChart["setAxes"]>[0]}
  */
-function axesOf({ x, logX, logY, clip }) {
+function axesOf({ x, logX, logY, clip, tail }) {
   const { xAxis, xTitle } = axisOf(x);
-  return { xAxis, xTitle, xScale: SCALES[logX], yScale: SCALES[logY], clip };
+  return { xAxis, xTitle, xScale: SCALES[logX], yScale: SCALES[logY], clip, tail };
 }

@@ -10,36 +10,56 @@ import { countText } from "./hover.js";
  * @typedef {import("./types.js").Scene["x"]} XAxis
  */
 
-/** Maximum number of points listed, of lines and bands together. */
+/** Maximum number of points, of lines and bands together, that are all listed; of more, the nearest. */
 const MAX_ROWS = 8;
+const NUM_NEAREST = 5;
+/** The size of a table's row and column when all points are listed, and what is beside the tables; estimates, CSS pixels. */
+const [ROW_PX, COLUMN_PX, REST_PX] = [17.5, 330, 120];
 
 /**
  * The tooltip's content: a table of bands, a table of lines, and a line of text below.
  * @param {readonly Hit[]} hits  nearest first
  * @param {XAxis} axis
  * @param {string} hint  an action that is available here; may be empty
+ * @param {boolean} [isAll]  lists as many points as fit into the window, in several columns
  * @returns {Node[]}
  */
-export function tooltipNodes(hits, axis, hint) {
+export function tooltipNodes(hits, axis, hint, isAll = false) {
   const nearest = hits[0];
-  const rows = hits.slice(0, MAX_ROWS);
+  const isMany = hits.length > MAX_ROWS;
+  const perColumn = isAll ? Math.max(MAX_ROWS, Math.floor((innerHeight - REST_PX) / ROW_PX)) : Infinity;
+  const maxRows = isAll ? perColumn * Math.max(1, Math.floor(innerWidth / COLUMN_PX)) : isMany ? NUM_NEAREST : MAX_ROWS;
+  const rows = hits.slice(0, maxRows);
   // The nearest band always has a row, even if many of its runs are nearer.
   const band = hits.find((hit) => hit.band);
-  if (band && !rows.includes(band)) rows[MAX_ROWS - 1] = band;
+  if (band && !rows.includes(band)) rows[maxRows - 1] = band;
   // From the top; points that cannot be drawn are last.
   rows.sort((a, b) => Number(Number.isNaN(a.top)) - Number(Number.isNaN(b.top)) || a.top - b.top);
   const lines = rows.filter(({ line }) => line);
   const bands = rows.filter(({ band }) => band);
   const isSmoothed = lines.some(({ line }) => line?.smoothed);
   const titles = ["Run", ...(isSmoothed ? ["Smoothed"] : []), "Value", ...(axis.kind === "number" ? [shortTitle(axis)] : []), "Step", "Relative"];
-  const more = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : "";
+  const which = hits.length > rows.length ? `nearest ${rows.length} of ${hits.length}` : `all ${hits.length}`;
+  const more = isMany ? `${which} · a: ${isAll ? "fewer" : "all"}` : "";
   const time = nearest.line ? formatTime(nearest.line.wallTime[nearest.index]) : "";
   const below = [more, time, hint].filter(Boolean).join(" · ");
   return [
     ...(band ? [table(bands, nearest, ["Group", averageOf(band), "Low", "High", "Runs"], bandTexts), paragraph(bandNote(band, axis, bands.length > 1))] : []),
-    ...(lines.length > 0 ? [table(lines, nearest, titles, (hit) => lineTexts(hit, isSmoothed))] : []),
+    ...(lines.length > 0 ? [columns(lines, perColumn, (some) => table(some, nearest, titles, (hit) => lineTexts(hit, isSmoothed)))] : []),
     ...(below ? [paragraph(below)] : []),
   ];
+}
+
+/**
+ * Tables side by side, if one would be too long.
+ * @param {readonly Hit[]} hits @param {number} perColumn @param {(some: readonly Hit[]) => HTMLElement} tableOf
+ */
+function columns(hits, perColumn, tableOf) {
+  if (hits.length <= perColumn) return tableOf(hits);
+  const box = document.createElement("div");
+  box.style.cssText = "display: flex; align-items: start; gap: 20px";
+  for (let at = 0; at < hits.length; at += perColumn) box.append(tableOf(hits.slice(at, at + perColumn)));
+  return box;
 }
 
 /** A paragraph with a text. @param {string} text */

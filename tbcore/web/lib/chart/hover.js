@@ -174,13 +174,14 @@ export function drawOverlay(context, scene, overlay) {
 }
 
 /**
- * Draws lines thicker: the hovered one, or those of the highlighted run, above a veil.
+ * Draws lines thicker: those of the highlighted run, or the hovered one, above a veil; of few lines
+ * the hovered one without a veil.
  * @param {CanvasRenderingContext2D} context @param {Scene} scene @param {readonly Item[]} items
  * @param {boolean} isHovered
  */
 function emphasize(context, scene, items, isHovered) {
   const { surface } = scene.colors;
-  if (!isHovered) {
+  if (!isHovered || scene.items.length > MAX_DETAILED_LINES) {
     context.fillStyle = surface;
     context.globalAlpha = 0.75;
     context.fillRect(0, 0, scene.width, scene.height);

@@ -28,9 +28,6 @@ import { MAX_SMOOTHING } from "./series.js";
  * @typedef {import("./legend-rows.js").LegendSort} LegendSort
  */
 
-/** @type {typeof import("./words.js") | null} null until a chart gets the focus */
-let words = null;
-
 /**
  * A chart of many lines, each with its own x values. It has axes, hover, zoom, and marks for values
  * that a line cannot show, such as NaN. Plain DOM, without preact. The chart fills its element and
@@ -78,10 +75,7 @@ export class LineChart {
       click: (point) => this.#point((pointing) => pointing.click(point)),
       key: (event) => this.#onKey(event.key),
     });
-    element.addEventListener("focus", async () => {
-      words ??= await import("./words.js").catch(() => null);
-      this.#updateAria();
-    });
+    element.addEventListener("focus", () => this.#point((pointing) => pointing.describe(() => this.#updateAria())));
     if (options.cursor) this.#leaveCursor = options.cursor.join(this);
   }
 
@@ -229,9 +223,7 @@ export class LineChart {
   #updateAria() {
     const { label, values } = describe(this.#options.label, this.#model);
     this.#frame.element.setAttribute("aria-label", label);
-    // What the lines do is found out only for who asks.
-    const sentence = words && this.#frame.element.matches(":focus") && words.sentenceOf(this.#model);
-    this.#frame.element.setAttribute("aria-description", [sentence, values].filter(Boolean).join(". "));
+    this.#frame.element.setAttribute("aria-description", (this.#pointing?.sentence() ?? "") + values);
   }
 
   /** @param {import("./types.js").Place} place @param {boolean} isResized */

@@ -1,4 +1,4 @@
-/** Names of lines beside their ends, where they fit. Loaded for figures and for charts in full size. */
+/** Names of lines beside their ends, where they fit. Loaded for figures and for wide charts. */
 
 import { FONT, pixelScales } from "./axes.js";
 

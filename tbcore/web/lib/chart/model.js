@@ -84,10 +84,10 @@ export class ChartModel {
   setAxes(axes) {
     const old = this.axes;
     this.axes = { ...old, ...axes };
-    const { xScale, yScale, clip } = this.axes;
+    const { xScale, yScale, clip, tail } = this.axes;
     const isOther = isOtherAxis(this.axes, old);
     const isNewX = isOther || xScale !== old.xScale;
-    if (!isNewX && yScale === old.yScale && clip === old.clip) return false;
+    if (!isNewX && yScale === old.yScale && clip === old.clip && tail === old.tail) return false;
     if (isOther) this.view = null;
     if (isNewX) this.fullRange = null;
     this.items = [];
@@ -154,10 +154,12 @@ export class ChartModel {
 
   /** Also finds the items that are far out of range. @returns {Range} */
   #visibleYRange() {
-    const [from, to] = this.#xRange;
+    const { clip, tail } = this.axes;
+    const [min, to] = this.#xRange;
+    const from = tail ? to - (to - min) / 5 : min;
     const { log } = this.y;
     const items = this.axisItems;
-    const extents = items.map(({ xs, columns, yExtent }) => (this.view ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent));
+    const extents = items.map(({ xs, columns, yExtent }) => (this.view || tail ? union(columns.map((column) => visibleExtent(xs, column, from, to))) : yExtent));
     const { usual, isFar } = farLines(extents);
     this.farItems = items.filter((_, index) => isFar[index]);
     /** The visible columns of an item, without the values by which it is far out of range. @param {Item} item @param {number} index */
@@ -165,7 +167,7 @@ export class ChartModel {
       (line ? [raw ?? ys] : columns)
         .flatMap((column) => segments.map((segment) => column.subarray(...windowOf(xs, segment, from, to))))
         .map((column) => (isFar[index] ? column.filter((value) => value >= usual[0] && value <= usual[1]) : column));
-    const range = this.axes.clip ? clipRange(items.map(columnsOf)) : union(extents);
+    const range = clip ? clipRange(items.map(columnsOf)) : union(extents);
     if (!range) return log ? [-1, 1] : [0, 1];
     return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
   }
@@ -190,8 +192,8 @@ export class ChartModel {
    * @returns {import("./types.js").Scene}
    */
   scene({ width, height }, colors, isMoving = false) {
-    const { items, axisItems, x, y, axes, bandCode } = this;
-    return { bandCode, items, axisItems, x, y, width, height, clip: axes.clip, isMoving, colors };
+    const { items, axisItems, x, y, axes: { clip, tail = false }, bandCode } = this;
+    return { bandCode, items, axisItems, x, y, width, height, clip: clip || tail, isMoving, colors };
   }
 }
 
@@ -212,7 +214,7 @@ export function formatX(xAxis, x) {
  * the rows may be a sample of all points.
  * @param {ChartModel} model
  */
-export function noteOf({ axisItems, x, y, axes: { clip } }) {
+export function noteOf({ axisItems, x, y, axes: { clip, tail } }) {
   /** @type {string[]} */
   const notes = [];
   const [bottom, top] = y.range;
@@ -240,7 +242,8 @@ export function noteOf({ axisItems, x, y, axes: { clip } }) {
     notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
   };
   const isCut = (/** @type {number} */ value) => Number.isFinite(value) && (value < bottom || value > top);
-  if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
+  if (tail) notes.push("y axis: range of the last 20 %");
+  else if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
   const showsFewer = axisItems.some(({ xs, segments }) => segments.some(({ fewer, from, to }) => fewer && xs[from] < x.range[1] && xs[to - 1] > x.range[0]));
   if (showsFewer) notes.push("dashed: fewer runs than before");
   if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));

@@ -16,6 +16,11 @@ import { ChartPin } from "./pin.js";
  * @typedef {import("./types.js").Selection} Selection
  */
 
+/** Whether tooltips list all points; otherwise the nearest. The key a changes it, in all charts. */
+let listsAll = false;
+/** @type {typeof import("./words.js") | null} null until a chart has had the focus */
+let words = null;
+
 /** What users point at in one chart. */
 export class Pointing {
   #chart;
@@ -29,6 +34,10 @@ export class Pointing {
   /** @type {ChartPin | null} created when an x is first pinned */ #pin = null;
   /** Whether the last call of `#notify` had any points. */
   #wasHovering = false;
+  /** Describes the chart for screen readers. */
+  #updateDescription = () => {};
+  /** Handles the keys for the open tooltip, wherever the focus is. @type {AbortController | null} */
+  #keys = null;
 
   /**
    * @param {import("./line-chart.js").LineChart} chart
@@ -46,11 +55,36 @@ export class Pointing {
 
   destroy() {
     this.#notify([]);
+    this.hideTooltip();
     this.#tooltip.destroy();
   }
 
   hideTooltip() {
     this.#tooltip.hide();
+    this.#keys?.abort();
+    this.#keys = null;
+  }
+
+  /** The key a lists all points in the tooltip, or the nearest again. @param {KeyboardEvent} event */
+  #onTooltipKey(event) {
+    const [target] = /** @type {Element[]} */ (event.composedPath());
+    if (event.key !== "a" || event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea")) return;
+    listsAll = !listsAll;
+    this.#updateHover();
+  }
+
+  /** Describes the chart while it has the focus, also when its lines change. @param {() => void} update  calls `sentence` */
+  async describe(update) {
+    words ??= await import("./words.js").catch(() => null);
+    this.#updateDescription = update;
+    update();
+  }
+
+  /** What the lines do, with a full stop and a blank; "" while the chart does not have the focus. */
+  sentence() {
+    const scene = this.#frame.element.matches(":focus") && this.#scene();
+    const text = scene && words?.sentenceOf(scene);
+    return text ? `${text}. ` : "";
   }
 
   // --- pointer and keys -------------------------------------------------------------------------
@@ -93,6 +127,7 @@ export class Pointing {
   update() {
     this.#updatePin();
     this.#updateHover();
+    if (this.#frame.element.matches(":focus")) this.#updateDescription();
   }
 
   /** The points under the pointer, nearest first, or the selected point. @returns {Hit[]} */
@@ -110,7 +145,7 @@ export class Pointing {
     const hits = this.#hits();
     const scene = this.#scene();
     if (scene && hits.length > 0) this.#showTooltip(hits, scene.x);
-    else this.#tooltip.hide();
+    else this.hideTooltip();
     this.#drawOverlay(hits);
     this.#notify(hits);
   }
@@ -130,8 +165,15 @@ export class Pointing {
     const isKeyboard = this.#selected !== null;
     const hint = onPin && pinned === null && !pointer?.isTouch ? `${isKeyboard ? "Enter" : "click"} to pin` : "";
     const custom = readOut?.(hits);
-    const content = custom ? readOutNodes(custom) : tooltipNodes(hits, axis, hint);
+    const scene = this.#scene();
+    // With the keys, one point is selected.
+    const listed = listsAll && isKeyboard && scene ? hitsAt(scene, at(scene.x.range, hits[0].left / scene.width), hits[0].top) : hits;
+    const content = custom ? readOutNodes(custom) : tooltipNodes(listed, axis, hint, listsAll);
     const spoken = isKeyboard ? (custom?.spoken ?? spokenOf(hits[0], axis)) : null;
+    if (!this.#keys) {
+      this.#keys = new AbortController();
+      document.addEventListener("keydown", (event) => this.#onTooltipKey(event), { signal: this.#keys.signal });
+    }
     const box = plot.getBoundingClientRect();
     const { left, top } = pointer ?? hits[0];
     // The tooltip is placed outside the card, or at least outside the chart.
@@ -174,7 +216,7 @@ export class Pointing {
     this.#shown.pinned = x;
     this.#updatePin();
     this.#drawOverlay();
-    if (here) this.#tooltip.hide(); // it may cover the values that appear for the pin
+    if (here) this.hideTooltip(); // it may cover the values that appear for the pin
   }
 
   #updatePin() {

@@ -74,6 +74,8 @@ export {};
  * @property {Scale} yScale  default "linear"
  * @property {boolean} clip  excludes outliers from the range of the y axis, and marks where lines
  *   are cut off; default false. All lines count alike
+ * @property {boolean} [tail]  gives the y axis the range of the last 20 % of the visible x axis, and
+ *   marks where lines are cut off
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name

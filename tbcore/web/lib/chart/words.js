@@ -19,12 +19,12 @@ const POSITIONS = { step: (x) => `step ${formatStep(x)}`, number: (x, title) => 
 /**
  * What the lines do in the visible part of the x axis: of up to three lines each by name, of more
  * how many rise, fall or have NaN, and which end highest and lowest.
- * @param {import("./model.js").ChartModel} model
+ * @param {Pick<import("./types.js").Scene, "axisItems" | "x" | "y">} scene
  * @returns {string} "" without points
  */
-export function sentenceOf({ axisItems: items, x, y, view }) {
+export function sentenceOf({ axisItems: items, x, y }) {
   const toValue = (/** @type {number} */ at) => formatValue(valueAt(y, at), DIGITS);
-  const [min, max] = view ? x.range : [-Infinity, Infinity];
+  const [min, max] = x.range;
   const parts = items.map((item) => partOf(item, min, max, items.length <= MAX_JUDGED)).filter(({ rows }) => rows.length > 0);
   if (parts.length > MAX_LINES) return summaryOf(parts, x.kind, max);
   return parts
