@@ -148,7 +148,7 @@ function Dashboard({ host, store, tags }) {
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {OwnOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
-        label="Other horizontal axes (x: ${xTitle || "tag …"})"
+        label="Other horizontal axes, x: ${xTitle || "tag …"}"
         text="x: ${xTitle || "tag …"}"
         className="tb-button x-axis ${xTitle && "on"}"
         content=${() => html`<${Lazy} load=${() => styled(host, import("./x-menu.js"))} of="AxisMenu" ...${{ x: options.x, runs }} tags=${tags.value} onChange=${(/** @type {string} */ x) => set("x", x)} />`}
