@@ -50,7 +50,9 @@ def violations(page: Any, axe: str) -> list[str]:
     found = []
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
-        page.wait_for_function("(theme) => document.documentElement.dataset.theme === theme", arg=theme)
+        page.wait_for_function(
+            "(theme) => document.documentElement.dataset.theme === theme", arg=theme
+        )
         found += [f"{theme}: {violation}" for violation in page.evaluate(VIOLATIONS)]
     return found
 
@@ -77,3 +79,94 @@ def test_axe_finds_nothing_in_what_is_opened(open_page: Any, axe: str) -> None:
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
     assert violations(page, axe) == []
+
+
+FOCUSED = """() => {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const attribute = (name) => element?.getAttribute(name) ?? '';
+  const name = attribute('aria-label') || element?.labels?.[0]?.textContent || element?.textContent;
+  return { name: name ?? '', description: attribute('aria-description') };
+}"""
+
+
+def tab_to(page: Any, name: str, key: str = "Tab") -> None:
+    """Presses Tab until something whose name contains a text has the focus."""
+    names = []
+    while not names or name not in names[-1]:
+        assert len(names) < 100, names
+        page.keyboard.press(key)
+        names.append(page.evaluate(FOCUSED)["name"])
+
+
+def wait_for_focus(page: Any, name: str) -> None:
+    page.wait_for_function(f"(name) => ({FOCUSED})().name.includes(name)", arg=name)
+
+
+def wait_for_address(page: Any, text: str) -> None:
+    page.wait_for_function("(text) => decodeURIComponent(location.hash).includes(text)", arg=text)
+
+
+def test_a_chart_is_read_zoomed_and_pinned_with_the_keys(open_page: Any) -> None:
+    """A screen reader says what its lines do, and each point that the keys select."""
+    page = open_page("#scalars&query=re:^small/&tagQuery=loss/total")
+    page.wait_for_function("() => tb.label('loss/total').includes('small/eval, small/train')")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # skips to the charts
+    tab_to(page, "loss/total by step")
+    said = "() => tb.chart('loss/total').ariaDescription.startsWith('small/eval falls from 2.48')"
+    page.wait_for_function(said)
+    assert "Last values: small/eval 0." in page.evaluate(FOCUSED)["description"]
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowUp")
+    status = "(text) => tb.all('[role=status]').some((each) => each.textContent.includes(text))"
+    page.wait_for_function(status, arg="small/eval, step 0: 2.")
+    page.keyboard.press("a")
+    page.wait_for_function("() => tb.rows().length === 2")
+    page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    wait_for_address(page, "scalars.at=0")
+    page.keyboard.press("+")
+    wait_for_address(page, "scalars.zoom=loss/total,")
+    page.keyboard.press("f")
+    wait_for_address(page, "scalars.cards=loss/total,full")
+    assert "zoomed in" in page.evaluate(FOCUSED)["name"]
+
+
+def test_a_menu_gives_the_focus_back(open_page: Any) -> None:
+    """After Escape, and after a choice in it: the next key goes on from the button."""
+    page = open_page("#scalars&tagQuery=accuracy")
+    page.wait_for_function(IS_DRAWN)
+    tab_to(page, "Other horizontal axes")
+    page.keyboard.press("Enter")
+    wait_for_focus(page, "Find a tag")
+    page.keyboard.type("learning")
+    page.keyboard.press("Enter")
+    wait_for_address(page, "scalars.x=tag:optimizer/learning_rate")
+    wait_for_focus(page, "Other horizontal axes, x: optimizer/learning_rate")
+    tab_to(page, "More options for accuracy")
+    page.keyboard.press("Enter")
+    page.get_by_text("Download this chart").wait_for()
+    tab_to(page, "Y axis: range of the last 20 %")
+    page.keyboard.press("Space")
+    wait_for_address(page, "scalars.cards=accuracy,tail")
+    page.keyboard.press("Escape")
+    wait_for_focus(page, "More options for accuracy")
+
+
+def test_sessions_are_limited_to_a_range_with_the_keys(open_page: Any) -> None:
+    page = open_page("#hparams")
+    page.wait_for_function(IS_DRAWN)
+    rows = page.locator(".plugin tbody tr[data-name]")
+    before = rows.count()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    tab_to(page, "Axis learning_rate")
+    page.keyboard.press("Enter")
+    tab_to(page, "learning_rate, minimum")
+    page.keyboard.type("0.005")
+    page.keyboard.press("Enter")
+    page.wait_for_function("(before) => tb.all('tbody tr[data-name]').length < before", arg=before)
+    assert rows.count() > 0
+    page.keyboard.press("Escape")
+    wait_for_focus(page, "Axis learning_rate")

@@ -3,7 +3,7 @@
 import { placeIn } from "./axes.js";
 import { BAND_OPACITY, traceAreas } from "./bands.js";
 import { RAW_OPACITY, linesOf, sceneMarks, strokesOf, styleOfLines, traceLine } from "./draw.js";
-import { noteOf } from "./model.js";
+import { noteOf } from "./notes.js";
 import { PathData, escapeXML, frameSVG } from "./svg.js";
 
 /**

@@ -11,7 +11,7 @@ import { Lazy } from "../ui/lazy.js";
 import { fromAxis } from "./axes.js";
 import { ChartFrame } from "./chart-frame.js";
 import { drawScene } from "./draw.js";
-import { ChartModel, describe, isOtherAxis, noteOf } from "./model.js";
+import { ChartModel, describe, isOtherAxis } from "./model.js";
 import { MAX_SMOOTHING } from "./series.js";
 
 /**
@@ -27,6 +27,9 @@ import { MAX_SMOOTHING } from "./series.js";
  * @typedef {import("./legend-rows.js").LegendRow} LegendRow
  * @typedef {import("./legend-rows.js").LegendSort} LegendSort
  */
+
+/** @type {typeof import("./notes.js") | null} null until a chart may leave something out */
+let notes = null;
 
 /**
  * A chart of many lines, each with its own x values. It has axes, hover, zoom, and marks for values
@@ -223,7 +226,7 @@ export class LineChart {
   #updateAria() {
     const { label, values } = describe(this.#options.label, this.#model);
     this.#frame.element.setAttribute("aria-label", label);
-    this.#frame.element.setAttribute("aria-description", (this.#pointing?.sentence() ?? "") + values);
+    this.#frame.element.setAttribute("aria-description", this.#pointing?.sentence(values) ?? values);
   }
 
   /** @param {import("./types.js").Place} place @param {boolean} isResized */
@@ -234,7 +237,11 @@ export class LineChart {
     const onlyX = this.#isMoving && old !== null;
     this.#model.updateRanges(onlyX);
     if (onlyX) return { ...old, xTicks: this.#model.ticks("x", old.width) };
-    note.textContent = note.title = noteOf(this.#model);
+    const { x, y, axes, bandCode } = this.#model;
+    if (!notes && (bandCode || x.log || y.log || axes.clip || axes.tail)) {
+      import("./notes.js").then((module) => ((notes = module), this.#frame.scheduleDraw()), console.warn);
+    }
+    note.textContent = note.title = notes?.noteOf(this.#model) ?? "";
     const names = this.#model.farItems.map(({ name }) => name);
     if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
     return this.#model.layOut(place, note.textContent !== "", this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));

@@ -1,7 +1,6 @@
 /**
  * The content of a line chart in axis coordinates: its lines and bands as items, and the ranges of
- * its axes. And what the chart says in words: what it leaves out, and its content for screen
- * readers. No DOM.
+ * its axes. And its content in words, for screen readers. No DOM.
  */
 
 import { formatDuration, formatName, formatStep, formatTime, formatValue } from "../format.js";
@@ -207,53 +206,6 @@ const X_FORMATS = { step: formatStep, number: formatStep, relative: formatDurati
 /** An x value as text. @param {XAxis} xAxis @param {number} x */
 export function formatX(xAxis, x) {
   return X_FORMATS[xAxis](x);
-}
-
-/**
- * A note on values that are not shown, such as clipped outliers. It does not count them, because
- * the rows may be a sample of all points.
- * @param {ChartModel} model
- */
-export function noteOf({ axisItems, x, y, axes: { clip, tail } }) {
-  /** @type {string[]} */
-  const notes = [];
-  const [bottom, top] = y.range;
-  /**
-   * The distinct results of a test for the visible points; undefined is ignored.
-   * @param {(item: Item, i: number) => boolean | undefined} test
-   */
-  const resultsOf = (test) => {
-    const results = new Set();
-    for (const item of axisItems) {
-      for (const segment of item.segments) {
-        const [from, to] = windowOf(item.xs, segment, ...x.range);
-        for (let i = from; i < to && results.size < 2; i++) {
-          const result = test(item, i);
-          if (result !== undefined) results.add(result);
-        }
-      }
-    }
-    return results;
-  };
-  /** Adds a note if any points are hidden. @param {string} what @param {(item: Item, i: number) => boolean | undefined} isHidden */
-  const addHidden = (what, isHidden) => {
-    const results = resultsOf(isHidden);
-    if (!results.has(true)) return;
-    notes.push(results.has(false) ? `${what}s ≤ 0 not shown` : `no positive ${what}s to show on a log axis`);
-  };
-  const isCut = (/** @type {number} */ value) => Number.isFinite(value) && (value < bottom || value > top);
-  if (tail) notes.push("y axis: range of the last 20 %");
-  else if (clip && resultsOf(({ raw, ys }, i) => isCut((raw ?? ys)[i])).has(true)) notes.push("outliers clipped");
-  const showsFewer = axisItems.some(({ xs, segments }) => segments.some(({ fewer, from, to }) => fewer && xs[from] < x.range[1] && xs[to - 1] > x.range[0]));
-  if (showsFewer) notes.push("dashed: fewer runs than before");
-  if (x.log) addHidden(x.kind === "step" ? "step" : x.kind === "number" ? "x value" : "time", ({ xs }, i) => !Number.isFinite(xs[i]));
-  if (y.log) {
-    addHidden("value", ({ line, band, raw, ys }, i) => {
-      const value = line?.value ?? band?.mean;
-      return value && Number.isFinite(value[i]) ? !Number.isFinite((raw ?? ys)[i]) : undefined;
-    });
-  }
-  return notes.join(", ");
 }
 
 /**

@@ -80,11 +80,10 @@ export class Pointing {
     update();
   }
 
-  /** What the lines do, with a full stop and a blank; "" while the chart does not have the focus. */
-  sentence() {
+  /** What the lines do, and their last values; undefined while the chart does not have the focus. @param {string} values */
+  sentence(values) {
     const scene = this.#frame.element.matches(":focus") && this.#scene();
-    const text = scene && words?.sentenceOf(scene);
-    return text ? `${text}. ` : "";
+    return scene ? words?.descriptionOf(scene, values) : undefined;
   }
 
   // --- pointer and keys -------------------------------------------------------------------------

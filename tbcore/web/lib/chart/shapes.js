@@ -72,10 +72,10 @@ export function shapeOf(xs, ys, values = ys) {
   /** The first row of a part. @param {number} part */
   const rowOf = (part) => calm[parts.slice(0, part).reduce((sum, { length }) => sum + length, 0)];
   const last = calm[calm.length - 1];
-  const middle = shape.turn < 0 ? -1 : calm[calm.indexOf(rowOf(shape.turn)) + (parts[shape.turn].length >> 1)];
+  const turn = shape.turn < 0 ? -1 : turnIn(calm.filter((row) => row >= rowOf(shape.turn - 1) && !(row > rowOf(shape.turn + 2))), ys, shape.trend === "peak" ? 1 : -1);
   const level = shape.levelFrom < 0 ? -1 : rowOf(shape.levelFrom);
   const isLong = level >= 0 && xs[last] - xs[level] >= MIN_LEVEL_SHARE * Math.abs(xs[last] - xs[calm[0]]);
-  return { ...none, ...ends, trend: shape.trend, turn: middle, levelFrom: isLong ? level : -1, isNoisy: calm.length >= MIN_POINTS_OF_NOISE && noise >= MIN_NOISE * height && deviationOf(calm.map((row) => ys[row])) >= MIN_NOISE * height, spikes: spikes.map((i) => rows[i]) };
+  return { ...none, ...ends, trend: shape.trend, turn, levelFrom: isLong ? level : -1, isNoisy: calm.length >= MIN_POINTS_OF_NOISE && noise >= MIN_NOISE * height && deviationOf(calm.map((row) => ys[row])) >= MIN_NOISE * height, spikes: spikes.map((i) => rows[i]) };
 }
 
 /** The trend of a line without parts. @param {readonly number[]} column @returns {Shape["trend"]} */
@@ -160,6 +160,12 @@ function trendOf(medians, height, error) {
 /** How far points are from the middle of their neighbours: of independent points, 1.2 standard deviations. @param {readonly number[]} column */
 function deviationOf(column) {
   return 1.5 * median(column.slice(2).map((value, i) => Math.abs(column[i + 1] - (value + column[i]) / 2)));
+}
+
+/** The row around which a turn is: the typical value of it and its neighbours is the highest, or the lowest. @param {readonly number[]} rows @param {ArrayLike<number>} ys @param {number} sign */
+function turnIn(rows, ys, sign) {
+  const heights = rows.map((_, i) => sign * median(rows.slice(Math.max(0, i - 2), i + 3).map((row) => ys[row])));
+  return rows[heights.indexOf(Math.max(...heights))];
 }
 
 /** The points that stand out of those on both sides. @param {readonly number[]} column @param {number} height */

@@ -17,6 +17,15 @@ const DIGITS = 3;
 const POSITIONS = { step: (x) => `step ${formatStep(x)}`, number: (x, title) => `${title} ${formatStep(x)}`, relative: formatDuration, wall_time: formatTime };
 
 /**
+ * The sentence with the last values of up to three lines; that of more lines has those that matter.
+ * @param {Parameters<typeof sentenceOf>[0]} scene @param {string} values
+ */
+export function descriptionOf(scene, values) {
+  const sentence = sentenceOf(scene);
+  return [sentence, ...(sentence && scene.axisItems.length > MAX_LINES ? [] : [values])].filter(Boolean).join(". ");
+}
+
+/**
  * What the lines do in the visible part of the x axis: of up to three lines each by name, of more
  * how many rise, fall or have NaN, and which end highest and lowest.
  * @param {Pick<import("./types.js").Scene, "axisItems" | "x" | "y">} scene

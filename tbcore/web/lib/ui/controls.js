@@ -67,6 +67,10 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
   const id = useId();
   const [open, setOpen] = useState(false);
   const onToggle = (/** @type {ToggleEvent} */ event) => setOpen(event.newState === "open");
+  /** Gives the focus back to the button, as browsers do not in a shadow root. @param {ToggleEvent} event */
+  const onBeforeToggle = ({ newState }) => {
+    if (newState === "closed" && box.current?.matches(":focus-within")) button.current?.focus();
+  };
 
   // Place the popover below the button, aligned with its right edge but inside the window. Place it
   // again when its size changes, because content may load late.
@@ -89,7 +93,7 @@ export function Menu({ label, icon, text, className = text ? "tb-button" : "tb-i
   return html`<button type="button" class=${className} ref=${button} aria-label=${label} title=${formatName(label)} popovertarget=${id}>
       ${icon && html`<${Icon} name=${icon} />`}${text}
     </button>
-    <div class="tb-menu" id=${id} popover="auto" ref=${box} onToggle=${onToggle}>${open && content()}</div>`;
+    <div class="tb-menu" id=${id} popover="auto" ref=${box} ...${{ onBeforeToggle, onToggle }}>${open && content()}</div>`;
 }
 
 /**
