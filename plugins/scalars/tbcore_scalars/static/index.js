@@ -313,8 +313,9 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   `;
   const { lines } = feed.lines.value;
   const bands = feed.bands.value;
+  const numLines = tab.isGrouped ? bands.length || NaN : parts.flatMap(({ runs }) => runs).length;
   // In narrower cards there is no space for names.
-  const named = (bands.length || lines.length) < 9 && feed.pixels.value > 500 * devicePixelRatio;
+  const named = numLines < 9 && feed.pixels.value > 500 * devicePixelRatio;
   const error = feed.error.value;
   const isEmpty = lines.length === 0 && bands.length === 0;
   const notes = [...(tab.axisNotes?.(tab, parts, lines, bands) ?? []), ...feed.notes.value];
