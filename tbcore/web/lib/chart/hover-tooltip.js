@@ -14,7 +14,9 @@ import { countText } from "./hover.js";
 const MAX_ROWS = 8;
 const NUM_NEAREST = 5;
 /** The size of a table's row and column when all points are listed, and what is beside the tables; estimates, CSS pixels. */
-const [ROW_PX, COLUMN_PX, REST_PX] = [17.5, 330, 120];
+const [ROW_PX, COLUMN_PX, REST_PX] = [17.5, 360, 120];
+/** Columns of all points have more rows only if the window is too narrow for more columns: a flat tooltip fits beside the chart. */
+const FLAT_ROWS = 12;
 
 /**
  * The tooltip's content: a table of bands, a table of lines, and a line of text below.
@@ -27,8 +29,10 @@ const [ROW_PX, COLUMN_PX, REST_PX] = [17.5, 330, 120];
 export function tooltipNodes(hits, axis, hint, isAll = false) {
   const nearest = hits[0];
   const isMany = hits.length > MAX_ROWS;
-  const perColumn = isAll ? Math.max(MAX_ROWS, Math.floor((innerHeight - REST_PX) / ROW_PX)) : Infinity;
-  const maxRows = isAll ? perColumn * Math.max(1, Math.floor(innerWidth / COLUMN_PX)) : isMany ? NUM_NEAREST : MAX_ROWS;
+  const numColumns = Math.max(1, Math.min(Math.floor(innerWidth / COLUMN_PX), Math.ceil(hits.length / FLAT_ROWS)));
+  const numFitting = Math.max(MAX_ROWS, Math.floor((innerHeight - REST_PX) / ROW_PX));
+  const perColumn = isAll ? Math.min(numFitting, Math.ceil(hits.length / numColumns)) : Infinity;
+  const maxRows = isAll ? perColumn * numColumns : isMany ? NUM_NEAREST : MAX_ROWS;
   const rows = hits.slice(0, maxRows);
   // The nearest band always has a row, even if many of its runs are nearer.
   const band = hits.find((hit) => hit.band);
