@@ -144,6 +144,7 @@ def test_a_menu_gives_the_focus_back(open_page: Any) -> None:
     page.keyboard.press("Enter")
     wait_for_address(page, "scalars.x=tag:optimizer/learning_rate")
     wait_for_focus(page, "Other horizontal axes, x: optimizer/learning_rate")
+    assert page.locator(":popover-open").count() == 0
     tab_to(page, "More options for accuracy")
     page.keyboard.press("Enter")
     page.get_by_text("Download this chart").wait_for()

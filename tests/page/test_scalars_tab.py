@@ -234,6 +234,10 @@ def test_a_symmetric_logarithmic_axis_shows_zero_and_negative_values(
 def test_dragging_zooms_and_a_double_click_shows_everything_again(open_page: Any) -> None:
     page = open_page("#scalars&tagQuery=re:^accuracy$")
     wait_for_curves(page, "accuracy", RUNS[0])
+    page.wait_for_function(
+        """() => tb.canvas('accuracy').getBoundingClientRect().right
+          - tb.all('.tb-chart-plot')[0].getBoundingClientRect().right > 30"""
+    )  # there is space for the names of lines
     before = page.evaluate("() => tb.pixels('accuracy', tb.colors()['sweep/lr=0.1/eval'])")
     box = page.locator(".tb-chart-plot").bounding_box()
     middle = box["y"] + box["height"] / 2
