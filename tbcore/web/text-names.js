@@ -1,2 +1,2 @@
 /** Names of runs and tags: their order, their groups, lists of them in the address, and elements. */
-export * from "./lib/text-names.js";
+export { Name, RunLabel, compareNames, cutLabel, formatLists, groupTags, parseLists } from "./lib/text-names.js";

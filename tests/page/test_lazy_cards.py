@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,3 +83,30 @@ def test_cards_far_below_are_reached_with_the_keyboard(page: Any) -> None:
     )
     page.keyboard.press("f")
     page.wait_for_function("() => tb.card('layer_11/part_00').matches('.tb-expanded')")
+
+
+def test_sections_far_below_are_one_box(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """As high as their cards, with their titles, until they come near; the filter keeps the others."""
+    tags = [f"layer_{group:02}/part_{part:02}" for group in range(40) for part in range(20)]
+    write_run(tmp_path / "logs", "train", scalars={tag: [1.0, 0.5] for tag in tags})
+    page = profile.open(serve(tmp_path / "logs", plugins=["scalars"]).url)
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
+    assert page.evaluate("() => tb.all('.tb-card').length") < 300
+    assert "layer_39/part_19" in page.evaluate("() => tb.all('.tb-unseen').at(-1).textContent")
+    for width in (1280, 900):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate("() => window.scrollTo(0, 0)")
+        page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
+        page.wait_for_function(
+            """() => {
+              const heights = tb.all('.tb-group').map((group) => group.offsetHeight);
+              return Math.max(...heights) - Math.min(...heights) <= 1;
+            }"""
+        )
+    page.evaluate("() => tb.all('.tb-group h2').at(-1).scrollIntoView()")
+    page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
+    assert page.evaluate("() => tb.card('layer_39/part_00').querySelector('h3') !== null")
+    page.evaluate("() => { globalThis.card = tb.card('layer_39/part_00'); }")
+    page.get_by_label("Filter tags").fill("layer_3")
+    page.wait_for_function("() => tb.all('.tb-group').length === 10")
+    assert page.evaluate("() => tb.card('layer_39/part_00') === globalThis.card")

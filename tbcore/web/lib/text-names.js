@@ -128,16 +128,41 @@ export function groupTags(tags) {
     if (members) members.push(tag);
     else groups.set(segment, [tag]);
   }
-  /** @type {string[]} */
-  const single = [];
+  return ordered(Array.from(groups, ([name, members]) => ({ name, tags: members.sort(compareNames) })));
+}
+
+/**
+ * The groups of the tags that match: the same as `groupTags` makes of these tags.
+ * @param {readonly TagGroup[]} groups  from `groupTags`
+ * @param {(tag: string) => boolean} matches
+ * @returns {TagGroup[]} a group of which all tags match is the same object as before
+ */
+export function filterGroups(groups, matches) {
+  return ordered(
+    groups.map((group) => {
+      const tags = group.tags.filter(matches);
+      return tags.length === group.tags.length ? group : { name: group.name, tags };
+    }),
+  );
+}
+
+/** Groups in their order, with those of one tag without a `/` in the group "". @param {TagGroup[]} groups  with sorted tags @returns {TagGroup[]} */
+function ordered(groups) {
   /** @type {TagGroup[]} */
   const result = [];
-  for (const [name, members] of groups) {
-    if (members.length === 1 && members[0] === name) single.push(name);
-    else result.push({ name, tags: members.sort(compareNames) });
+  /** @type {string[]} */
+  const single = [];
+  for (const group of groups) {
+    const { name, tags } = group;
+    if (name !== "" && tags.length === 1 && tags[0] === name) single.push(name);
+    else if (tags.length > 0) result.push(group);
   }
-  if (single.length > 0) result.push({ name: "", tags: single.sort(compareNames) });
-  const ranks = new Map(result.map(({ name, tags }) => [name, Math.min(...(name ? [name] : tags).map(rankOf))]));
+  if (single.length > 0) {
+    const at = result.findIndex(({ name }) => name === "");
+    const others = at < 0 ? [] : result.splice(at, 1)[0].tags;
+    result.push({ name: "", tags: [...others, ...single].sort(compareNames) });
+  }
+  const ranks = new Map(result.map(({ name, tags }) => [name, (name ? [name] : tags).reduce((least, text) => Math.min(least, rankOf(text)), FIRST.length)]));
   const rank = (/** @type {TagGroup} */ { name }) => /** @type {number} */ (ranks.get(name));
   return result.sort((a, b) => rank(a) - rank(b) || compareNames(a.name, b.name));
 }

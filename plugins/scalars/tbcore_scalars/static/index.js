@@ -4,7 +4,7 @@ import "@preact/signals";
 import { effect } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChartCard, LazyCard } from "tbcore/cards.js";
 import { LineChart, MAX_SMOOTHING, SMOOTHING_KINDS, Smoothing, makeCursor } from "tbcore/chart.js";
 import { plural } from "tbcore/format.js";
@@ -86,7 +86,8 @@ function Dashboard({ host, store, tags }) {
   const runs = host.runs.value;
   const filter = host.tagFilter.value;
   const settings = host.settings.value;
-  const { average = "mean", averageName = average } = host.groups.value ?? {};
+  const grouping = host.groups.value;
+  const { average = "mean", averageName = average } = grouping ?? {};
   const options = { ...OPTIONS.parse(settings), average, averageName };
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const pinnedTags = pinsOf(host);
@@ -113,23 +114,18 @@ function Dashboard({ host, store, tags }) {
   const { xTitle } = axisOf(options.x);
   const [axisNotes, setAxisNotes] = useState(/** @type {any} */ (null));
   useEffect(() => void (xTitle && import("./axis-notes.js").then((module) => setAxisNotes(() => module.axisNotes))), [xTitle]);
+  // A key in the filter changes neither this nor `renderCard`, so that cards are not rendered again.
   /** @type {import("./types.js").Tab} */
-  const tab = {
-    axisNotes,
-    host,
-    store,
-    options,
-    cursor,
-    isGrouped: host.groups.value !== null,
-    tags: [...runsOf.keys()],
-    ...stateOfCards(host),
-  };
+  const tab = useMemo(
+    () => ({ axisNotes, host, store, options, cursor, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
+    [axisNotes, settings, grouping, runsOf],
+  );
+  // Both copies of a pinned card have one zoom, so their sections zoom together.
+  const linked = pinnedTags.length > 0 ? groups.filter(({ tags }) => tags.some((tag) => pinnedTags.includes(tag))).map(({ name }) => name) : [];
 
-  /** @param {string} tag @param {string} group @param {string} section */
-  const renderCard = (tag, group, section) => {
+  const renderCard = useCallback((/** @type {string} */ tag, /** @type {string} */ group, /** @type {string} */ section) => {
     const shown = tab.tagsOf(tag);
-    // Both copies of a pinned card have one zoom, so their sections zoom together.
-    const link = groups.some(({ name, tags }) => name === section && tags.some((other) => pinnedTags.includes(other))) ? PINNED : section;
+    const link = linked.includes(section) ? PINNED : section;
     if (options.link && !links.has(link)) links.set(link, { view: null, feeds: new Set() });
     return html`<${ScalarsCard}
       key=${shown.join("\n")}
@@ -140,7 +136,11 @@ function Dashboard({ host, store, tags }) {
       pinned=${pinnedTags.includes(tag)}
       link=${links.get(link) ?? null}
     />`;
-  };
+  }, [tab, linked.join("\n")]);
+  const renderLazily = useCallback(
+    (/** @type {string} */ tag, /** @type {string} */ group) => html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group)} />`,
+    [renderCard],
+  );
   const shownPins = pinnedTags.filter((tag) => runsOf.has(tag));
 
   return html`
@@ -174,12 +174,7 @@ function Dashboard({ host, store, tags }) {
         <h2>Pinned</h2>
         <div class="tb-grid">${shownPins.map((tag) => renderCard(tag, "", PINNED))}</div>
       </section>`}
-      <${TagGroups}
-        groups=${groups}
-        ...${closedGroups(host)}
-        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) =>
-          html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderCard(tag, group, group)} />`}
-      />
+      <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${renderLazily} />
     </div>
   `;
 }

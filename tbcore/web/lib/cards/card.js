@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatName } from "../format.js";
 import { IconButton } from "../ui/controls.js";
-import { isNear, watchNear } from "../ui/lazy.js";
+import { useSeen } from "../ui/lazy.js";
 
 /** MIME type of the drag data when a card's header is dragged. */
 const DRAG_TYPE = "application/x-tbcore-card";
@@ -146,46 +146,34 @@ function isForOther(event) {
  */
 export function LazyCard({ title, label = title, draw }) {
   const box = useRef(/** @type {Element | null} */ (null));
-  const [isDrawn, setDrawn] = useState(false);
-  useLayoutEffect(() => {
-    const element = /** @type {Element} */ (box.current);
-    const grid = /** @type {Element} */ (element.parentElement);
-    const show = () => {
-      setDrawn(true);
-      updateHeight(grid);
-    };
-    // Cards that are visible from the start are rendered in the same frame.
-    if (isNear(element)) return show();
-    const stop = watchNear(element, (near) => {
-      if (!near) return;
-      stop();
-      show();
-    });
-    return stop;
-  }, []);
-  if (isDrawn) return draw();
+  const isSeen = useSeen(box, () => updateHeight(/** @type {Element} */ (box.current?.parentElement)));
+  if (isSeen) return draw();
   return html`<article class="tb-card tb-far" aria-label=${label} aria-busy="true" ref=${box}>${formatName(title)}</article>`;
 }
 
-/** The grid to measure in the next frame; null if no frame is requested. @type {Element | null} */
-let scheduledGrid = null;
+/** The grid whose cards are measured. @type {Element | undefined} */
+let measured;
+/** @type {ResizeObserver | undefined} */
+let sizes;
 
-/** Makes the placeholders of a tab as high as one of its cards, in the next frame. @param {Element} grid */
+/** Makes the placeholders of a tab as high as the cards of a grid, whenever its size changes. @param {Element} grid */
 function updateHeight(grid) {
-  if (scheduledGrid === null) {
-    requestAnimationFrame(() => {
-      const card = scheduledGrid?.querySelector(".tb-card:not(.tb-far, .tb-expanded)");
-      const root = scheduledGrid?.getRootNode();
-      const { style } = /** @type {HTMLElement} */ (root instanceof ShadowRoot ? root.host : document.documentElement);
-      // Charts are higher in sections of few cards; the rest of a card is equally high in all.
-      const chart = card?.querySelector(".tb-card-chart");
-      const rest = (card?.getBoundingClientRect().height ?? 0) - (chart?.getBoundingClientRect().height ?? 0);
-      if (rest > 0) {
-        style.setProperty("--tb-far-rest", `${rest}px`);
-        style.setProperty("--tb-far-charts", chart ? "1" : "0");
-      }
-      scheduledGrid = null;
-    });
-  }
-  scheduledGrid = grid;
+  sizes ??= new ResizeObserver(() => requestAnimationFrame(measure));
+  if (grid === measured) return;
+  sizes.disconnect();
+  sizes.observe((measured = grid));
+}
+
+function measure() {
+  const grid = /** @type {Element} */ (measured);
+  const card = grid.querySelector(".tb-card:not(.tb-far, .tb-expanded)");
+  const root = grid.getRootNode();
+  const { style } = /** @type {HTMLElement} */ (root instanceof ShadowRoot ? root.host : document.documentElement);
+  // Charts are higher in sections of few cards; the rest of a card is equally high in all.
+  const chart = card?.querySelector(".tb-card-chart");
+  const rest = (card?.getBoundingClientRect().height ?? 0) - (chart?.getBoundingClientRect().height ?? 0);
+  if (rest <= 0) return;
+  style.setProperty("--tb-far-rest", `${rest}px`);
+  style.setProperty("--tb-far-charts", chart ? "1" : "0");
+  style.setProperty("--tb-columns", `${getComputedStyle(grid).gridTemplateColumns.split(" ").length}`);
 }

@@ -8,16 +8,18 @@
 
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, plural } from "../format.js";
 import { FilterBox } from "../queries/filter.js";
-import { formatLists, groupTags, parseLists } from "../text-names.js";
+import { filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
+import { useSeen } from "../ui/lazy.js";
 import { LazyCard } from "./card.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
  * @typedef {import("tbcore/host.js").Run} Run
+ * @typedef {import("../text-names.js").TagGroup} TagGroup
  * @typedef {Record<string, string[]>} RunToTags  the tags of each run, as the server lists them
  */
 
@@ -105,11 +107,33 @@ export function emptyReason(tags, numRuns, filter, what) {
  * @param {RunToTags} runToTags
  * @param {readonly R[]} runs  the runs to show
  * @param {(tag: string) => boolean} matches  the filter for tags
- * @returns {{ groups: import("../text-names.js").TagGroup[], numTags: number, runsOf: Map<string, R[]> }}
+ * @returns {{ groups: TagGroup[], numTags: number, runsOf: Map<string, R[]> }}
  *   `groups`: the matching tags; `numTags`: their number; `runsOf`: the runs of each tag, matching
  *   or not, in the order of `runs`
  */
 export function indexTags(runToTags, runs, matches) {
+  let index = /** @type {Index<R> | undefined} */ (indexes.get(runToTags));
+  if (index?.runs !== runs) indexes.set(runToTags, (index = makeIndex(runToTags, runs)));
+  const groups = filterGroups(index.groups, matches);
+  return { groups, numTags: groups.reduce((sum, { tags }) => sum + tags.length, 0), runsOf: index.runsOf };
+}
+
+/**
+ * What an index is before a filter applies.
+ * @template R
+ * @typedef {{ runs: readonly R[], runsOf: Map<string, R[]>, groups: TagGroup[] }} Index
+ */
+
+/** The last index of each object of tags: sorting all tags at each key would take too long. @type {WeakMap<RunToTags, Index<any>>} */
+const indexes = new WeakMap();
+
+/**
+ * @template {{ name: string }} R
+ * @param {RunToTags} runToTags
+ * @param {readonly R[]} runs
+ * @returns {Index<R>}
+ */
+function makeIndex(runToTags, runs) {
   /** @type {Map<string, R[]>} */
   const runsOf = new Map();
   for (const run of runs) {
@@ -119,36 +143,48 @@ export function indexTags(runToTags, runs, matches) {
       else runsOf.set(tag, [run]);
     }
   }
-  const shown = [...runsOf.keys()].filter(matches);
-  return { groups: groupTags(shown), numTags: shown.length, runsOf };
+  return { runs, runsOf, groups: groupTags(runsOf.keys()) };
 }
 
 // --- sections of cards ---------------------------------------------------------------------------
 
 /** Number of tags that a group shows at first, and that each click adds. */
 const TAGS_PER_PAGE = 48;
+/** Number of cards after which a section that is far away is one box: ten thousand placeholders would take long at each key in the filter. */
+const MAX_PLACEHOLDERS = 240;
 
 /**
  * All sections.
  * @param {object} props
- * @param {readonly import("../text-names.js").TagGroup[]} props.groups
+ * @param {readonly TagGroup[]} props.groups
  * @param {ReadonlySet<string>} props.closed  names of the collapsed groups
  * @param {(name: string, open: boolean) => void} props.onToggle
- * @param {(tag: string, group: string) => unknown} props.renderCard
+ * @param {(tag: string, group: string) => unknown} props.renderCard  the cards of a section are not
+ *   rendered again while this is the same function and the group the same object
  */
 export function TagGroups({ groups, closed, onToggle, renderCard }) {
-  return groups.map((group) => html`<${Group} key=${group.name} open=${!closed.has(group.name)} ...${{ group, onToggle, renderCard }} />`);
+  let numCards = 0;
+  return groups.map((group) => {
+    const isFar = numCards >= MAX_PLACEHOLDERS;
+    numCards += Math.min(TAGS_PER_PAGE, group.tags.length);
+    return html`<${Group} key=${group.name} open=${!closed.has(group.name)} ...${{ group, isFar, onToggle, renderCard }} />`;
+  });
 }
 
 /**
  * The section of one group; see TagGroups.
- * @param {{ group: import("../text-names.js").TagGroup, open: boolean } & Pick<Parameters<typeof TagGroups>[0], "onToggle" | "renderCard">} props
+ * @param {{ group: TagGroup, open: boolean, isFar: boolean } & Pick<Parameters<typeof TagGroups>[0], "onToggle" | "renderCard">} props
  */
-function Group({ group: { name, tags }, open, onToggle, renderCard }) {
+function Group({ group, open, isFar, onToggle, renderCard }) {
+  const { name, tags } = group;
   const [numShown, setNumShown] = useState(TAGS_PER_PAGE);
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const shown = tags.slice(0, numShown);
   const rest = tags.length - numShown;
+  const isBox = !useSeen(box, undefined, shown.length) && isFar;
+  const cards = useMemo(() => !isBox && shown.map((tag) => renderCard(tag, name)), [group, numShown, isBox, renderCard]);
   // Only sections of few tags can have few cards; counting those of all in CSS would be slow.
-  return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name}>
+  return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name} ref=${box}>
     <h2>
       <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
         <${Icon} name="chevron" />
@@ -157,7 +193,7 @@ function Group({ group: { name, tags }, open, onToggle, renderCard }) {
       </button>
     </h2>
     ${open &&
-    html`<div class="tb-grid">${tags.slice(0, numShown).map((tag) => renderCard(tag, name))}</div>
+    html`<div class="tb-grid">${cards || html`<p class="tb-unseen" style=${{ "--num": shown.length }}>${shown.map(formatName).join(" ")}</p>`}</div>
       ${rest > 0 &&
       html`<button type="button" class="tb-button tb-more" onClick=${() => setNumShown(numShown + TAGS_PER_PAGE)}>
         Show ${Math.min(TAGS_PER_PAGE, rest)} more of ${rest}
@@ -188,6 +224,14 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const drawCard = useCallback(
+    (/** @type {string} */ tag, /** @type {string} */ group) => {
+      const members = runsOf.get(tag) ?? [];
+      if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
+      return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
+    },
+    [runsOf, renderTag, renderCard],
+  );
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
       <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
@@ -196,15 +240,7 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
     </div>
     <div class="tb-content ${size}">
       ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
-      <${TagGroups}
-        groups=${groups}
-        ...${closedGroups(host)}
-        renderCard=${(/** @type {string} */ tag, /** @type {string} */ group) => {
-          const members = runsOf.get(tag) ?? [];
-          if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
-          return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
-        }}
-      />
+      <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${drawCard} />
     </div>
   `;
 }

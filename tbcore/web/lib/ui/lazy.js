@@ -100,7 +100,7 @@ export function watchNear(element, callback) {
 }
 
 /** Whether an element is displayed and near the visible part right now. @param {Element} element */
-export function isNear(element) {
+function isNear(element) {
   const { top, bottom, height } = element.getBoundingClientRect();
   return height > 0 && bottom > -innerHeight && top < 2 * innerHeight;
 }
@@ -110,6 +110,34 @@ export function useNear(ref) {
   const [near, setNear] = useState(false);
   useEffect(() => (ref.current ? watchNear(ref.current, setNear) : undefined), []);
   return near;
+}
+
+/**
+ * Preact hook: whether an element has been near the visible part of the page.
+ * @param {{ current: Element | null }} box
+ * @param {() => void} [onSeen]  called when it is
+ * @param {number} [amount]  of what is in it; when that has more than doubled, the element is new
+ */
+export function useSeen(box, onSeen, amount = 1) {
+  const [seen, setSeen] = useState(0);
+  const isNew = amount > 2 * seen;
+  useLayoutEffect(() => {
+    const element = /** @type {Element} */ (box.current);
+    if (!isNew) return undefined;
+    const show = () => {
+      setSeen(amount);
+      onSeen?.();
+    };
+    // What is visible from the start is rendered in the same frame.
+    if (isNear(element)) return show();
+    const stop = watchNear(element, (near) => {
+      if (!near) return;
+      stop();
+      show();
+    });
+    return stop;
+  }, [isNew && amount]);
+  return !isNew;
 }
 
 // --- lists ---------------------------------------------------------------------------------------
