@@ -228,7 +228,10 @@ class RunColumns:
                     continue
             name = node.name
             if not known.candidates(name):
-                yield Unknown(node, what, known.close(name), listed.most_common()[:_MAX_NAMES])
+                close = known.close(name)
+                if isinstance(node, Has):
+                    close = [*close_names(name.lower(), ["nan"]), *close][:_MAX_NAMES]
+                yield Unknown(node, what, close, listed.most_common()[:_MAX_NAMES])
 
     def hparams(self, name: str) -> list[HParam | None]:
         """The values of a hyperparameter."""

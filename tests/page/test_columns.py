@@ -234,6 +234,7 @@ def test_folders_and_groups_show_what_their_runs_have_in_common(open_page: Any) 
     grouped = open_page("#probe&columns=layers,lr&group=exp/*{}")
     grouped.locator(".tb-heads").wait_for()
     page.get_by_label("Filter runs").fill("adam")
+    page.keyboard.press("Enter")
     page.get_by_text("No runs match").wait_for()
 
 

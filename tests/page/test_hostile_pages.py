@@ -267,6 +267,7 @@ def test_p13_a_filter_does_not_stall_the_page(serve: Any, profile: Any, tmp_path
     tags.fill("")
     error.wait_for(state="detached")
     runs.fill("re:(a*)*$x")
+    runs.press("Enter")
     page.get_by_text("No runs match.").wait_for()
     runs.fill("re:!$")
     page.wait_for_function("() => tb.all('.tb-card').length === 1")

@@ -148,11 +148,16 @@ def test_what_may_be_meant_is_one_click_away(open_page: Any, key: str) -> None:
         ("(vit", "At character 1: unclosed (", "Search as an expression", "re:(vit", None),
     ]:
         box.fill(query)
+        if query.startswith("has:"):
+            page.get_by_role("option", name=offer).wait_for()
+            box.press("Escape")  # closes the list of names
         if note:
             page.get_by_text(note).first.wait_for()
         accept(offer)
         assert box.input_value() == corrected
         assert box.evaluate("(node) => node === document.activeElement")
+        if found == []:
+            box.press("Enter")  # until then, the runs of before are shown
         if found is not None:
             wait_for_runs(page, found)
 
@@ -212,14 +217,99 @@ def test_the_list_stays_until_the_server_answers(open_page: Any) -> None:
     page = open_page()
     wait_for_runs(page, list(RUNS))
     held: list[Any] = []
-    page.route("**/data/run_attributes", lambda route: held.append(route))
-    with page.expect_request("**/data/run_attributes"):
-        run_filter(page).fill("lr>0.05")
+
+    def hold(route: Any) -> None:
+        if "lr>0.05" in route.request.post_data:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/data/run_attributes", hold)
+    run_filter(page).fill("lr>0.05")
     page.get_by_text("Searching…").wait_for()
     wait_for_runs(page, list(RUNS))
     held.pop().continue_()
     wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
     page.get_by_text("Searching…").wait_for(state="detached")
+
+
+def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
+    """Half a query neither empties the page nor lays its message over the number of runs."""
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.card('val/loss')")
+    box = run_filter(page)
+    box.focus()
+    for text in ["o", "optimizer", "optimizer>"]:
+        page.keyboard.type(text.removeprefix(box.input_value()))
+        page.wait_for_function(
+            "(text) => decodeURIComponent(location.hash).endsWith(`query=${text}`)", arg=text
+        )
+        wait_for_runs(page, list(RUNS))
+        assert page.get_by_text("No runs").count() == 0
+    message = page.locator(".tb-filter-error")
+    message.wait_for()
+    count = page.locator(".tb-runs-all").bounding_box()
+    assert message.bounding_box()["y"] >= count["y"] + count["height"]
+    box.fill("lr>0.05")
+    wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
+    box.fill("nothing")
+    page.get_by_text("Nothing matches; the last result stays until Enter.").wait_for()
+    wait_for_runs(page, ["resnet/seed1", "vit/seed1"])
+    box.press("Enter")
+    page.get_by_text("No runs match “nothing”.").wait_for()
+    wait_for_runs(page, [])
+
+
+def test_names_are_completed_with_the_keyboard(open_page: Any) -> None:
+    """Tab and Enter take a name, Escape closes the list, clears the box and leaves it."""
+    page = open_page("#scalars")
+    box, option = run_filter(page), page.locator(".tb-options [role=option]")
+
+    def options() -> list[str]:
+        option.first.wait_for()
+        names: list[str] = page.locator(".tb-options .tb-name").all_inner_texts()
+        return names
+
+    box.focus()
+    page.keyboard.type("vit opt")
+    assert options() == ["optimizer"]
+    page.keyboard.press("Tab")
+    assert box.input_value() == "vit optimizer"
+    assert option.count() == 0
+    page.keyboard.type("=adamw -has:n")
+    assert options() == ["has:nan"]
+    page.keyboard.press("ArrowDown")
+    assert option.get_attribute("id") == box.get_attribute("aria-activedescendant")
+    page.keyboard.press("Enter")
+    assert box.input_value() == "vit optimizer=adamw -has:nan"
+    box.fill("val/")
+    assert options() == ["val/loss:last"]
+    page.keyboard.press("Escape")
+    assert (option.count(), box.input_value()) == (0, "val/")
+    box.fill("val/loss:")
+    assert options() == [f"val/loss:{stat}" for stat in ("last", "min", "max", "at(")]
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowDown")
+    focused = "() => document.activeElement.closest('[role=row]')?.title"
+    page.wait_for_function(focused)
+    box.focus()
+    page.keyboard.press("Escape")
+    assert box.input_value() == ""
+    page.keyboard.press("Escape")
+    assert not box.evaluate("(node) => node === document.activeElement")
+    page.keyboard.press("/")
+    tags = page.get_by_label("Filter tags", exact=True)
+    page.keyboard.type("va")
+    assert options() == ["val/loss"]
+    page.keyboard.press("Tab")
+    assert tags.input_value() == "val/loss"
+
+
+def test_a_mistyped_nan_is_thought_of(open_page: Any) -> None:
+    page = open_page("#scalars&query=has:nna")
+    run_filter(page).focus()
+    page.get_by_role("button", name="has:nan", exact=True).click()
+    wait_for_runs(page, ["vit/seed1"])
 
 
 def test_the_focus_loads_what_queries_need(open_page: Any) -> None:

@@ -26,8 +26,6 @@ const DEFAULT_WIDTH_PX = 280;
 const MIN_WIDTH_PX = 180;
 /** Style sheets limit the width further on small windows. */
 const MAX_WIDTH_PX = 1200;
-/** How far an arrow key moves the edge. */
-const WIDTH_STEP_PX = 16;
 
 /** The `#` cannot occur in the name of a plugin, so no plugin has the same preferences. */
 const preferences = openPreferences("#sidebar");
@@ -79,30 +77,12 @@ function Sidebar({ state, isOpen, onClose, onInfo }) {
 
 /** The edge that changes the width. @param {{ width: number, rows: { readonly current: readonly Row[] } }} props */
 function Handle({ width, rows }) {
-  const element = useRef(/** @type {HTMLElement | null} */ (null));
-  /** @param {number} next */
-  const change = (next) => preferences.set("width", String(limited(next)));
-  // Fits the names; if the width fits already, restores the default.
-  const fit = async () => {
-    const { fittingWidth } = await import("./runs/fit.js");
-    const next = fittingWidth(/** @type {HTMLElement} */ (element.current?.parentElement), rows.current);
-    if (next !== null) preferences.set("width", limited(next) === width ? null : String(limited(next)));
-  };
-  /** @param {PointerEvent} event */
-  const onPointerDown = (event) => {
+  /** @param {Event & { key?: string }} event */
+  const act = (event) => {
+    if (event.key?.startsWith("Arrow")) event.preventDefault();
     const handle = /** @type {HTMLElement} */ (event.currentTarget);
-    const start = event.clientX - width;
-    handle.setPointerCapture(event.pointerId);
-    handle.onpointermove = (move) => change(move.clientX - start);
-    handle.onlostpointercapture = () => (handle.onpointermove = null);
-  };
-  /** @param {KeyboardEvent} event */
-  const onKeyDown = (event) => {
-    if (event.key === "Enter") fit();
-    const step = { ArrowLeft: -WIDTH_STEP_PX, ArrowRight: WIDTH_STEP_PX }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    change(width + step);
+    const change = (/** @type {number | null} */ next) => preferences.set("width", next === null ? null : String(limited(next)));
+    import("./runs/fit.js").then(({ moveEdge }) => moveEdge(event, handle, width, limited, change, rows.current), console.warn);
   };
   return html`<div
     class="handle"
@@ -114,10 +94,9 @@ function Handle({ width, rows }) {
     aria-valuenow=${width}
     title="Drag to change the width. Double-click or Enter fits it to the names, and again restores it."
     tabindex="0"
-    ref=${element}
-    onDblClick=${fit}
-    onPointerDown=${onPointerDown}
-    onKeyDown=${onKeyDown}
+    onDblClick=${act}
+    onPointerDown=${act}
+    onKeyDown=${act}
   ></div>`;
 }
 

@@ -145,7 +145,7 @@ function Dashboard({ host, store, tags }) {
 
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label="Scalars">
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} names=${() => ({ value: tab })} label="Filter tags" />
       <${Choice} label="Horizontal axis" name="x" choices=${X_AXIS_CHOICES} value=${options.x} onChange=${(/** @type {OwnOptions["x"]} */ x) => set("x", x)} />
       <${Menu}
         label="Other horizontal axes, x: ${xTitle || "tag …"}"

@@ -1,4 +1,7 @@
-/** What only some cards need, loaded when it is first asked for. */
+/** What only some tabs and cards need, loaded when it is first asked for. */
+
+import { html } from "htm/preact";
+import { Lazy } from "../ui/lazy.js";
 
 /** @typedef {Awaited<ReturnType<typeof pictureTools>>} PictureTools */
 
@@ -18,4 +21,13 @@ export function seriesCards() {
  */
 export function pictureTools() {
   return import("../chart/svg.js");
+}
+
+/**
+ * A complete tab with one card for each tag, or for each tag and run. It needs either `renderCard` or
+ * `renderTag`.
+ * @param {import("./tag-tab.js").TagTabProps} props
+ */
+export function TagTab(props) {
+  return html`<${Lazy} load=${() => import("./tag-tab.js")} of="TagTab" ...${props} />`;
 }

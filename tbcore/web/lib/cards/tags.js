@@ -1,6 +1,6 @@
 /**
- * Tabs with one card for each tag, or for each tag and run. `watchTags` fetches the tags, and
- * `TagTab` is a complete tab:
+ * Tabs with one card for each tag, or for each tag and run: `watchTags` fetches the tags, and
+ * `TagTab` of `tag-tab.js` is a complete tab:
  *
  *     const tags = await watchTags(host);
  *     html`<${TagTab} host=${host} tags=${tags} what="numbers" renderCard=${({ tag, run, group }) => html`...`} />`
@@ -8,13 +8,11 @@
 
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, plural } from "../format.js";
-import { FilterBox } from "../queries/filter.js";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { formatName } from "../format.js";
 import { filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
-import { useSeen } from "../ui/lazy.js";
-import { LazyCard } from "./card.js";
+import { Lazy, useSeen } from "../ui/lazy.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -153,22 +151,35 @@ const TAGS_PER_PAGE = 48;
 /** Number of cards after which a section that is far away is one box: ten thousand placeholders would take long at each key in the filter. */
 const MAX_PLACEHOLDERS = 240;
 
+/** Number of sections from which on there is a list of them. */
+const MIN_LISTED = 10;
+/** In the names of closed groups: all but the others. No group has this name. */
+const ALL = "//";
+
 /**
  * All sections.
  * @param {object} props
  * @param {readonly TagGroup[]} props.groups
- * @param {ReadonlySet<string>} props.closed  names of the collapsed groups
+ * @param {ReadonlySet<string>} props.closed  names of the collapsed groups; with `//`, those of the others
  * @param {(name: string, open: boolean) => void} props.onToggle
  * @param {(tag: string, group: string) => unknown} props.renderCard  the cards of a section are not
  *   rendered again while this is the same function and the group the same object
  */
 export function TagGroups({ groups, closed, onToggle, renderCard }) {
+  const isOpen = (/** @type {string} */ name) => closed.has(name) === closed.has(ALL);
+  const toggle = (/** @type {string} */ name, /** @type {boolean} */ open) => isOpen(name) !== open && onToggle(name, !closed.has(name));
+  const onAll = (/** @type {boolean} */ open) => {
+    for (const name of closed) onToggle(name, true);
+    if (!open) onToggle(ALL, false);
+  };
   let numCards = 0;
-  return groups.map((group) => {
-    const isFar = numCards >= MAX_PLACEHOLDERS;
-    numCards += Math.min(TAGS_PER_PAGE, group.tags.length);
-    return html`<${Group} key=${group.name} open=${!closed.has(group.name)} ...${{ group, isFar, onToggle, renderCard }} />`;
-  });
+  return html`${groups.length >= MIN_LISTED &&
+    html`<${Lazy} key="" load=${() => import("./sections.js")} of="Sections" ...${{ groups, isOpen, onAll }} onToggle=${toggle} />`}
+    ${groups.map((group) => {
+      const isFar = numCards >= MAX_PLACEHOLDERS;
+      numCards += Math.min(TAGS_PER_PAGE, group.tags.length);
+      return html`<${Group} key=${group.name} open=${isOpen(group.name)} ...${{ group, isFar, renderCard }} onToggle=${toggle} />`;
+    })}`;
 }
 
 /**
@@ -201,50 +212,6 @@ function Group({ group, open, isFar, onToggle, renderCard }) {
   </section>`;
 }
 
-// --- a complete tab ------------------------------------------------------------------------------
-
-/** Number of cards that a tag shows at first, and that each click adds. */
-const CARDS_PER_PAGE = 24;
-
-/**
- * The tab. It needs either `renderCard` or `renderTag`.
- * @param {object} props
- * @param {Host} props.host
- * @param {import("@preact/signals-core").ReadonlySignal<RunToTags>} props.tags
- * @param {string} props.what  what the cards show, in the plural: `numbers`
- * @param {unknown} [props.controls]  shown in the toolbar, after the filter
- * @param {string} [props.size]  CSS class of the content, which may set the cards' minimum width
- *   with `--tb-card-width`
- * @param {(card: { tag: string, run: Run, group: string }) => unknown} [props.renderCard]
- *   renders the card of one tag and run
- * @param {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [props.renderTag]
- *   renders the card of one tag, for all runs; its key must be unique
- */
-export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
-  const runs = runsInGroupOrder(host);
-  const filter = host.tagFilter.value;
-  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
-  const drawCard = useCallback(
-    (/** @type {string} */ tag, /** @type {string} */ group) => {
-      const members = runsOf.get(tag) ?? [];
-      if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
-      return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
-    },
-    [runsOf, renderTag, renderCard],
-  );
-  return html`
-    <div class="tb-toolbar" role="toolbar" aria-label=${what}>
-      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} label="Filter tags" />
-      ${controls}
-      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
-    </div>
-    <div class="tb-content ${size}">
-      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
-      <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${drawCard} />
-    </div>
-  `;
-}
-
 /**
  * Preact hook: the runs to show, as a flat list. If runs are grouped, the list has the runs of the
  * first group, then the runs of the second one, and so on.
@@ -255,20 +222,4 @@ export function runsInGroupOrder(host) {
   const grouping = host.groups.value;
   const runs = host.runs.value;
   return useMemo(() => grouping?.groups.flatMap((group) => group.runs) ?? runs, [grouping, runs]);
-}
-
-/**
- * The cards of a tag, one for each run.
- * @param {{ tag: string, group: string, runs: readonly Run[] } & Required<Pick<Parameters<typeof TagTab>[0], "renderCard">>} props
- */
-function TagCards({ tag, group, runs, renderCard }) {
-  const [numShown, setNumShown] = useState(CARDS_PER_PAGE);
-  const rest = runs.length - numShown;
-  return html`${runs.slice(0, numShown).map(
-    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
-  )}
-  ${rest > 0 &&
-  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + CARDS_PER_PAGE)}>
-    ${formatName(tag)}: show ${Math.min(CARDS_PER_PAGE, rest)} more of ${rest} runs
-  </button>`}`;
 }

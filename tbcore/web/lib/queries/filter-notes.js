@@ -1,7 +1,14 @@
 /** The notes below a filter box: what is wrong and where, what is being read, and other texts that may be meant. Loaded for the first note. */
 
 import { html } from "htm/preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { adoptSheet, loadSheet } from "../ui/lazy.js";
 import { TOO_LONG } from "./expression-syntax.js";
+
+const SHEET = await loadSheet(new URL("./filter.css", import.meta.url)).catch(console.warn);
+
+/** Said of a text that finds nothing while it is typed. */
+const NOTHING_YET = "Nothing matches; the last result stays until Enter.";
 
 /** @typedef {import("./filter.js").Filter} Filter */
 
@@ -11,14 +18,16 @@ import { TOO_LONG } from "./expression-syntax.js";
  *   `id` is that of the message
  */
 export function FilterNotes({ filter, id, onInput }) {
-  const { error, note, offers = [], numAnswers = 1 } = filter;
+  const { error, note, offers = [], numAnswers = 1, isHeld } = filter;
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => adoptSheet(box.current?.getRootNode(), SHEET), []);
   /** Uses an offer. @param {MouseEvent} event @param {string} text */
   const accept = ({ currentTarget }, text) => {
     /** @type {Element} */ (currentTarget).closest(".tb-filter")?.querySelector("input")?.focus();
     onInput(text);
   };
-  return html`<div class="tb-filter-error ${error ? "" : "tb-filter-note"} ${numAnswers > 0 ? "" : "tb-brief"}">
-    <p id=${id} role="status">${error ? html`<${Mistake} ...${filter} />` : note}</p>
+  return html`<div class="tb-filter-error ${error ? "" : "tb-filter-note"} ${numAnswers > 0 ? "" : "tb-brief"}" ref=${box}>
+    <p id=${id} role="status">${error ? html`<${Mistake} ...${filter} />` : note}${note && isHeld && ". "}${isHeld && NOTHING_YET}</p>
     ${offers.map(
       ({ label, text }) => html`<button
         type="button"

@@ -15,22 +15,24 @@ const HINTS = {
 
 /**
  * A filter box. `onInput` is called on every change of the text. The label is the accessible name
- * and the placeholder. Other props are attributes of the text box.
- * @param {{ filter: Pick<Filter, "text" | "error"> & Partial<Filter>, onInput: (text: string) => void, label: string, [attribute: string]: unknown }} props
+ * and the placeholder. Of a query, `names` returns what completes it, asked at each key, and `onDone`
+ * is called when it is typed: at Enter, and when the box loses the focus. Other props are attributes of
+ * the text box.
+ * @param {{ filter: Pick<Filter, "text" | "error"> & Partial<Filter>, onInput: (text: string) => void, label: string, names?: import("./names-list.js").Ask, onDone?: () => void, [attribute: string]: unknown }} props
  */
-export function FilterBox({ filter, onInput, label, ...attributes }) {
-  const { text, error, subject, note, offers } = filter;
+export function FilterBox({ filter, onInput, label, names, onDone, ...attributes }) {
+  const { text, error, subject, note, offers, isHeld } = filter;
   const messageId = useId();
   const [hint, title] = subject ? HINTS[subject] : [];
   // After the box was first used, a mistake is shown only while the box has the focus: nothing may move
   // under the pointer.
-  const [isUsed, setUsed] = useState(false);
-  return html`<div class="tb-filter ${isUsed ? "tb-used" : ""}">
+  const [first, setFirst] = useState(/** @type {string | null} */ (null)); // the text at that time
+  return html`<div class="tb-filter ${first === null ? "" : "tb-used"}">
     <${Icon} name="search" />
     <input
       class="tb-input"
       type="search"
-      spellcheck="false"
+      spellcheck=${false}
       autocomplete="off"
       maxlength=${MAX_PATTERN_LENGTH}
       aria-label=${label}
@@ -40,14 +42,15 @@ export function FilterBox({ filter, onInput, label, ...attributes }) {
       aria-describedby=${error || note ? messageId : undefined}
       value=${text}
       onFocus=${() => {
-        setUsed(true);
+        setFirst(first ?? text);
         if (subject === "tags") WORKER.load().catch(() => {});
       }}
       onInput=${(/** @type {InputEvent} */ event) => onInput(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       ...${attributes}
     />
     ${subject && html`<${Help} subject=${subject} />`}
-    ${(error || note || (offers && offers.length > 0)) &&
+    ${first !== null && subject && html`<${Lazy} load=${() => import("./names-list.js")} of="NamesList" ...${{ first, filter, names, onInput, onDone }} />`}
+    ${(error || note || isHeld || (offers && offers.length > 0)) &&
     html`<${Lazy} load=${() => import("./filter-notes.js")} of="FilterNotes" filter=${filter} id=${messageId} onInput=${onInput} />`}
   </div>`;
 }
@@ -76,6 +79,8 @@ export const MAX_PATTERN_LENGTH = 500;
  * @property {"runs" | "tags"} [subject]  what the query is for; not set for an expression
  * @property {number} [numAnswers]  the number of answers so far, of the worker or the server; -1
  *   until the module that starts the worker is loaded, 1 if no answer is needed
+ * @property {boolean} [isHeld]  whether it matches the same names as before because it finds nothing
+ *   while it is typed
  * @property {(name: string) => boolean} [before]  for `makeFilter`: `matches` of the last usable
  *   filter that had another text
  *
@@ -109,9 +114,11 @@ const SIGNS = {
  *   everything
  * @param {"runs" | "tags"} [subject]  what a query is for
  * @param {Matcher} [matcher]  of texts that are more than plain words, by default the worker
+ * @param {(matches: Filter["matches"]) => boolean} [isHalf]  whether a text that is being typed finds
+ *   nothing; then the filter matches the same names as `last`, as it does for an invalid text
  * @returns {Filter} `last` if the new filter would be equal to it, so that nothing is filtered again
  */
-export function makeFilter(text, last, subject, matcher = WORKER) {
+export function makeFilter(text, last, subject, matcher = WORKER, isHalf) {
   const kind = subject ?? "matches";
   const before = last && last.text !== text && isUsable(last) ? last.matches : last?.before;
   const isLong = text.length > MAX_PATTERN_LENGTH;
@@ -119,19 +126,20 @@ export function makeFilter(text, last, subject, matcher = WORKER) {
   let result;
   if (isLong && !subject) result = { ...DEFAULTS, matches: matchAll, error: `longer than ${MAX_PATTERN_LENGTH} characters` };
   else result = plainFilter(text, kind) ?? matcher.filterOf(text, kind, before ?? matchNone);
-  if (result.error !== null) result.matches = before ?? matchAll;
-  const filter = { ...result, text, subject, before };
+  const isHeld = Boolean(before && isUsable(result) && isHalf?.(result.matches));
+  const matches = isHeld || result.error !== null ? (before ?? matchAll) : result.matches;
+  const filter = { ...result, matches, text, subject, before, isHeld };
   return last && isEqual(last, filter) ? last : filter;
 }
 
-/** Whether a filter matches names by its own text, not by that of an earlier filter. @param {Filter} filter */
+/** Whether a filter matches names by its own text, not by that of an earlier filter. @param {Pick<Filter, "error" | "numAnswers">} filter */
 function isUsable({ error, numAnswers = 1 }) {
   return error === null && numAnswers > 0;
 }
 
 /** Whether two filters match the same names and have the same notes. @param {Filter} a @param {Filter} b */
 function isEqual(a, b) {
-  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.note === b.note;
+  const isSame = a.text === b.text && a.error === b.error && a.numAnswers === b.numAnswers && a.note === b.note && a.isHeld === b.isHeld;
   return isSame && JSON.stringify(a.offers) === JSON.stringify(b.offers);
 }
 

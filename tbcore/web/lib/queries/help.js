@@ -2,6 +2,9 @@
 
 import { html } from "htm/preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { adoptSheet, loadSheet } from "../ui/lazy.js";
+
+const SHEET = await loadSheet(new URL("./filter.css", import.meta.url)).catch(console.warn);
 
 /** The syntax of all queries: examples, separated by three blanks, and what they find. @type {[examples: string, meaning: string][]} */
 const COMMON = [
@@ -37,7 +40,9 @@ export function QueryPopover({ subject }) {
 /** The summary. @param {{ subject: "runs" | "tags" }} props */
 export function QueryHelp({ subject }) {
   const rows = subject === "runs" ? [...COMMON, ...RUNS] : COMMON;
-  return html`<table class="tb-query-help">
+  const table = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => adoptSheet(table.current?.getRootNode(), SHEET), []);
+  return html`<table class="tb-query-help" ref=${table}>
     <caption>Filter ${subject}</caption>
     <tbody>
       ${rows.map(

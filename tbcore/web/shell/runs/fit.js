@@ -1,7 +1,9 @@
-/** The width of the run list that fits its names and columns. Loaded when it is first asked for. */
+/** The width of the run list: as the reader drags its edge, or such that its names and columns fit. Loaded when it is first asked for. */
 
 import { openPreferences } from "../state/reader-state.js";
 
+/** How far an arrow key moves the edge. */
+const WIDTH_STEP_PX = 16;
 /** Number of rows that are measured: those with the longest labels. */
 const NUM_MEASURED = 20;
 /** What one level of depth counts when labels are compared, in characters. */
@@ -12,12 +14,40 @@ const MIN_FITTING_WIDTH_PX = 280;
 const [MAX_SHARE, NARROW_PX] = [0.6, 760];
 
 /**
+ * Handles an event of the edge of the sidebar: dragging, arrow keys, and a double click or Enter,
+ * which fits the names or, if the width fits already, restores the default.
+ * @param {Event & { key?: string }} event
+ * @param {HTMLElement} handle  the edge
+ * @param {number} width  in CSS pixels
+ * @param {(width: number) => number} limited  the width within its limits
+ * @param {(width: number | null) => void} change  null restores the default
+ * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list
+ */
+export function moveEdge(event, handle, width, limited, change, rows) {
+  if (event.type === "dblclick" || event.key === "Enter") {
+    const next = fittingWidth(/** @type {HTMLElement} */ (handle.parentElement), rows);
+    if (next !== null) change(limited(next) === width ? null : next);
+  } else if (event instanceof PointerEvent) {
+    const start = event.clientX - width;
+    // The pointer may have been released while this module was loaded.
+    try {
+      handle.setPointerCapture(event.pointerId);
+    } catch {
+      return;
+    }
+    handle.onpointermove = (move) => change(move.clientX - start);
+    handle.onlostpointercapture = () => (handle.onpointermove = null);
+  } else if (event.key === "ArrowLeft") change(width - WIDTH_STEP_PX);
+  else if (event.key === "ArrowRight") change(width + WIDTH_STEP_PX);
+}
+
+/**
  * The width of the sidebar at which no row truncates its name or hides its age, and what is above
  * the rows is not squeezed, in CSS pixels; null if there are no rows.
  * @param {HTMLElement} sidebar
  * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list, of which few are rendered
  */
-export function fittingWidth(sidebar, rows) {
+function fittingWidth(sidebar, rows) {
   const row = sidebar.querySelector(".tb-run:has(.tb-nan)") ?? sidebar.querySelector(".tb-run") ?? sidebar.querySelector(".tb-folder");
   const list = row?.closest(".tb-list");
   if (!row || !list) return null;

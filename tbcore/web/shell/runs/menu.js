@@ -13,9 +13,13 @@ import { divergedRuns } from "./rows.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Menu } from "./rows.js" */
+/** @import { Row } from "../state/tree.js" */
 
-/** The menu. @param {{ state: State, menu: Menu, onClose: () => void }} props */
-export function RunMenu({ state, menu: { row, x, y }, onClose }) {
+/** Numbers of runs, or of groups, that the menu offers to show from the top of the list. */
+const FIRST = [5, 10, 20];
+
+/** The menu. `rows` are those of the list. @param {{ state: State, rows: readonly Row[], menu: Menu, onClose: () => void }} props */
+export function RunMenu({ state, rows, menu: { row, x, y }, onClose }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const isRun = row.kind === "run";
   // The run or group whose colour the menu can change: if runs are grouped, a run has the colour of
@@ -56,13 +60,14 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   };
-  /** A button that closes the menu and then acts. @param {string} text @param {() => unknown} act */
-  const item = (text, act) => {
+  const first = firstOf(rows);
+  /** A button that closes the menu and then acts. @param {string | number} text @param {() => unknown} act @param {string} [label] */
+  const item = (text, act, label) => {
     const onClick = () => {
       onClose();
       act();
     };
-    return html`<button type="button" role="menuitem" onClick=${onClick}>${text}</button>`;
+    return html`<button type="button" role="menuitem" aria-label=${label} onClick=${onClick}>${text}</button>`;
   };
 
   return html`<div class="tb-menu tb-run-menu" popover="manual" role="menu" aria-label=${row.name} ref=${element} onKeyDown=${onKeyDown}>
@@ -70,6 +75,11 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
     ${item(isRun ? "Show only this run" : "Show only these runs", () => state.checkOnly(row.runs))}
     ${item(isRun ? "Hide this run" : "Hide these runs", () => state.checkRuns(row.runs, false))}
     ${!isRun && diverged.length > 0 && item(`Hide ${plural(diverged.length, "run")} with NaN or infinite values`, () => state.checkRuns(diverged, false))}
+    ${first.length > FIRST[0] &&
+    html`<div class="tb-menu-first" role="group" aria-label="Show only the first of the list">
+      <span>Only the first</span>
+      ${FIRST.filter((num) => num < first.length).map((num) => item(num, () => state.checkOnly(first.slice(0, num).flat()), `Show only the first ${num} of the list`))}
+    </div>`}
     ${item("Copy name", () => copy(row.name))}
     ${path !== null && item("Copy path", () => copy(path))}
     ${coloredName !== null &&
@@ -84,6 +94,12 @@ export function RunMenu({ state, menu: { row, x, y }, onClose }) {
       </label>
       ${Object.hasOwn(state.colorOverrides.values.value, coloredName) && item("Reset colour", () => state.colorOverrides.set(coloredName, null))}`}
   </div>`;
+}
+
+/** The runs of the list from the top; if they are grouped, those of each group. @param {readonly Row[]} rows @returns {(readonly string[])[]} */
+function firstOf(rows) {
+  const top = rows.filter(({ depth }) => depth === 0);
+  return top.some(({ kind }) => kind === "group") ? top.map(({ runs }) => runs) : top.flatMap(({ runs }) => runs.map((run) => [run]));
 }
 
 /** The path of a run on disk; null if it is unknown, because the logdir is a list or a URL. @param {string} logdir @param {string} name */

@@ -65,7 +65,7 @@ export function RunsPanel({ state, listed }) {
   const isLimited = state.selection.value.base === "auto" && newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
-    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} label="Filter runs" />
+    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} onDone=${() => (state.isTyping.value = false)} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
     <div class="tb-runs-bar">
       ${hasFolders &&
       !groupOf &&
@@ -126,7 +126,7 @@ export function RunsPanel({ state, listed }) {
           checked=${shown.length > 0 && numChecked === shown.length}
           indeterminate=${numChecked > 0 && numChecked < shown.length}
           disabled=${shown.length === 0}
-          onChange=${(/** @type {Event} */ event) => state.checkRuns(shown, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+          onChange=${() => state.checkRuns(shown, numChecked === 0)}
         />
         <span>${shown.length < byName.length ? "All matching" : "All runs"}</span>
       </label>
@@ -138,7 +138,7 @@ export function RunsPanel({ state, listed }) {
       : html`<${Rows} state=${state} rows=${rows} table=${table} onToggle=${toggle} onMenu=${setMenu} />`}
     ${hasFoot && html`<${Lazy} load=${() => withStyles(FOOT_CSS, import("./foot.js"))} of="RunsFoot" state=${state} />`}
     ${menu &&
-    html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" state=${state} menu=${menu} onClose=${() => setMenu(null)} />`}
+    html`<${Lazy} key=${menu} load=${() => withStyles(LAZY_CSS, import("./menu.js"))} of="RunMenu" ...${{ state, rows, menu }} onClose=${() => setMenu(null)} />`}
   </section>`;
 }
 
@@ -153,26 +153,26 @@ function useTable(state) {
 }
 
 /**
- * Preact hook: which folders and groups are open. Without a filter, folders are open at first and
- * groups are closed. With a filter, both are open at first; what the user closes stays closed
- * until the filter changes.
+ * Preact hook: which folders and groups are open. Folders are open at first and groups are closed,
+ * whether there is a filter or not. With a filter, the folders are open that were closed without it;
+ * what the user closes stays closed until the filter changes.
  * @param {Filter} filter
  * @returns {[isOpen: (key: string) => boolean, toggle: (key: string) => void]}
  */
 function useOpen({ text, error }) {
-  const scope = error ? "" : text;
-  // Keys of the rows that were toggled from their initial state, by the text of the filter.
+  // Keys of the rows that were toggled from their initial state, by the text of the filter; of groups, by "".
   const [toggled, setToggled] = useState(/** @type {ReadonlyMap<string, ReadonlySet<string> | undefined>} */ (new Map()));
-  const keys = toggled.get(scope);
+  const scopeOf = (/** @type {string} */ key) => (error || key.startsWith("group:") ? "" : text);
   const isOpen = useMemo(
-    () => (/** @type {string} */ key) => (scope !== "" || !key.startsWith("group:")) !== (keys?.has(key) ?? false),
-    [scope === "", keys],
+    () => (/** @type {string} */ key) => key.startsWith("group:") === (toggled.get(scopeOf(key))?.has(key) ?? false),
+    [error || text, toggled],
   );
   const toggle = (/** @type {string} */ key) => {
-    const next = new Set(keys);
+    const scope = scopeOf(key);
+    const next = new Set(toggled.get(scope));
     if (!next.delete(key)) next.add(key);
     // What was toggled for other filters is forgotten.
-    setToggled(new Map([["", toggled.get("")], [scope, next]]));
+    setToggled(new Map([["", toggled.get("")], [text, toggled.get(text)], [scope, next]]));
   };
   return [isOpen, toggle];
 }

@@ -2,8 +2,9 @@
  * The rows of the run list, with keyboard navigation. They are fast with ten thousand runs, because
  * only the visible rows are rendered.
  *
- * Keys: up, down, Home and End move; left and right collapse and expand; Space checks or unchecks;
- * Enter checks only this run; the context-menu key opens the menu.
+ * Keys: up, down, Home and End move; left and right collapse and expand; Space checks or unchecks,
+ * with Shift all rows from the last one on, as a click with Shift does; Enter checks only this run; the
+ * context-menu key opens the menu.
  */
 
 import { html } from "htm/preact";
@@ -36,6 +37,8 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
   /** Key of the row to focus once it is rendered; "" for none. */
   const toFocus = useRef("");
   const list = useRef(/** @type {HTMLElement | null} */ (null));
+  /** Key of the row that was last checked or unchecked. */
+  const last = useRef("");
   const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
   const current = Math.max(0, found);
 
@@ -47,6 +50,15 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
     const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
     box?.focus({ preventScroll: true });
   }, [current]);
+
+  /** Checks or unchecks a row, or with Shift all from the last one to it. @param {Row} row @param {MouseEvent} event */
+  const onCheck = (row, { currentTarget, shiftKey }) => {
+    const ends = [row.key, shiftKey ? last.current : ""].map((key) => rows.findIndex((each) => each.key === key)).filter((i) => i >= 0);
+    // What is in an open folder has rows of its own.
+    const range = rows.slice(Math.min(...ends), Math.max(...ends) + 1).filter((each) => each === row || !each.isOpen);
+    state.checkRuns(range.flatMap(({ runs }) => runs), /** @type {HTMLInputElement} */ (currentTarget).checked);
+    last.current = row.key;
+  };
 
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -102,6 +114,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
           onToggle=${onToggle}
           onMenu=${onMenu}
           onFocus=${() => setActive(row.key)}
+          onCheck=${onCheck}
         />`}
     />
   </div>`;
@@ -109,9 +122,9 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
 
 /**
  * One row of the list. The Tab key focuses the current row.
- * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void }} props
+ * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void, onCheck: (row: Row, event: MouseEvent) => void }} props
  */
-function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus }) {
+function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus, onCheck }) {
   const { kind, name, label, part, depth, runs } = row;
   const isRun = kind === "run";
   const diverged = divergedRuns(state, runs);
@@ -165,7 +178,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
             indeterminate=${isPartial}
             tabindex=${isCurrent ? 0 : -1}
             onFocus=${onFocus}
-            onChange=${(/** @type {Event} */ event) => state.checkRuns(runs, /** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+            onClick=${(/** @type {MouseEvent} */ event) => onCheck(row, event)}
           />
           <${Name} name=${label} part=${part} />
         </label>

@@ -40,6 +40,13 @@ export function attributesFor(state) {
   return attributes;
 }
 
+/** The names of all attributes, which are kept up to date from now on; null until they are read. @param {ServerState} state @returns {ReadonlySignal<AttributeNames | null>} */
+export function namesFor(state) {
+  const attributes = attributesFor(state);
+  attributes.wantNames();
+  return attributes.names;
+}
+
 /** The attributes of all runs. */
 export class Attributes {
   /** The attributes that are wanted. @type {Signal<ReadonlySet<string>>} */

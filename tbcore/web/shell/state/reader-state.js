@@ -66,7 +66,9 @@ export class State extends ServerState {
 
   sortedRuns = computed(() => [...this.runs.value].sort(compareNames));
   #runMatcher = new Matcher(async (attempt) => (await import(`./query-reader.js${attempt}`)).keepAsking(this));
-  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher));
+  /** Whether the query for runs is being typed: until Enter, or until the box loses the focus. */
+  isTyping = signal(false);
+  runFilter = computed(withPrevious(this.runQuery, "runs", this.#runMatcher, (matches) => this.isTyping.value && !this.runs.value.some(matches)));
   tagFilter = computed(withPrevious(this.#tagFilterText, "tags"));
   /** The runs that a selection applies to: all, those that match the run filter, and the newest of these. */
   candidates = computed(() => {
@@ -141,7 +143,10 @@ export class State extends ServerState {
   /** Loads what queries for runs need. */
   loadQueries = () => void this.#runMatcher.load().catch(() => {});
   /** @param {string} text */
-  setRunFilter = (text) => void (this.runQuery.value = text);
+  setRunFilter = (text) => batch(() => {
+    this.isTyping.value = true;
+    this.runQuery.value = text;
+  });
   /** @param {string} text */
   setTagFilter = (text) => void (this.#tagFilterText.value = text);
 
@@ -284,11 +289,12 @@ function listFromAddress(view = "", sort = "") {
  * @param {ReadonlySignal<string>} text
  * @param {"runs" | "tags"} subject
  * @param {Matcher} [matcher]
+ * @param {(matches: Filter["matches"]) => boolean} [isHalf]
  */
-function withPrevious(text, subject, matcher) {
+function withPrevious(text, subject, matcher, isHalf) {
   /** @type {Filter | undefined} */
   let previous;
-  return () => (previous = makeFilter(text.value, previous, subject, matcher));
+  return () => (previous = makeFilter(text.value, previous, subject, matcher, isHalf));
 }
 
 /** The media query that is true if the system's theme is dark. */

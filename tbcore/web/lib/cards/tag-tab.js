@@ -1,0 +1,69 @@
+/** A complete tab with one card for each tag, or for each tag and run. Loaded when one is first drawn. */
+
+import { html } from "htm/preact";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { formatName, plural } from "../format.js";
+import { FilterBox } from "../queries/filter.js";
+import { LazyCard } from "./card.js";
+import { TagGroups, closedGroups, emptyReason, indexTags, runsInGroupOrder } from "./tags.js";
+
+/** Number of cards that a tag shows at first, and that each click adds. */
+const CARDS_PER_PAGE = 24;
+
+/** @import { Host, Run, RunToTags } from "./tags.js" */
+
+/**
+ * @typedef {object} TagTabProps
+ * @property {Host} host
+ * @property {import("@preact/signals-core").ReadonlySignal<RunToTags>} tags
+ * @property {string} what  what the cards show, in the plural: `numbers`
+ * @property {unknown} [controls]  shown in the toolbar, after the filter
+ * @property {string} [size]  CSS class of the content, which may set the cards' minimum width
+ *   with `--tb-card-width`
+ * @property {(card: { tag: string, run: Run, group: string }) => unknown} [renderCard]
+ *   renders the card of one tag and run
+ * @property {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [renderTag]
+ *   renders the card of one tag, for all runs; its key must be unique
+ */
+
+/** The tab. @param {TagTabProps} props */
+export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
+  const runs = runsInGroupOrder(host);
+  const filter = host.tagFilter.value;
+  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const drawCard = useCallback(
+    (/** @type {string} */ tag, /** @type {string} */ group) => {
+      const members = runsOf.get(tag) ?? [];
+      if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
+      return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
+    },
+    [runsOf, renderTag, renderCard],
+  );
+  return html`
+    <div class="tb-toolbar" role="toolbar" aria-label=${what}>
+      <${FilterBox} filter=${filter} onInput=${host.tagFilter.set} names=${() => ({ value: { tags: [...runsOf.keys()] } })} label="Filter tags" />
+      ${controls}
+      <span class="tb-summary" role="status">${plural(numTags, "tag")}, ${plural(runs.length, "run")}</span>
+    </div>
+    <div class="tb-content ${size}">
+      ${numTags === 0 && html`<p class="tb-nothing">${emptyReason(tags.value, runs.length, filter, what)}</p>`}
+      <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${drawCard} />
+    </div>
+  `;
+}
+
+/**
+ * The cards of a tag, one for each run.
+ * @param {{ tag: string, group: string, runs: readonly Run[] } & Required<Pick<TagTabProps, "renderCard">>} props
+ */
+function TagCards({ tag, group, runs, renderCard }) {
+  const [numShown, setNumShown] = useState(CARDS_PER_PAGE);
+  const rest = runs.length - numShown;
+  return html`${runs.slice(0, numShown).map(
+    (run) => html`<${LazyCard} key=${run.name} title=${tag} label="${tag} in ${run.name}" draw=${() => renderCard({ tag, run, group })} />`,
+  )}
+  ${rest > 0 &&
+  html`<button type="button" class="tb-button tb-more-runs" onClick=${() => setNumShown(numShown + CARDS_PER_PAGE)}>
+    ${formatName(tag)}: show ${Math.min(CARDS_PER_PAGE, rest)} more of ${rest} runs
+  </button>`}`;
+}

@@ -1,0 +1,83 @@
+/** What completes the text before the caret in a query. Pure functions, no DOM. */
+
+import { formatAttribute } from "./names.js";
+
+/** The names that a query can have. Queries for tags have no hyperparameters. @typedef {{ hparams?: readonly string[], tags: readonly string[] }} Names */
+
+/**
+ * @typedef {object} Completion
+ * @property {string} text  what takes the place of the characters from `start` to the caret
+ * @property {number} start
+ * @property {string} what  what it is, in a word
+ */
+
+/** Number of completions that are offered. */
+const MAX_COMPLETIONS = 8;
+/** The words of queries for runs, and what they are. */
+const WORDS = [
+  ["has:", "a tag, or nan"],
+  ["live", "being written"],
+  ["quiet", "not being written"],
+  ["step", "last step"],
+  ["age", "since the last event"],
+  ["took", "duration"],
+];
+const STATS = ["last", "min", "max", "at("];
+/** The part of a query before the caret that can be completed: after a blank, a sign or an open quote. */
+const PART = /(?:^|[\s|(])-?((?:has:)?"[^"]*|[^\s|()"=<>!*?]+)$/i;
+
+/**
+ * The completions of a query, the likely ones first; none where nothing can be completed.
+ * @param {string} text  the query
+ * @param {number} caret
+ * @param {Names} names
+ * @param {"runs" | "tags"} subject  what the query is for
+ * @returns {Completion[]}
+ */
+export function completionsOf(text, caret, names, subject) {
+  const before = text.slice(0, caret);
+  const part = PART.exec(before)?.[1];
+  // In the middle of a name, nothing is completed.
+  if (part === undefined || /^[^\s|()]/.test(text.slice(caret))) return [];
+  /** @param {string} completed @param {string} what */
+  const completion = (completed, what) => ({ text: completed, start: caret - part.length, what });
+  const word = part.replace(/^(has:)?"?/i, "");
+  const isHas = /^has:/i.test(part);
+  /** @type {Completion[]} */
+  let found;
+  if (subject === "tags") found = matching(names.tags, word).map((tag) => completion(formatAttribute({ kind: "hparam", name: tag }), ""));
+  else if (isHas) {
+    const tags = matching(names.tags, word).map((tag) => completion(`has:${formatAttribute({ kind: "value", name: tag })}`, "tag"));
+    found = ["nan", "na", "n", ""].includes(word.toLowerCase()) || isMixed(word) ? [completion("has:nan", "NaN or infinite values"), ...tags] : tags;
+  } else {
+    const stat = /^(.+):(\w*)$/.exec(part);
+    found = stat
+      ? STATS.filter((name) => name.startsWith(stat[2].toLowerCase())).map((name) => completion(`${stat[1]}:${name}`, "value of the tag"))
+      : [
+          ...WORDS.filter(([name]) => part.length > 1 && name.startsWith(part.toLowerCase())).map(([name, what]) => completion(name, what)),
+          ...matching(names.hparams ?? [], word).map((name) => completion(formatAttribute({ kind: "hparam", name }), "hyperparameter")),
+          ...matching(names.tags, word).map((name) => completion(formatAttribute({ kind: "value", name, stat: "last" }), "last value")),
+        ];
+  }
+  return found.filter(({ text: completed }) => completed !== part).slice(0, MAX_COMPLETIONS);
+}
+
+/** Whether a word has the letters of `nan` in another order, as typed in haste. @param {string} word */
+function isMixed(word) {
+  return [...word.toLowerCase()].sort().join("") === "ann";
+}
+
+/**
+ * The names that begin with a word, or of which a part after a `/` does. If these are many, they end
+ * at the next `/`.
+ * @param {readonly string[]} names
+ * @param {string} word
+ */
+function matching(names, word) {
+  const lower = word.toLowerCase();
+  const begin = names.filter((name) => name.slice(0, word.length).toLowerCase() === lower);
+  const folders = new Set(begin.map((name) => name.slice(0, name.indexOf("/", word.length) + 1) || name));
+  const found = begin.length > MAX_COMPLETIONS ? [...folders] : begin;
+  if (word === "" || found.length >= MAX_COMPLETIONS) return found;
+  return [...found, ...names.filter((name) => name.toLowerCase().includes(`/${lower}`) && !begin.includes(name))];
+}
