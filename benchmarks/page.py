@@ -304,6 +304,28 @@ TAG_KEYSTROKES = keystrokes(
 )
 
 
+def many_tags(bench: Bench) -> dict[str, float]:
+    """10,000 and 100,000 tags in 100 sections: the time until a keystroke in the tag filter is drawn.
+
+    The letter 7 changes what is in sight; the others do not.
+    """
+    figures = {}
+    for count in (10_000, 100_000):
+        name = f"T{count}"
+        if not (bench.logs / name).exists():
+            tags = [f"layer{k * 100 // count:03}/block{k % 10}/norm{k:06}" for k in range(count)]
+            write_run(bench.logs / name, "train", scalars={tag: [1.0, 0.5] for tag in tags})
+        with bench.open(name, "#scalars") as page:
+            page.evaluate(VISIBLE_CARDS_DRAWN)
+            page.wait_for_timeout(2000)
+            times = page.evaluate(TAG_KEYSTROKES, "block7/norm0")
+        figures |= {
+            f"{count:,} tags: keystroke in the filter, median ms": statistics.median(times),
+            f"{count:,} tags: slowest keystroke, ms": max(times),
+        }
+    return figures
+
+
 def first_charts(bench: Bench) -> dict[str, float]:
     """The demo: requests, and the size of the page's own files, until each tab shows data.
 
@@ -397,6 +419,7 @@ MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
     "run_queries": run_queries,
     "graph": graph,
     "tag_groups": tag_groups,
+    "many_tags": many_tags,
     "while_loading": while_loading,
 }
 

@@ -110,3 +110,34 @@ def test_sections_far_below_are_one_box(serve: Any, profile: Any, tmp_path: Path
     page.get_by_label("Filter tags").fill("layer_3")
     page.wait_for_function("() => tb.all('.tb-group').length === 10")
     assert page.evaluate("() => tb.card('layer_39/part_00') === globalThis.card")
+
+
+def test_sections_are_listed(page: Any) -> None:
+    """The list jumps to one, and collapses and expands all, by keyboard; the address has it."""
+    closed = "(count) => tb.all('.tb-group h2 [aria-expanded=false]').length === count"
+    sections = page.get_by_role("button", name="12 sections")
+    sections.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Collapse all").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_function(closed, arg=12)
+    page.wait_for_function("() => location.hash.endsWith('scalars.closed=//')")
+    page.reload()
+    page.wait_for_function("() => tb.all('.tb-group').length === 12")
+    page.wait_for_function(closed, arg=12)
+    sections.click()
+    page.get_by_role("button", name="Collapse all").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "() => document.querySelector('.plugin').shadowRoot.activeElement"
+        "?.closest('.tb-group')?.dataset.group === 'layer_11'"
+    )
+    page.wait_for_function(closed, arg=11)
+    page.wait_for_function("() => location.hash.endsWith('scalars.closed=//,layer_11')")
+    sections.click()
+    page.get_by_role("button", name="Expand all").click()
+    page.wait_for_function(closed, arg=0)
+    page.wait_for_function("() => !location.hash.includes('closed')")

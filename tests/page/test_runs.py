@@ -286,6 +286,18 @@ def test_runs_are_grouped(open_page: Any) -> None:
     broken.wait_for_function("() => globalThis.seen?.groups === null")
 
 
+def test_a_filter_leaves_groups_folded(open_page: Any) -> None:
+    """Folders that were closed open for it, since what it finds would be hidden in them."""
+    page = open_page("#probe&group=*/*_s{seed}")
+    wait_for_rows(page, "a_s{seed}/train", "b_s{seed}/train", "other")
+    page.get_by_label("Filter runs").fill("train")
+    wait_for_rows(page, "a_s{seed}/train", "b_s{seed}/train")
+    page.locator(".tb-twist").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.tb-run').length === 2")
+    page.get_by_label("Filter runs").fill("")
+    page.wait_for_function("() => document.querySelectorAll('.tb-row').length === 5")
+
+
 def test_keys_focus_the_filters_and_open_the_help(open_page: Any) -> None:
     """Keys of the open tab are called and listed too; no key acts while the reader types."""
     page = open_page("#probe")

@@ -269,6 +269,46 @@ def test_a_tab_says_that_no_run_matches(open_page: Any, num_runs: int) -> None:
     wait_for_count(page, f"100 of {numbered(num_runs)}")
 
 
+def test_a_range_and_the_first_of_the_list_are_checked(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """With Shift, by mouse and keyboard; and unchecking all never loads the others before."""
+    logs = tmp_path / "logs"
+    for number in range(120):
+        write_run(logs, f"run{number:03}", scalars={"loss": [1.0]}, wall_time=1.7e9 + number)
+    page = profile.open(serve(logs, plugins=["scalars"]).url, "#scalars&sort=start")
+    wait_for_count(page, "100 of 120")
+    counts = "() => globalThis.counts ??= []"
+    page.evaluate(
+        """() => {
+          globalThis.counts = [];
+          const count = document.querySelector('.tb-runs-count');
+          new MutationObserver(() => globalThis.counts.push(count.innerText))
+            .observe(count, { subtree: true, characterData: true, childList: true });
+        }"""
+    )
+    page.get_by_label("All runs").click()
+    wait_for_count(page, "0 of 120")
+    assert page.evaluate(counts) == ["0 of 120"]
+
+    boxes = page.get_by_role("treegrid").get_by_role("checkbox")
+    boxes.nth(1).click()
+    boxes.nth(4).click(modifiers=["Shift"])
+    wait_for_count(page, "4 of 120")
+    page.wait_for_function("() => location.hash.endsWith('runs=run118,run117,run116,run115')")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Space")
+    wait_for_count(page, "6 of 120")
+    page.locator(".tb-run .tb-name").nth(2).click(modifiers=["Shift"])  # back to the third row
+    wait_for_count(page, "1 of 120")
+    page.wait_for_function("() => location.hash.endsWith('runs=run118')")
+    page.locator(".tb-run").nth(7).click(button="right")
+    page.get_by_role("menuitem", name="Show only the first 5 of the list").click()
+    wait_for_count(page, "5 of 120")
+    page.wait_for_function("() => location.hash.endsWith('run119,run118,run117,run116,run115')")
+
+
 # Groups ------------------------------------------------------------------------------------------
 
 
@@ -295,6 +335,7 @@ def test_the_limit_counts_whole_groups(open_page: Any, num_runs: int) -> None:
     wait_for_lines(page, "cfg0000", "cfg0001", "cfg0002", "7 more")
     wait_for_notes(page)
     assert page.get_by_text("shown in part").count() == 0
+    page.locator(".tb-row[title=cfg0003] .tb-twist").click()
     page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
     page.get_by_text("1 group is shown in part: 1 run is unchecked.").wait_for()
     row = page.locator("[role=row]", has=page.get_by_role("checkbox", name="cfg0003, 5 runs"))
@@ -363,6 +404,7 @@ def test_hparams_shows_all_sessions_that_match(open_page: Any, num_runs: int) ->
     wait_for_summary(f"{numbered(num_runs // NUM_SEEDS)} sessions,")
     page.get_by_label("Filter runs").fill("cfg0003_seed1")
     wait_for_summary("1 session,")
+    page.locator(".tb-row[title=cfg0003] .tb-twist").click()
     page.get_by_role("checkbox", name="cfg0003_seed1", exact=True).uncheck()
     page.get_by_label("Filter runs").fill("")
     wait_for_summary(f"{numbered(num_runs - 1)} sessions, 1 more")

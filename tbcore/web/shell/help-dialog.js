@@ -13,11 +13,20 @@ const PAGE_KEYS = [
   { key: "?", label: "Show this help" },
 ];
 
+/** Keys of the filters. @type {Key[]} */
+const FILTER_KEYS = [
+  { key: "Tab", label: "Complete the name; ↓ ↑ and Enter choose another" },
+  { key: "Enter", label: "Show what is found, even if it is nothing" },
+  { key: "↓", label: "Go to the run list" },
+  { key: "Esc", label: "Close the list of names, clear the filter, leave it" },
+];
+
 /** Keys of the focused row in the run list. @type {Key[]} */
 const LIST_KEYS = [
   { key: "↑ ↓", label: "Go to the previous or next row" },
   { key: "← →", label: "Collapse or expand a folder or group" },
   { key: "Space", label: "Show or hide the run" },
+  { key: "Shift Space", label: "Show or hide all rows from the last one on; or a click with Shift" },
   { key: "Enter", label: "Show only this run" },
   { key: "Shift F10", label: "Open the run's menu: colour, copy path" },
 ];
@@ -28,6 +37,7 @@ export function HelpDialog({ state, onClose }) {
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <div class="keys">
       <${Keys} title="Everywhere" keys=${PAGE_KEYS} />
+      <${Keys} title="In a filter" keys=${FILTER_KEYS} />
       <${Keys} title="In the run list" keys=${LIST_KEYS} />
       <${Keys} title=${title} keys=${state.pluginKeys.value} />
       <section><${QueryHelp} subject="runs" /></section>

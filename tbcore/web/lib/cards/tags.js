@@ -167,7 +167,7 @@ const ALL = "//";
  */
 export function TagGroups({ groups, closed, onToggle, renderCard }) {
   const isOpen = (/** @type {string} */ name) => closed.has(name) === closed.has(ALL);
-  const toggle = (/** @type {string} */ name, /** @type {boolean} */ open) => isOpen(name) !== open && onToggle(name, !closed.has(name));
+  const toggle = (/** @type {string} */ name, /** @type {boolean} */ open) => isOpen(name) !== open && onToggle(name, closed.has(name));
   const onAll = (/** @type {boolean} */ open) => {
     for (const name of closed) onToggle(name, true);
     if (!open) onToggle(ALL, false);

@@ -56,7 +56,9 @@ export function completionsOf(text, caret, names, subject) {
       : [
           ...WORDS.filter(([name]) => part.length > 1 && name.startsWith(part.toLowerCase())).map(([name, what]) => completion(name, what)),
           ...matching(names.hparams ?? [], word).map((name) => completion(formatAttribute({ kind: "hparam", name }), "hyperparameter")),
-          ...matching(names.tags, word).map((name) => completion(formatAttribute({ kind: "value", name, stat: "last" }), "last value")),
+          ...matching(names.tags, word).map((name) =>
+            name.endsWith("/") ? completion(formatAttribute({ kind: "value", name }), "tags") : completion(formatAttribute({ kind: "value", name, stat: "last" }), "last value"),
+          ),
         ];
   }
   return found.filter(({ text: completed }) => completed !== part).slice(0, MAX_COMPLETIONS);

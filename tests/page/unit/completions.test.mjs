@@ -1,0 +1,45 @@
+// What completes the text before the caret in a query.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { completionsOf } from "../../../tbcore/web/lib/queries/completions.js";
+
+const NAMES = { hparams: ["lr", "learning_rate", "my param"], tags: ["val/loss", "val/acc", "train/loss", "re"] };
+
+/** The query with each completion; `|` in the text is the caret. @param {string} text @param {"runs" | "tags"} [subject] @param {typeof NAMES} [names] */
+function completed(text, subject = "runs", names = NAMES) {
+  const caret = text.indexOf("|");
+  const query = text.replace("|", "");
+  return completionsOf(query, caret, names, subject).map(({ start, text: part }) => query.slice(0, start) + part + query.slice(caret));
+}
+
+test("a query for runs is completed by words, hyperparameters and tags", () => {
+  assert.deepEqual(completed("l|"), ["lr", "learning_rate", "val/loss:last", "train/loss:last"]);
+  assert.deepEqual(completed("vit -(le|"), ["vit -(learning_rate"]);
+  assert.deepEqual(completed("ha|"), ["has:"]);
+  assert.deepEqual(completed("val/|"), ["val/loss:last", "val/acc:last"]);
+  assert.deepEqual(completed("VAL/l| live"), ["val/loss:last live"]);
+  assert.deepEqual(completed("my|"), ['"my param"']);
+  assert.deepEqual(completed('"my p|'), ['"my param"']);
+  assert.deepEqual(completed("re|"), ['"re":last']);
+});
+
+test("what follows has: and a colon is completed", () => {
+  assert.deepEqual(completed("has:|"), ["has:nan", "has:val/loss", "has:val/acc", "has:train/loss", 'has:"re"']);
+  assert.deepEqual(completed("has:n|"), ["has:nan"]);
+  assert.deepEqual(completed("has:nna|"), ["has:nan"]);
+  assert.deepEqual(completed("val/loss:|"), ["last", "min", "max", "at("].map((stat) => `val/loss:${stat}`));
+  assert.deepEqual(completed("val/loss:ma|"), ["val/loss:max"]);
+});
+
+test("nothing is completed in the middle of a name, after an operator, or when all is there", () => {
+  for (const text of ["|", "l|r", "lr>|", "lr>0.1|", "vit |", "lr=ad|", "val/loss:at(1|", "xyz|"]) assert.deepEqual(completed(text), [], text);
+  assert.deepEqual(completed("lr|"), []);
+});
+
+test("tags are completed up to the next slash if they are many", () => {
+  const tags = Array.from({ length: 40 }, (_, i) => `layer${i % 4}/w${i}`);
+  assert.deepEqual(completed("lay|", "tags", { hparams: [], tags }), ["layer0/", "layer1/", "layer2/", "layer3/"]);
+  assert.deepEqual(completed("lay|", "runs", { hparams: [], tags }), ["layer0/", "layer1/", "layer2/", "layer3/"]);
+  assert.deepEqual(completed("layer3/w3|", "tags", { hparams: [], tags }), ["layer3/w3", "layer3/w31", "layer3/w35", "layer3/w39"].slice(1).concat());
+});
