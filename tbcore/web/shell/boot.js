@@ -81,8 +81,7 @@ function Handle({ width, rows }) {
   const act = (event) => {
     if (event.key?.startsWith("Arrow")) event.preventDefault();
     const handle = /** @type {HTMLElement} */ (event.currentTarget);
-    const change = (/** @type {number | null} */ next) => preferences.set("width", next === null ? null : String(limited(next)));
-    import("./runs/fit.js").then(({ moveEdge }) => moveEdge(event, handle, width, limited, change, rows.current), console.warn);
+    import("./runs/fit.js").then(({ moveEdge }) => moveEdge(event, handle, width, limited, rows.current), console.warn);
   };
   return html`<div
     class="handle"

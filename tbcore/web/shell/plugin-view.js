@@ -3,6 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../lib/ui/controls.js";
+import { adoptStyles } from "../lib/ui/lazy.js";
 import { openPlugin } from "./plugin-loader.js";
 import { PLUGINS_PAGE } from "./state/reader-state.js";
 import { ServerError } from "./state/server.js";
@@ -46,6 +47,10 @@ export function PluginView({ state, plugin, onOpening }) {
     });
   }, [attempt, plugin.error]);
 
+  const hasFailed = plugin.error ?? error ?? uncaught;
+  useEffect(() => {
+    if (hasFailed !== null) adoptStyles(document, new URL("lazy.css", import.meta.url)).catch(console.warn);
+  }, [hasFailed]);
   const retry = () => {
     setError(null);
     setUncaught(null);

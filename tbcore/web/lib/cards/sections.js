@@ -14,11 +14,18 @@ const SHEET = await loadSheet(new URL("./sections.css", import.meta.url)).catch(
  * A button that stays in sight, and its list.
  * @param {object} props
  * @param {readonly TagGroup[]} props.groups
- * @param {(name: string) => boolean} props.isOpen
+ * @param {ReadonlySet<string>} props.closed  as of `TagGroups`
+ * @param {string} props.all  what stands there for all but the others
  * @param {(name: string, open: boolean) => void} props.onToggle
- * @param {(open: boolean) => void} props.onAll
  */
-export function Sections({ groups, isOpen, onToggle, onAll }) {
+export function Sections({ groups, closed, all, onToggle }) {
+  /** @param {string} name */
+  const isOpen = (name) => closed.has(name) === closed.has(all);
+  /** @param {boolean} open */
+  const onAll = (open) => {
+    for (const name of closed) onToggle(name, true);
+    if (!open) onToggle(all, false);
+  };
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const element = /** @type {HTMLElement} */ (box.current);
@@ -39,9 +46,9 @@ export function Sections({ groups, isOpen, onToggle, onAll }) {
   /** @param {string} name */
   const jump = (name) => {
     close();
-    onToggle(name, true);
-    const all = /** @type {NodeListOf<HTMLElement>} */ (box.current?.parentElement?.querySelectorAll(".tb-group"));
-    const section = [...all].find(({ dataset }) => dataset.group === name);
+    if (!isOpen(name)) onToggle(name, closed.has(name));
+    const sections = /** @type {NodeListOf<HTMLElement>} */ (box.current?.parentElement?.querySelectorAll(".tb-group"));
+    const section = [...sections].find(({ dataset }) => dataset.group === name);
     section?.scrollIntoView({ block: "start" });
     section?.querySelector("button")?.focus({ preventScroll: true });
   };

@@ -166,25 +166,19 @@ const ALL = "//";
  *   rendered again while this is the same function and the group the same object
  */
 export function TagGroups({ groups, closed, onToggle, renderCard }) {
-  const isOpen = (/** @type {string} */ name) => closed.has(name) === closed.has(ALL);
-  const toggle = (/** @type {string} */ name, /** @type {boolean} */ open) => isOpen(name) !== open && onToggle(name, closed.has(name));
-  const onAll = (/** @type {boolean} */ open) => {
-    for (const name of closed) onToggle(name, true);
-    if (!open) onToggle(ALL, false);
-  };
   let numCards = 0;
-  return html`${groups.length >= MIN_LISTED &&
-    html`<${Lazy} key="" load=${() => import("./sections.js")} of="Sections" ...${{ groups, isOpen, onAll }} onToggle=${toggle} />`}
+  return html`${groups.length >= MIN_LISTED && html`<${Lazy} key="" load=${() => import("./sections.js")} of="Sections" all=${ALL} ...${{ groups, closed, onToggle }} />`}
     ${groups.map((group) => {
       const isFar = numCards >= MAX_PLACEHOLDERS;
       numCards += Math.min(TAGS_PER_PAGE, group.tags.length);
-      return html`<${Group} key=${group.name} open=${isOpen(group.name)} ...${{ group, isFar, renderCard }} onToggle=${toggle} />`;
+      const isListed = closed.has(group.name);
+      return html`<${Group} key=${group.name} open=${isListed === closed.has(ALL)} onToggle=${() => onToggle(group.name, isListed)} ...${{ group, isFar, renderCard }} />`;
     })}`;
 }
 
 /**
  * The section of one group; see TagGroups.
- * @param {{ group: TagGroup, open: boolean, isFar: boolean } & Pick<Parameters<typeof TagGroups>[0], "onToggle" | "renderCard">} props
+ * @param {{ group: TagGroup, open: boolean, isFar: boolean, onToggle: () => void } & Pick<Parameters<typeof TagGroups>[0], "renderCard">} props
  */
 function Group({ group, open, isFar, onToggle, renderCard }) {
   const { name, tags } = group;
@@ -197,7 +191,7 @@ function Group({ group, open, isFar, onToggle, renderCard }) {
   // Only sections of few tags can have few cards; counting those of all in CSS would be slow.
   return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name} ref=${box}>
     <h2>
-      <button type="button" aria-expanded=${open} onClick=${() => onToggle(name, !open)}>
+      <button type="button" aria-expanded=${open} onClick=${onToggle}>
         <${Icon} name="chevron" />
         <span>${name === "" ? "(no prefix)" : formatName(name)}</span>
         <small>${tags.length}</small>

@@ -20,10 +20,11 @@ const [MAX_SHARE, NARROW_PX] = [0.6, 760];
  * @param {HTMLElement} handle  the edge
  * @param {number} width  in CSS pixels
  * @param {(width: number) => number} limited  the width within its limits
- * @param {(width: number | null) => void} change  null restores the default
  * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list
  */
-export function moveEdge(event, handle, width, limited, change, rows) {
+export function moveEdge(event, handle, width, limited, rows) {
+  /** @param {number | null} next  null restores the default */
+  const change = (next) => openPreferences("#sidebar").set("width", next === null ? null : String(limited(next)));
   if (event.type === "dblclick" || event.key === "Enter") {
     const next = fittingWidth(/** @type {HTMLElement} */ (handle.parentElement), rows);
     if (next !== null) change(limited(next) === width ? null : next);

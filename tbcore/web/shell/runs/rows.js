@@ -53,11 +53,11 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
 
   /** Checks or unchecks a row, or with Shift all from the last one to it. @param {Row} row @param {MouseEvent} event */
   const onCheck = (row, { currentTarget, shiftKey }) => {
-    const ends = [row.key, shiftKey ? last.current : ""].map((key) => rows.findIndex((each) => each.key === key)).filter((i) => i >= 0);
-    // What is in an open folder has rows of its own.
-    const range = rows.slice(Math.min(...ends), Math.max(...ends) + 1).filter((each) => each === row || !each.isOpen);
-    state.checkRuns(range.flatMap(({ runs }) => runs), /** @type {HTMLInputElement} */ (currentTarget).checked);
+    const { checked } = /** @type {HTMLInputElement} */ (currentTarget);
+    const from = last.current;
     last.current = row.key;
+    if (shiftKey) import("./range.js").then(({ checkRange }) => checkRange(state, rows, from, row, checked), console.warn);
+    else state.checkRuns(row.runs, checked);
   };
 
   /** @param {KeyboardEvent} event */
