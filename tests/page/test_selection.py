@@ -217,6 +217,7 @@ def test_all_that_match_are_drawn_in_other_browsers(
     page = open_page("#scalars&query=seed<3")
     all_of_all = f"{numbered(num_found)} of {numbered(num_found)} (of {numbered(num_runs)})"
     page.get_by_text("runs are selected.").wait_for()
+    page.get_by_role("checkbox", name="All matching").click()  # some are checked: unchecks all
     page.get_by_role("checkbox", name="All matching").check()
     wait_for_count(page, all_of_all)
     wait_for_notes(page)
