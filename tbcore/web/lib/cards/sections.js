@@ -50,7 +50,8 @@ export function Sections({ groups, closed, all, onToggle }) {
     const sections = /** @type {NodeListOf<HTMLElement>} */ (box.current?.parentElement?.querySelectorAll(".tb-group"));
     const section = [...sections].find(({ dataset }) => dataset.group === name);
     section?.scrollIntoView({ block: "start" });
-    section?.querySelector("button")?.focus({ preventScroll: true });
+    // After the menu has given the focus back, and after the Enter that would press the heading.
+    setTimeout(() => section?.querySelector("button")?.focus({ preventScroll: true }));
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
