@@ -305,7 +305,7 @@ TAG_KEYSTROKES = keystrokes(
 
 
 def many_tags(bench: Bench) -> dict[str, float]:
-    """10,000 and 100,000 tags in 100 sections: the time until a keystroke in the tag filter is drawn.
+    """10,000 and 100,000 tags in 100 sections: the time until a keystroke in the filter is drawn.
 
     The letter 7 changes what is in sight; the others do not.
     """

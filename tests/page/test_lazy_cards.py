@@ -86,7 +86,7 @@ def test_cards_far_below_are_reached_with_the_keyboard(page: Any) -> None:
 
 
 def test_sections_far_below_are_one_box(serve: Any, profile: Any, tmp_path: Path) -> None:
-    """As high as their cards, with their titles, until they come near; the filter keeps the others."""
+    """As high as their cards, with their titles, until they come near; a filter keeps the rest."""
     tags = [f"layer_{group:02}/part_{part:02}" for group in range(40) for part in range(20)]
     write_run(tmp_path / "logs", "train", scalars={tag: [1.0, 0.5] for tag in tags})
     page = profile.open(serve(tmp_path / "logs", plugins=["scalars"]).url)
