@@ -278,6 +278,7 @@ def test_the_demo_is_averaged_over_seeds(serve: Any, profile: Any, tmp_path: Pat
         "(boxes) => boxes.map((box) => box.style.getPropertyValue('--tb-check'))"
     )
     assert len(set(colors)) == 4
+    page.locator(".tb-row[title='models/mlp/*'] .tb-twist").click()
     page.wait_for_function("(color) => tb.colors()['models/mlp/seed2'] === color", arg=colors[1])
 
 

@@ -16,8 +16,7 @@ const HINTS = {
 /**
  * A filter box. `onInput` is called on every change of the text. The label is the accessible name
  * and the placeholder. Of a query, `names` returns what completes it, asked at each key, and `onDone`
- * is called when it is typed: at Enter, and when the box loses the focus. Other props are attributes of
- * the text box.
+ * is called when the box loses the focus. Other props are attributes of the text box.
  * @param {{ filter: Pick<Filter, "text" | "error"> & Partial<Filter>, onInput: (text: string) => void, label: string, names?: import("./names-list.js").Ask, onDone?: () => void, [attribute: string]: unknown }} props
  */
 export function FilterBox({ filter, onInput, label, names, onDone, ...attributes }) {

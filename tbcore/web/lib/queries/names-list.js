@@ -63,10 +63,7 @@ export function NamesList({ first, filter, names, onInput, onDone }) {
       if (!row) return;
       row.focus();
     } else {
-      if (key === "Enter") {
-        setCaret(-1);
-        onDone?.();
-      }
+      if (key === "Enter") setCaret(-1);
       if (key === "Escape" && boxOf().value === "") boxOf().blur();
       return;
     }

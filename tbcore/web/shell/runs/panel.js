@@ -54,6 +54,7 @@ export function RunsPanel({ state, listed }) {
     setForm(null);
     formButton.current?.focus();
   };
+  const done = () => void (state.isTyping.value = false);
   const [isOpen, toggle] = useOpen(filter);
   const rows = useMemo(() => {
     if (groupOf) return state.rules.value?.rowsOf(shown, groupOf, isOpen) ?? [];
@@ -65,7 +66,7 @@ export function RunsPanel({ state, listed }) {
   const isLimited = state.selection.value.base === "auto" && newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
-    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} onDone=${() => (state.isTyping.value = false)} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
+    <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} onDone=${done} onKeyDown=${(/** @type {KeyboardEvent} */ { key }) => key === "Enter" && done()} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />
     <div class="tb-runs-bar">
       ${hasFolders &&
       !groupOf &&
