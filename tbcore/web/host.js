@@ -49,6 +49,7 @@
  *   `FilterBox` of `tbcore/ui.js`
  * @property {Settings} settings  the plugin's settings in the address: what the tab shows
  * @property {Settings} preferences  the plugin's settings in the browser, for all log directories
+ * @property {Settings} memory  the plugin's settings in the browser, for this log directory alone
  * @property {(keys: readonly Key[]) => void} keys  sets the tab's keyboard shortcuts; a second call
  *   replaces the first
  * @property {Readable<Theme>} theme

@@ -100,8 +100,10 @@ function isDigit(text, index) {
 
 /** The tags with the same first path segment. @typedef {{ name: string, tags: string[] }} TagGroup */
 
-/** What most readers look at first, as words in the name of a group. */
+/** What most readers look at first, as words in the name of a group or of a tag. */
 const FIRST = [/(?<![a-z])loss(es)?(?![a-z])/i, /(?<![a-z])acc(uracy)?(?![a-z])/i, /(?<![a-z])(val|valid|validation|eval)(?![a-z])/i];
+/** Words in the names of groups about the settings and the machine. */
+const LAST = /(?<![a-z])(hp|hparams?|sys(tem)?|perf(ormance)?|timings?|gpu|cpu|mem(ory)?)(?![a-z])/i;
 
 /** Which of FIRST a name has; their number if none. @param {string} name */
 function rankOf(name) {
@@ -109,11 +111,31 @@ function rankOf(name) {
   return rank < 0 ? FIRST.length : rank;
 }
 
+/** The tags of a group in their order: by what they say after its name, then in natural order. @param {string} name @param {readonly string[]} tags */
+function sortedTags(name, tags) {
+  /** @type {string[][]} */
+  const byRank = Array.from(Array(FIRST.length + 1), () => []);
+  for (const tag of tags) byRank[rankOf(tag.slice(name.length))].push(tag);
+  return byRank.flatMap((some) => some.sort(compareNames));
+}
+
+/** The place of a group among all, which grows. @param {TagGroup} group  with sorted tags */
+function rankOfGroup({ name, tags }) {
+  const own = rankOf(name || tags[0]);
+  if (own < FIRST.length) return own;
+  if (LAST.test(name)) return FIRST.length + 2;
+  // The rank of a loss is 0, of an accuracy 1.
+  return FIRST.length + (name === "" || rankOf(tags[0].slice(name.length)) > 1 ? 1 : 0);
+}
+
 /**
  * Groups tags by their first path segment. Groups with the word loss, acc or val in their name come
- * first, in this order; otherwise groups and tags are in natural order. Tags without a `/` are in one
- * group with the name "", unless their name is that of a group: then they are in that group. The
- * group "" comes before the others, or where its first tag with such a word belongs.
+ * first, in this order. Groups of which a tag has the word loss or acc follow, then all others, and
+ * last those about settings and the machine, such as hp, sys and perf. Inside a group, tags with the
+ * word loss come first, then acc, then val. What is equal in this is in natural order. Tags without a
+ * `/` are in one group with the name "", unless their name is that of a group: then they are in that
+ * group. The group "" is where its first tag with such a word belongs, or
+ * before the groups without.
  * @param {Iterable<string>} tags
  * @returns {TagGroup[]}
  */
@@ -128,7 +150,7 @@ export function groupTags(tags) {
     if (members) members.push(tag);
     else groups.set(segment, [tag]);
   }
-  return ordered(Array.from(groups, ([name, members]) => ({ name, tags: members.sort(compareNames) })));
+  return ordered(Array.from(groups, ([name, members]) => ({ name, tags: sortedTags(name, members) })));
 }
 
 /**
@@ -160,11 +182,19 @@ function ordered(groups) {
   if (single.length > 0) {
     const at = result.findIndex(({ name }) => name === "");
     const others = at < 0 ? [] : result.splice(at, 1)[0].tags;
-    result.push({ name: "", tags: [...others, ...single].sort(compareNames) });
+    result.push({ name: "", tags: sortedTags("", [...others, ...single]) });
   }
-  const ranks = new Map(result.map(({ name, tags }) => [name, (name ? [name] : tags).reduce((least, text) => Math.min(least, rankOf(text)), FIRST.length)]));
-  const rank = (/** @type {TagGroup} */ { name }) => /** @type {number} */ (ranks.get(name));
+  const ranks = new Map(result.map((group) => [group, rankOfGroup(group)]));
+  const rank = (/** @type {TagGroup} */ group) => /** @type {number} */ (ranks.get(group));
   return result.sort((a, b) => rank(a) - rank(b) || compareNames(a.name, b.name));
+}
+
+/** Groups in the reader's order: those of `order` first, then all others as they are. @param {readonly TagGroup[]} groups @param {readonly string[]} order */
+export function arranged(groups, order) {
+  if (order.length === 0) return groups;
+  const places = new Map(order.map((name, place) => [name, place]));
+  const placeOf = (/** @type {TagGroup} */ { name }) => places.get(name) ?? order.length;
+  return [...groups].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 /** Parses lists of names, without empty ones: `a,b;c` is [["a", "b"], ["c"]]. @param {string | undefined} text */

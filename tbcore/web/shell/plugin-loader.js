@@ -181,6 +181,8 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
     return withoutPrototype(Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value])));
   });
   const preferences = openPreferences(plugin.name);
+  // The `#` cannot occur in the name of a plugin.
+  const memory = openPreferences(`${plugin.name}#${state.frontends.value?.logdir}`);
   const generations = readable(state.generations);
   signal.addEventListener("abort", () => {
     state.pluginKeys.value = [];
@@ -212,6 +214,7 @@ function makeHost({ state, plugin, moduleUrl, root, element, signal, fail }) {
       set: (/** @type {string} */ name, /** @type {string | null} */ value) => state.setSetting(prefix + name, value),
     }),
     preferences: Object.assign(readable(preferences.values), { set: preferences.set }),
+    memory: Object.assign(readable(memory.values), { set: memory.set }),
     keys(keys) {
       if (!signal.aborted) state.pluginKeys.value = keys;
     },

@@ -91,6 +91,24 @@ test("groups with the word loss, acc or val come first", () => {
   assert.deepEqual(names("epoch", "loss", "loss_2/x"), ["", "loss_2"]);
 });
 
+test("groups with a loss or an accuracy come before those about the machine", () => {
+  const tags = ["hp/best_val_loss", "sys/gpu_mem_gb", "train/grad_norm", "train/lr", "train/loss", "val/acc", "val/loss"];
+  assert.deepEqual(groupTags(tags), [
+    { name: "val", tags: ["val/loss", "val/acc"] },
+    { name: "train", tags: ["train/loss", "train/grad_norm", "train/lr"] },
+    { name: "hp", tags: ["hp/best_val_loss"] },
+    { name: "sys", tags: ["sys/gpu_mem_gb"] },
+  ]);
+  assert.deepEqual(groupTags([...tags].reverse()), groupTags(tags));
+  const names = (/** @type {string[]} */ ...tags) => groupTags(tags).map(({ name }) => name);
+  assert.deepEqual(names("MultiClass/f1", "epoch", "perf/step", "zoo/accuracy", "apple/x"), ["zoo", "", "MultiClass", "apple", "perf"]);
+});
+
+test("inside a group, loss, acc and val come first", () => {
+  assert.deepEqual(groupTags(["epoch_lr", "epoch_accuracy", "epoch_loss", "glossy", "val_f1"])[0].tags, ["epoch_loss", "epoch_accuracy", "val_f1", "epoch_lr", "glossy"]);
+  assert.deepEqual(groupTags(["loss/b", "loss/a", "loss/c_loss"])[0].tags, ["loss/c_loss", "loss/a", "loss/b"]);
+});
+
 test("tags that are empty or start with a slash are grouped", () => {
   assert.deepEqual(groupTags(["/a/b", "", "//"]), [
     { name: "", tags: [""] },

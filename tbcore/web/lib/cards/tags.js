@@ -8,9 +8,9 @@
 
 import { signal } from "@preact/signals-core";
 import { html } from "htm/preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName } from "../format.js";
-import { filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
+import { arranged, filterGroups, formatLists, groupTags, parseLists } from "../text-names.js";
 import { Icon } from "../ui/controls.js";
 import { Lazy, useSeen } from "../ui/lazy.js";
 
@@ -60,27 +60,37 @@ export async function watchTags(host, read) {
 }
 
 /**
- * Which groups of tags are closed. The URL has those that the reader toggled; there, "/" stands for
+ * Which groups of tags are closed, and their order. The URL has those that the reader toggled; there, "/" stands for
  * the group with the name "", because lists in the URL have no empty names. The group named "/", of tags that start with "//", cannot be closed.
+ * The browser remembers them for the log directory, too, for addresses that do not say it, and the order in which the reader put the groups.
  * @param {Host} host
  * @param {string} [setting]  in the URL: the groups that the user opened or closed
  * @param {ReadonlySet<string>} [closedByDefault]  those that are closed until the user opens them
- * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void }}
+ * @returns {{ closed: ReadonlySet<string>, onToggle: (name: string, open: boolean) => void, order: readonly string[], onOrder: (order: readonly string[]) => void }}
  */
-export function closedGroups(host, setting = "closed", closedByDefault = new Set()) {
-  const textOf = () => new Map(Object.entries(host.settings.value)).get(setting);
-  const read = () => new Set(parseLists(textOf()).flat().map((name) => (name === "/" ? "" : name)));
+export function closedGroups({ settings, memory }, setting = "closed", closedByDefault = new Set()) {
+  const namesIn = (/** @type {string} */ name) =>
+    parseLists(new Map(Object.entries({ ...memory.value, ...settings.value })).get(name))
+      .flat()
+      .map((group) => (group === "/" ? "" : group));
+  const textOf = (/** @type {Iterable<string>} */ names) => formatLists([[...names].map((name) => name || "/")]);
+  const read = () => new Set(namesIn(setting));
   /** @param {string} name @param {boolean} open */
   const onToggle = (name, open) => {
     // Read it again: it may have changed since the tab was rendered.
     const toggled = read();
     if (open === closedByDefault.has(name)) toggled.add(name);
     else toggled.delete(name);
-    host.settings.set(setting, formatLists([[...toggled].map((group) => group || "/")]));
+    for (const place of [memory, settings]) place.set(setting, textOf(toggled));
   };
   const toggled = read();
   const closed = [...closedByDefault, ...toggled].filter((name) => toggled.has(name) !== closedByDefault.has(name));
-  return { closed: new Set(closed), onToggle };
+  return {
+    closed: new Set(closed),
+    onToggle,
+    order: namesIn(`${setting}.order`),
+    onOrder: (order) => memory.set(`${setting}.order`, textOf(order)),
+  };
 }
 
 /**
@@ -164,23 +174,51 @@ const ALL = "//";
  * @param {(name: string, open: boolean) => void} props.onToggle
  * @param {(tag: string, group: string) => unknown} props.renderCard  the cards of a section are not
  *   rendered again while this is the same function and the group the same object
+ * @param {readonly string[]} [props.order]  names of groups in the reader's order; the others follow
+ * @param {(order: readonly string[]) => void} [props.onOrder]  called when the reader moves a group;
+ *   without it none can be moved
  */
-export function TagGroups({ groups, closed, onToggle, renderCard }) {
+export function TagGroups({ groups: given, closed, onToggle, renderCard, order = [], onOrder }) {
+  const groups = useMemo(() => arranged(given, order), [given, String(order)]);
+  const mark = useRef(/** @type {HTMLElement | null} */ (null));
+  const contentOf = () => /** @type {HTMLElement} */ (mark.current?.parentElement);
+  useLayoutEffect(() => {
+    const content = contentOf();
+    const sizes = new ResizeObserver(() => fitCards(content));
+    sizes.observe(content);
+    fitCards(content);
+    return () => sizes.disconnect();
+  });
+  /** What moves sections is loaded when a heading is reached. */
+  const onReach = onOrder && (() => void import("./moves.js").then(({ watchMoves }) => watchMoves(contentOf(), { given, order, onOrder }), console.warn));
   let numCards = 0;
-  return html`${groups.length >= MIN_LISTED && html`<${Lazy} key="" load=${() => import("./sections.js")} of="Sections" all=${ALL} ...${{ groups, closed, onToggle }} />`}
+  return html`<i hidden ref=${mark}></i>
+    ${groups.length >= MIN_LISTED && html`<${Lazy} key="" load=${() => import("./sections.js")} of="Sections" all=${ALL} ...${{ groups, closed, onToggle }} />`}
     ${groups.map((group) => {
       const isFar = numCards >= MAX_PLACEHOLDERS;
       numCards += Math.min(TAGS_PER_PAGE, group.tags.length);
       const isListed = closed.has(group.name);
-      return html`<${Group} key=${group.name} open=${isListed === closed.has(ALL)} onToggle=${() => onToggle(group.name, isListed)} ...${{ group, isFar, renderCard }} />`;
+      return html`<${Group} key=${group.name} open=${isListed === closed.has(ALL)} onToggle=${() => onToggle(group.name, isListed)} ...${{ group, isFar, onReach, renderCard }} />`;
     })}`;
+}
+
+/** Tells the styles how many columns the page has; few cards, in one row, are to fill the window. @param {HTMLElement} content */
+function fitCards(content) {
+  let numCards = 0;
+  for (const { children: [, grid] } of content.children) numCards += grid?.childElementCount ?? 0;
+  const set = (/** @type {string} */ name, /** @type {number | string} */ value) => content.style.setProperty(`--tb-${name}`, String(value));
+  // So wide that there are no more columns than cards.
+  set("card-least", `${100 / (numCards + 0.9)}%`);
+  const numColumns = getComputedStyle(content).gridTemplateColumns.split(" ").length;
+  set("page-columns", numColumns);
+  set("chart-few", numCards <= Math.min(3, numColumns) ? "62vh" : "0px");
 }
 
 /**
  * The section of one group; see TagGroups.
- * @param {{ group: TagGroup, open: boolean, isFar: boolean, onToggle: () => void } & Pick<Parameters<typeof TagGroups>[0], "renderCard">} props
+ * @param {{ group: TagGroup, open: boolean, isFar: boolean, onToggle: () => void, onReach?: () => void } & Pick<Parameters<typeof TagGroups>[0], "renderCard">} props
  */
-function Group({ group, open, isFar, onToggle, renderCard }) {
+function Group({ group, open, isFar, onToggle, onReach, renderCard }) {
   const { name, tags } = group;
   const [numShown, setNumShown] = useState(TAGS_PER_PAGE);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
@@ -189,8 +227,8 @@ function Group({ group, open, isFar, onToggle, renderCard }) {
   const isBox = !useSeen(box, undefined, shown.length) && isFar;
   const cards = useMemo(() => !isBox && shown.map((tag) => renderCard(tag, name)), [group, numShown, isBox, renderCard]);
   // Only sections of few tags can have few cards; counting those of all in CSS would be slow.
-  return html`<section class="tb-group ${tags.length < 3 ? "tb-few" : ""}" data-group=${name} ref=${box}>
-    <h2>
+  return html`<section class="tb-group ${tags.length < 4 ? "tb-few" : ""}" style=${cards ? "" : `--tb-cards: ${shown.length}`} data-group=${name} ref=${box}>
+    <h2 onPointerEnter=${onReach} onFocusIn=${onReach}>
       <button type="button" aria-expanded=${open} onClick=${onToggle}>
         <${Icon} name="chevron" />
         <span>${name === "" ? "(no prefix)" : formatName(name)}</span>
