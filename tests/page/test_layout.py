@@ -183,6 +183,43 @@ def test_placeholders_are_as_high_as_cards(open_page: Any, size: tuple[int, int]
         assert after[tag] == pytest.approx(box, abs=1), tag
 
 
+def test_a_pinned_step_moves_nothing(open_page: Any) -> None:
+    """Its table is over the cards below, wider than its card, and inside the window."""
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.all('.tb-card canvas').length > 12")
+    before = page.evaluate(BOXES)
+    for tag in ("many/00", "many/02"):
+        page.locator(f"[aria-label='{tag}'] .tb-chart-plot").click(position={"x": 9, "y": 9})
+        table = page.locator(f".tb-card[aria-label='{tag}'] .tb-legend tbody tr").first
+        table.wait_for()
+        assert page.evaluate(BOXES) == before
+        box = page.locator(".tb-below").bounding_box()
+        assert box["width"] > before[tag]["width"] + 100
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 1400
+        page.locator(f"[aria-label='{tag}'] .tb-chart-pin button").first.click()
+        table.wait_for(state="detached")
+
+
+def test_icons_of_a_card_are_shown_where_they_are_used(open_page: Any) -> None:
+    """Under the pointer or with the focus in the card; full size and what is on always."""
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.card('many/01')?.querySelector('canvas')")
+    shown = """(tag) => [...tb.card(tag).querySelectorAll('header > div > button')].filter(
+      (button) => getComputedStyle(button).opacity === '1').map((button) => button.title)"""
+    assert page.evaluate(shown, "many/01") == ["Full size"]
+    page.get_by_role("button", name="Full size: many/00").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert len(page.evaluate(shown, "many/00")) == 4
+    page.keyboard.press("Enter")
+    page.locator("[aria-label='many/01'] .tb-chart-plot").hover()
+    assert len(page.evaluate(shown, "many/01")) == 4
+    page.keyboard.press("Tab")
+    page.evaluate("() => document.activeElement.shadowRoot.activeElement.blur()")
+    assert page.evaluate(shown, "many/00") == ["Show the values as a table", "Full size"]
+
+
 def test_an_open_table_makes_its_card_alone_higher(open_page: Any) -> None:
     """The cards beside it keep their height."""
     page = open_page("#scalars")

@@ -203,6 +203,8 @@ def test_the_tooltip_has_the_values_of_lines_and_bands(page: Any) -> None:
     )
     assert note["bottom"] <= plot["top"]  # it does not cover the curves
     assert note["top"] >= plot["top"] - 24
+    plots = page.evaluate("() => tb.all('.tb-chart-plot').map((plot) => plot.offsetHeight)")
+    assert len(set(plots)) == 1  # it does not make the plot smaller either
 
 
 def test_restyle_applies_the_colours_of_the_theme(page: Any) -> None:

@@ -71,17 +71,15 @@ export function CustomCard({ host, cursor, chart, runs, options }) {
     highlighted=${host.hoveredRun.value}
     onHover=${(/** @type {{ run: string } | null} */ row) => host.hoveredRun.set(row?.run ?? null)}
   />`;
-  const farNote = html`<p class="tb-card-note">
-    <button type="button" class="tb-button" title=${far.join("\n")} onClick=${() => setLeavesOut(!leavesOut)}>
-      ${plural(far.length, "line")} far out of range: ${leavesOut ? "show" : "leave out"}
-    </button>
-  </p>`;
+  const farNote = html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => setLeavesOut(!leavesOut)}>
+    ${plural(far.length, "line")} far out of range: ${leavesOut ? "show" : "leave out"}
+  </button>`;
   return html`<${ChartCard}
     ...${{ host, body, isNear, title, make, draw, error, notes }}
     drawnBy=${[lines, bands, options.x, options.logY, clip]}
     hint=${isEmpty && data ? "nothing to draw" : data || error ? "" : "loading"}
     dashes=${data && !margin ? keyOf(tagsOf(data)) : []}
-    below=${far.length > 0 && !options.clip && farNote}
+    over=${far.length > 0 && !options.clip && farNote}
     legend=${options.legend && lines && !isEmpty && legend}
     menu=${{ content: (/** @type {unknown} */ pictures) => html`<div class="tb-downloads">${pictures}<${Downloads} host=${host} data=${data} /></div>` }}
   />`;

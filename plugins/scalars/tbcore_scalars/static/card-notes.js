@@ -20,11 +20,9 @@ import { Lazy } from "tbcore/ui.js";
  * @param {readonly unknown[]} props.bands
  */
 export function FarNote({ tab, id, parts, far, leavesOut, bands }) {
-  return html`<p class="tb-card-note">
-    <button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
-      ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far out of range: ${leavesOut ? "show" : "leave out"}
-    </button>
-  </p>`;
+  return html`<button type="button" class="far" title=${far.join("\n")} onClick=${() => tab.onFlag(id, /^clip$/, leavesOut ? null : "clip")}>
+    ${plural(far.length, parts.length > 1 ? "line" : bands.length > 0 ? "group" : "run")} far out of range: ${leavesOut ? "show" : "leave out"}
+  </button>`;
 }
 
 /**

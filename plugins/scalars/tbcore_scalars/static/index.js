@@ -1,7 +1,7 @@
 /** The scalars tab: curves of the selected runs, with a chart for each tag. */
 
 import "@preact/signals";
-import { effect } from "@preact/signals-core";
+import { effect, signal } from "@preact/signals-core";
 import { html } from "htm/preact";
 import { render } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -92,6 +92,7 @@ function Dashboard({ host, store, tags }) {
   const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
   const pinnedTags = pinsOf(host);
   const cursor = useMemo(makeCursor, []);
+  const pinnedIn = useMemo(() => signal(""), []);
   const links = useMemo(() => /** @type {Map<string, Link>} */ (new Map()), [options.x, options.link]);
   useEffect(() => effect(() => cursor.highlight(host.runs.value.find(({ name }) => name === host.hoveredRun.value)?.name ?? null)), [cursor]);
   // The pinned x is in the page address; while it is being dragged, only the charts know it.
@@ -117,7 +118,7 @@ function Dashboard({ host, store, tags }) {
   // A key in the filter changes neither this nor `renderCard`, so that cards are not rendered again.
   /** @type {import("./types.js").Tab} */
   const tab = useMemo(
-    () => ({ axisNotes, host, store, options, cursor, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
+    () => ({ axisNotes, host, store, options, cursor, pinnedIn, isGrouped: grouping !== null, tags: [...runsOf.keys()], ...stateOfCards(host) }),
     [axisNotes, settings, grouping, runsOf],
   );
   // Both copies of a pinned card have one zoom, so their sections zoom together.
@@ -253,10 +254,11 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
   // Kept in the page address, so that it survives while a filter hides the card.
   const flags = tab.flagsOf(id);
   const expanded = flags.includes("full");
-  /** Whether an x is pinned, and whether the user pinned one in this chart, which then shows its table. */
   const [hasPin, setHasPin] = useState(false);
-  const [pinnedHere, setPinnedHere] = useState(false);
-  const showsTable = flags.includes("table") || (!flags.includes("plain") && (options.legend || expanded || (pinnedHere && hasPin)));
+  const hasTable = flags.includes("table") || (!flags.includes("plain") && (options.legend || expanded));
+  /** A click opens the table below the card, over what is there: it moves nothing. */
+  const opensBelow = !hasTable && !flags.includes("plain") && hasPin && tab.pinnedIn.value === id;
+  const showsTable = hasTable || opensBelow;
   /** The runs that are far out of range; they can be left out of it in this card alone. */
   const [far, setFar] = useState(/** @type {string[]} */ ([]));
   const leavesOut = flags.includes("clip");
@@ -278,7 +280,7 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
       onPin: (x, settled, here) => {
         if (!settled) return;
         setHasPin(x !== null);
-        if (here) setPinnedHere(true);
+        if (here) tab.pinnedIn.value = id;
       },
       nextX: (x, direction) => feed.nextX(x, direction),
       onZoom: on.zoom,
@@ -337,11 +339,14 @@ function ScalarsCard({ id, tab, parts, group, pinned, link }) {
     }}
     notes=${notes}
     picture=${{ name: tags.join("_"), note: [...notes, options.smooth > 0 && `smoothed by ${options.smooth} (${options.smoothKind})`].filter(Boolean).join("; ") }}
-    below=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
+    over=${far.length > 0 && !options.clip && cardNote("FarNote", { far, leavesOut, bands, id })}
     legend=${showsTable &&
     isNear &&
-    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) =>
-      html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`)}
+    ((/** @type {readonly import("tbcore/chart.js").Hit[] | null} */ hits) => {
+      const table = html`<${Lazy} load=${() => import("./card-legend.js")} of="CardLegend" ...${{ id, tab, title, lines, bands, hits }} view=${feed.view.value} />`;
+      const { left = 0 } = body.current?.getBoundingClientRect() ?? {};
+      return opensBelow ? html`<div class="tb-below ${left > innerWidth / 2 && "tb-left"}">${table}</div>` : table;
+    })}
   >${described.value && cardNote("Descriptions", {})}<//>`;
 }
 

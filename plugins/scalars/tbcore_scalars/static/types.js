@@ -84,6 +84,8 @@ export {};
  * @property {import("./lines.js").LinesStore} store
  * @property {Options} options
  * @property {import("tbcore/chart.js").Cursor} cursor
+ * @property {import("@preact/signals-core").Signal<string>} pinnedIn  the card in which the user pinned an
+ *   x, and which shows its table; "" for none
  * @property {typeof import("./axis-notes.js").axisNotes | null} axisNotes  null until an axis needs it
  * @property {boolean} isGrouped  whether groups of runs are drawn as bands
  * @property {string[]} tags  all tags that can be added to a chart

@@ -92,6 +92,7 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
         ${actions}
         <${IconButton}
           icon=${expanded ? "shrink" : "expand"}
+          class="tb-stay"
           label="Full size: ${label}"
           title=${expanded ? "Normal size" : "Full size"}
           aria-pressed=${expanded}

@@ -53,10 +53,11 @@ import { Card } from "./card.js";
  * @param {((hits: readonly Hit[] | null) => unknown) | null | false} [props.legend]  renders what is
  *   shown below the chart; `hits`: the points under the pointer
  * @param {unknown} [props.children]  shown above the notes
+ * @param {unknown} [props.over]  a button over the top left of the chart
  * @param {unknown} [props.below]  shown below the chart
  */
 export function ChartCard({ host, body, isNear, title, label = title, make, draw, drawnBy, hint = "", error = "", notes = [], dashes = [], ...props }) {
-  const { actions, menu = {}, picture = {}, legend, children, below, ...card } = props;
+  const { actions, menu = {}, picture = {}, legend, children, over, below, ...card } = props;
   const chart = useRef(/** @type {C | null} */ (null));
   const hasLegend = useRef(false);
   hasLegend.current = Boolean(legend);
@@ -98,7 +99,7 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
   const pictures = () => html`<${Lazy} load=${() => import("./picture-buttons.js")} of="PictureButtons" chart=${chart.current} name=${name} note=${note} />`;
   const buttons = html`
     ${isZoomed &&
-    html`<${IconButton} icon="unzoom" label="Show all of ${label}" title="Show all (double-click)" onClick=${() => chart.current?.resetZoom()} />`}
+    html`<${IconButton} icon="unzoom" class="tb-stay" label="Show all of ${label}" title="Show all (double-click)" onClick=${() => chart.current?.resetZoom()} />`}
     ${actions}
     <${Menu} icon=${menu.icon ?? "download"} label=${menu.label ?? `Download ${label}`} content=${() => content(pictures())} />
   `;
@@ -109,6 +110,7 @@ export function ChartCard({ host, body, isNear, title, label = title, make, draw
     </p>`}
     ${children}
     ${notes.map((text) => html`<p class="tb-card-note" role="note">${text}</p>`)}
+    ${over && html`<div class="tb-card-over">${over}</div>`}
     <div class="tb-card-chart" ref=${body} data-hint=${hint}></div>
     ${below}
     ${error && html`<p class="tb-card-error" role="status">${error}</p>`}

@@ -2,6 +2,7 @@
 
 import { formatName } from "../format.js";
 import { arranged } from "../text-names.js";
+import { adoptStyles } from "../ui/lazy.js";
 
 /** @typedef {import("../text-names.js").TagGroup} TagGroup */
 
@@ -41,6 +42,7 @@ export function watchMoves(content, latest) {
   for (const section of sectionsOf()) offerMove(section);
   if (watched.has(content)) return;
   watched.add(content);
+  adoptStyles(/** @type {ShadowRoot} */ (content.getRootNode()), new URL("./moves.css", import.meta.url)).catch(console.warn);
   const status = Object.assign(document.createElement("p"), { className: "tb-hidden", role: "status" });
   content.append(status);
   /** The section that is dragged. @type {HTMLElement | null} */

@@ -26,8 +26,8 @@ export const MINOR_TICK_LENGTH = 4;
  * @returns {import("./types.js").Place}
  */
 export function placeIn(width, height, measure) {
-  return (yTicks, xTicks, { hasNote = false, hasDates = false, right = 12 } = {}) => {
-    const top = hasNote ? 22 : 10;
+  return (yTicks, xTicks, { hasDates = false, right = 12 } = {}) => {
+    const top = 10;
     const inner = height - top - 9 - LINE_HEIGHT * (hasDates ? 2 : 1);
     const ticks = yTicks(inner);
     const widths = ticks.flatMap(({ label }) => label.split("\n")).map((text) => Math.ceil(measure(text)) + 12);

@@ -28,20 +28,11 @@ export function partsOfBand(band, xs) {
   return { fewer, segments: bandSegments(xs, fewer), nonFinite: newNonFinitePoints(band) };
 }
 
-/**
- * The points of a band at which the number of runs with a non-finite value increases. Each is
- * marked at the last finite mean up to it; if there is none, at the first finite mean.
- * @param {Band} band
- * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no mean is finite
- */
-export function newNonFinitePoints({ mean, nonfinite }) {
-  /** @type {{ index: number, markAt: number }[]} */
+/** The indices of a band's points at which the number of runs with a non-finite value increases. @param {Band} band */
+export function newNonFinitePoints({ nonfinite }) {
+  /** @type {number[]} */
   const points = [];
-  let markAt = mean.find(Number.isFinite) ?? NaN;
-  for (let i = 0; nonfinite && i < nonfinite.length; i++) {
-    if (Number.isFinite(mean[i])) markAt = mean[i];
-    if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push({ index: i, markAt });
-  }
+  for (let i = 0; nonfinite && i < nonfinite.length; i++) if (nonfinite[i] > (nonfinite[i - 1] ?? 0)) points.push(i);
   return points;
 }
 

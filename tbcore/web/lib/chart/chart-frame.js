@@ -34,7 +34,7 @@ export class ChartFrame {
   colors = { text: "", grid: "", surface: "", ink: "" };
   /** The area between the axes. */
   plot = make("div", "tb-chart-plot");
-  /** A line of text above the plot, which is not there while it is empty. */
+  /** A line of text above the plot, which takes no space. */
   note = make("p", "tb-chart-note");
   /** @type {import("./types.js").Layout | null} null while nothing is drawn */
   layout = null;

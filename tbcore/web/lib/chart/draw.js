@@ -1,6 +1,6 @@
 /** Draws the lines, bands and marks of a chart. All functions draw in CSS pixels of the plot, and depend on their arguments only. */
 
-import { pixelScales, toAxis } from "./axes.js";
+import { pixelScales } from "./axes.js";
 import { Raster } from "./raster.js";
 import { countFinite, risingStretches, tracePath, windowOf } from "./series.js";
 
@@ -191,6 +191,8 @@ function colorNumber(color) {
 
 /** Minimum distance between marks of one shape: closer marks would look like a bar. */
 const MIN_MARK_DISTANCE_PX = 12;
+/** Centre of the crosses of NaN, CSS pixels below the top of the plot. */
+export const NAN_TOP_PX = 5;
 /** Points are marked with dots if they are at least this far apart on average. */
 const MIN_DOT_DISTANCE_PX = 10;
 
@@ -199,7 +201,8 @@ const MIN_DOT_DISTANCE_PX = 10;
  *
  *     dot        a segment of one point, or every point where points are far apart and the line
  *                is not dashed for fewer runs
- *     cross      NaN; in a band, one more run whose value is not finite
+ *     cross      NaN, at the top of the plot, where it does not look like a value; in a band, one
+ *                more run whose value is not finite
  *     triangle   an infinity, at the top or bottom of the plot
  *     arrow      an outlier above or below the plot
  *
@@ -236,17 +239,13 @@ export function marksOf({ line, xs, ys, raw, segments, nonFinite }, plot, showsP
     lastLeft.set(shape, left);
     return true;
   };
-  for (const { index, markAt } of nonFinite) {
+  for (const index of nonFinite) {
     const left = toX(xs[index]);
     const value = line ? line.value[index] : NaN;
     if (!addMark(left, String(value))) continue;
     if (value === Infinity) marks.fill += `M${left},0l-4,8h8z`;
     else if (value === -Infinity) marks.fill += `M${left},${height}l-4,-8h8z`;
-    else {
-      const top = toY(toAxis(y, markAt));
-      const insideTop = Number.isFinite(top) ? Math.min(height - 4, Math.max(4, top)) : height - 4;
-      marks.stroke += `M${left - 3.2},${insideTop - 3.2}l6.4,6.4m0,-6.4l-6.4,6.4`;
-    }
+    else marks.stroke += `M${left - 3},${NAN_TOP_PX - 3}l6,6m0,-6l-6,6`;
   }
   const column = raw ?? ys;
   for (let i = 0; showsOutliers && i < xs.length; i++) {

@@ -27,7 +27,9 @@ export function lineChartSVG(label, model, { element, colors }, more) {
   const width = Math.max(640, element.clientWidth);
   const height = Math.max(360, element.clientHeight);
   const note = notesOf(model, more).join(", ");
-  const layout = model.layOut(placeIn(width, height, (text) => 6.5 * text.length), note !== "");
+  const noteHeight = note ? 12 : 0;
+  const placed = model.layOut(placeIn(width, height - noteHeight, (text) => 6.5 * text.length));
+  const layout = { ...placed, top: placed.top + noteHeight };
   const { x, y, items, axisItems } = model;
   const marks = sceneMarks(model.scene(layout, colors), items);
   return chartSVG({ label, width, height, layout, x, y, items, axisItems, named: namedItems(items, model), marks, note, colors, clip: model.axes.clip });

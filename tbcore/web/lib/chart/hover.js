@@ -1,7 +1,7 @@
 /** What is under the pointer: the points near it, and what is drawn over the chart for it. No DOM. */
 
 import { at, pixelScales, toAxis } from "./axes.js";
-import { LINE_WIDTH, MAX_DETAILED_LINES, dotPath, drawMarks, traceLine } from "./draw.js";
+import { LINE_WIDTH, MAX_DETAILED_LINES, NAN_TOP_PX, dotPath, drawMarks, traceLine } from "./draw.js";
 import { segmentsOf, windowOf } from "./series.js";
 
 /**
@@ -102,7 +102,7 @@ export function hitsAt(scene, x, pointerTop) {
     const isDrawn = Number.isFinite(top);
     // A point that cannot be drawn is as far away as its mark. Horizontal distance counts only a
     // quarter, because the points of different lines differ in height.
-    const markTop = isDrawn ? top : toY(item.nonFinite.find((mark) => mark.index === index)?.markAt ?? NaN);
+    const markTop = isDrawn ? top : item.nonFinite.includes(index) ? NAN_TOP_PX : NaN;
     const distance = Number.isFinite(markTop) ? Math.hypot((left - pointerLeft) / 4, markTop - pointerTop) : scene.height;
     hits.push({ hit: hitOf(item, index, left, isDrawn ? top : NaN), distance });
   }

@@ -244,7 +244,7 @@ export class LineChart {
     note.textContent = note.title = notes?.noteOf(this.#model) ?? "";
     const names = this.#model.farItems.map(({ name }) => name);
     if (this.#far !== (this.#far = JSON.stringify(names))) this.#options.onFar?.(names);
-    return this.#model.layOut(place, note.textContent !== "", this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));
+    return this.#model.layOut(place, this.#isNamed && this.#names?.spaceForNames(this.#model, this.#frame.element.clientWidth));
   }
 
   /**

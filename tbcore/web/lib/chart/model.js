@@ -177,10 +177,10 @@ export class ChartModel {
     return axisTicks(axis, length / MIN_TICK_DISTANCE_PX[axis.kind], true);
   }
 
-  /** @param {import("./types.js").Place} place @param {boolean} hasNote @param {number | false} [right]  space beside the plot, CSS pixels; false for the usual */
-  layOut(place, hasNote, right) {
+  /** @param {import("./types.js").Place} place @param {number | false} [right]  space beside the plot, CSS pixels; false for the usual */
+  layOut(place, right) {
     const hasDates = this.axes.xAxis === "wall_time";
-    return place((height) => this.ticks("y", height), (width) => this.ticks("x", width), { hasNote, hasDates, right: right || 12 });
+    return place((height) => this.ticks("y", height), (width) => this.ticks("x", width), { hasDates, right: right || 12 });
   }
 
   /**

@@ -128,7 +128,7 @@ export function visibleExtent(xs, values, from, to) {
 }
 
 /** How far out of the usual range a line is left out, in lengths of that range. */
-export const FAR_LENGTHS = 20;
+export const FAR_LENGTHS = 10;
 
 /**
  * Finds the lines that squeeze all others: they reach far out of the usual range of the chart's
@@ -268,23 +268,11 @@ export function risingStretches(xs, from, to) {
   return stretches;
 }
 
-/**
- * The non-finite points of a line. Each is marked at the last finite value before it; if there is
- * none, at the first finite value after it.
- * @param {Numbers} values
- * @returns {{ index: number, markAt: number }[]} `markAt` is NaN if no value is finite
- */
+/** The indices of a line's non-finite points. @param {Numbers} values */
 export function nonFinitePoints(values) {
-  /** @type {{ index: number, markAt: number }[]} */
+  /** @type {number[]} */
   const points = [];
-  let markAt = NaN;
-  for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) points.push({ index: i, markAt });
-    else {
-      if (Number.isNaN(markAt)) for (const point of points) point.markAt = values[i];
-      markAt = values[i];
-    }
-  }
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) points.push(i);
   return points;
 }
 

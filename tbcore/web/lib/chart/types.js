@@ -113,7 +113,7 @@ export {};
  * @property {Range | null} ends  smallest and largest x of these rows
  * @property {Range | null} xExtent  smallest and largest x of the whole series
  * @property {Range | null} yExtent
- * @property {{ index: number, markAt: number }[]} nonFinite  as `nonFinitePoints` returns them
+ * @property {number[]} nonFinite  as `nonFinitePoints` returns them
  *
  * @typedef {object} Hit  a point under the pointer, or the point selected with the keys
  * @property {Line} [line]
@@ -162,10 +162,9 @@ export {};
  * @property {(event: KeyboardEvent) => boolean} key  called for any other key; returns whether it
  *   handled the key
  *
- * @typedef {(yTicks: (height: number) => Tick[], xTicks: (width: number) => Tick[], extra?: { hasNote?: boolean, hasDates?: boolean, right?: number }) => Layout} Place
- *   places the plot and its ticks, which depend on the plot's size. `hasNote` reserves space for a
- *   line of text at the top, `hasDates` for a second line of the x axis' labels; `right` is the space
- *   beside the plot, CSS pixels
+ * @typedef {(yTicks: (height: number) => Tick[], xTicks: (width: number) => Tick[], extra?: { hasDates?: boolean, right?: number }) => Layout} Place
+ *   places the plot and its ticks, which depend on the plot's size. `hasDates` reserves space
+ *   for a second line of the x axis' labels; `right` is the space beside the plot, CSS pixels
  *
  * @typedef {object} Drawn  what a `ChartFrame` calls to draw a chart
  * @property {() => boolean} isEmpty  whether there is nothing to draw

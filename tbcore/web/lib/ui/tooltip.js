@@ -1,5 +1,9 @@
 /** Tooltips of charts and other drawings, made without preact. */
 
+import { adoptSheet, loadSheet } from "./lazy.js";
+
+/** The styles, which are there before the first tooltip is shown. */
+const SHEET = await loadSheet(new URL("./tooltip.css", import.meta.url)).catch(console.warn);
 /** Distance between the tooltip and the pointer. */
 const POINTER_DISTANCE_PX = 14;
 /** Distance of the tooltip from the areas to avoid and from the edges of the window. */
@@ -55,6 +59,7 @@ export class Tooltip {
     // Screen readers get the announcement instead.
     box.setAttribute("aria-hidden", "true");
     this.#owner.append(box);
+    adoptSheet(this.#owner.getRootNode(), SHEET);
     return box;
   }
 }
