@@ -168,11 +168,12 @@ function paintAxis(context, geometry, scale, x, isLast, colors) {
   const write = (label, y) => {
     const text = shortened(context, label, maxWidth);
     const at = isLast ? x + 7 : x - 7;
-    // An outline in the background colour keeps labels legible over lines.
-    context.strokeStyle = colors.surface;
-    context.lineWidth = 3;
-    context.lineJoin = "round";
-    context.strokeText(text, at, y);
+    // A box in the background colour keeps labels legible over lines.
+    const width = context.measureText(text).width + 4;
+    context.fillStyle = colors.surface;
+    context.globalAlpha = 0.9;
+    context.fillRect(isLast ? at - 2 : at + 2 - width, y - 7, width, 14);
+    context.globalAlpha = 1;
     context.fillStyle = colors.text;
     context.fillText(text, at, y);
   };

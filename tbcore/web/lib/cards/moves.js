@@ -9,8 +9,15 @@ import { adoptStyles } from "../ui/lazy.js";
 /** MIME type of the drag data when a heading is dragged. */
 const DRAG_TYPE = "application/x-tbcore-section";
 
-/** The contents whose sections can be moved already. @type {WeakSet<Element>} */
-const watched = new WeakSet();
+/**
+ * @typedef {object} Sections  those of a tab
+ * @property {readonly TagGroup[]} given  in the order without any moves
+ * @property {readonly string[]} order
+ * @property {(order: readonly string[]) => void} onOrder
+ */
+
+/** The contents whose sections can be moved. @type {WeakMap<Element, Sections>} */
+const watched = new WeakMap();
 
 /**
  * The order after a section was moved, for `arranged`.
@@ -35,13 +42,14 @@ export function moved(groups, order, name, before) {
 /**
  * Makes the sections of a tab movable.
  * @param {HTMLElement} content
- * @param {{ current: { given: readonly TagGroup[], order: readonly string[], onOrder: (order: readonly string[]) => void } }} latest
+ * @param {Sections} latest
  */
 export function watchMoves(content, latest) {
   const sectionsOf = () => /** @type {HTMLElement[]} */ ([...content.querySelectorAll(":scope > [data-group]")]);
   for (const section of sectionsOf()) offerMove(section);
-  if (watched.has(content)) return;
-  watched.add(content);
+  const isWatched = watched.has(content);
+  watched.set(content, latest);
+  if (isWatched) return;
   adoptStyles(/** @type {ShadowRoot} */ (content.getRootNode()), new URL("./moves.css", import.meta.url)).catch(console.warn);
   const status = Object.assign(document.createElement("p"), { className: "tb-hidden", role: "status" });
   content.append(status);
@@ -50,10 +58,11 @@ export function watchMoves(content, latest) {
 
   /** @param {HTMLElement} section @param {Element | null | undefined} before */
   const move = (section, before) => {
-    const { given, order, onOrder } = latest.current;
+    const sections = /** @type {Sections} */ (watched.get(content));
     const hadFocus = section.matches(":focus-within");
     const name = section.dataset.group ?? "";
-    onOrder(moved(given, order, name, /** @type {HTMLElement | undefined} */ (before)?.dataset.group ?? null));
+    sections.order = moved(sections.given, sections.order, name, /** @type {HTMLElement | undefined} */ (before)?.dataset.group ?? null);
+    sections.onOrder(sections.order);
     requestAnimationFrame(() => {
       const sections = sectionsOf();
       status.textContent = `${formatName(name) || "(no prefix)"}: ${sections.indexOf(section) + 1} of ${sections.length}`;

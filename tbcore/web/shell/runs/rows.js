@@ -87,10 +87,19 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
     event.preventDefault();
   };
 
+  const [details, now] = [state.runDetails.value, state.now.value];
+  /** Whether all runs have the same age, which is then shown under the pointer only. */
+  const isSameAge = useMemo(() => {
+    const ages = new Set();
+    for (const { last } of details.values()) {
+      if (last !== null && ages.add(shortAge(now - last)).size > 1) return false;
+    }
+    return true;
+  }, [details, now]);
   const widths = table?.widths.value ?? [];
   const [numChars, stepChars] = [widths.reduce((sum, width) => sum + width.numChars, 0), widths.reduce((sum, width) => sum + width.stepChars, 0)];
   return html`<div
-    class="tb-runs-rows ${table ? "tb-with-columns" : ""}"
+    class="tb-runs-rows ${table ? "tb-with-columns" : ""} ${isSameAge ? "tb-same-age" : ""}"
     style=${{ "--columns": `calc(${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${widths.length * CELL_PADDING_PX}px)` }}
     ref=${list}
     onPointerLeave=${() => (state.hoveredRun.value = null)}
