@@ -26,17 +26,30 @@ test("the first seven colours are far apart, also with red-green colour blindnes
   for (const names of [RUNS, ["a", "b", "c/d"], ["large/train", "large/eval", "small/train", "small/eval"]]) {
     for (const theme of THEMES) {
       const colors = [...colorsOf(names.slice(0, 7), theme).values()];
-      for (const [vision, min] of /** @type {const} */ ([["normal", 0.15], ["protan", 0.095], ["deutan", 0.095]])) {
+      for (const [vision, min] of /** @type {const} */ ([["normal", 0.17], ["protan", 0.1], ["deutan", 0.1]])) {
         assert.ok(minDistance(colors.map((color) => oklab(color, vision))) >= min, `${theme}, ${vision}`);
       }
     }
   }
 });
 
-test("a dozen colours are distinguishable", () => {
-  for (const theme of THEMES) {
+test("a dozen colours are distinguishable with all kinds of colour vision, and have a contrast of 3 to 1 on cards", () => {
+  for (const [theme, ground] of /** @type {const} */ ([["light", "#ffffff"], ["dark", "#171b22"]])) {
     const colors = [...colorsOf(RUNS.slice(0, 12), theme).values()];
-    assert.ok(minDistance(colors.map((color) => oklab(color))) > 0.075, theme);
+    for (const [vision, min] of /** @type {const} */ ([["normal", 0.085], ["protan", 0.06], ["deutan", 0.06], ["tritan", 0.06]])) {
+      assert.ok(minDistance(colors.map((color) => oklab(color, vision))) >= min, `${theme}, ${vision}`);
+    }
+    for (const color of colors) assert.ok(contrast(color, ground) >= 3, `${color} on ${theme}`);
+  }
+});
+
+test("colours are handed out in order before they repeat", () => {
+  const many = Array.from({ length: 100 }, (_, i) => `models/${i}`);
+  const colors = [...colorsOf(many, "light").values()];
+  for (let num = 1; num <= many.length; num++) {
+    const uses = new Map();
+    for (const color of colors.slice(0, num)) uses.set(color, (uses.get(color) ?? 0) + 1);
+    assert.equal(Math.max(...uses.values()), Math.ceil(num / 24), String(num));
   }
 });
 

@@ -162,13 +162,14 @@ function luminance(hex) {
 }
 
 /**
- * Matrices that simulate protanopia and deuteranopia on linear light: Machado, Oliveira and
- * Fernandes, 2009, severity 1.
+ * Matrices that simulate protanopia, deuteranopia and tritanopia on linear light: Machado, Oliveira
+ * and Fernandes, 2009, severity 1.
  */
 const VISION = {
   normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protan: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
   deutan: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+  tritan: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
 };
 
 /** The contrast of two colours, as in WCAG: 1 to 21. @param {string} a @param {string} b */

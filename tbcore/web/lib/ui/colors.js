@@ -1,70 +1,55 @@
 /**
  * Stable, distinguishable colours for the names of runs and groups. Pure functions, no DOM.
  *
- * A name gets the colour that its hash selects, if that colour is still unused. Otherwise the
- * name gets the colour that differs most from the colours of the names just before it, because it
- * is most likely compared with these names. New runs are appended to `data/runs`, so the colours of
- * existing runs never change, and the first runs mostly have the same colour in every log
- * directory. Colours are defined in OKLCH, where colours of equal lightness look equally light.
+ * A name gets the colour that its hash selects among the first seven, if that colour is still
+ * unused, and otherwise the next unused one; when all are used, they are handed out again in order.
+ * New runs are appended to `data/runs`, so the colours of existing runs never change, and the first
+ * runs mostly have the same colour in every log directory. Colours are defined in OKLCH, where
+ * colours of equal lightness look equally light.
  */
 
 /**
- * The base colours: blue, orange, green, red, purple, sky, pink and gold. Gold comes last because it
- * is close to orange for colour-blind users. For each of them: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
+ * The base colours: blue, orange, green, red, purple, sky, pink, gold, two more purples, a dark
+ * green and rose.
+ * For each of them: hue (degrees), then lightness (0 to 1) and chroma in the light theme, then
  * lightness and chroma in the dark theme.
  *
  * An optimiser started with the palette of Okabe and Ito, which is made for all kinds of colour
- * vision, and moved hues, lightness and chroma. The distance between any two of the first seven in
- * OKLab is at least 0.15, and 0.095 as seen with protanopia or deuteranopia (matrices of Machado,
- * Oliveira and Fernandes, 2009). Dark yellow was excluded because it looks like mud.
+ * vision, and moved hues, lightness and chroma. All have a contrast of at least 3 to cards. The
+ * distance between any two in OKLab is at least 0.085, and 0.06 as seen with protanopia, deuteranopia
+ * or tritanopia (matrices of Machado, Oliveira and Fernandes, 2009); of the first seven, at least
+ * 0.17, and 0.1 with protanopia or deuteranopia.
  * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
  */
 const BASE = [
-  [264, 0.581, 0.2, 0.644, 0.18],
-  [50, 0.651, 0.157, 0.703, 0.18],
-  [166, 0.624, 0.137, 0.671, 0.127],
-  [21, 0.505, 0.173, 0.567, 0.144],
-  [314, 0.463, 0.2, 0.576, 0.158],
-  [231, 0.698, 0.149, 0.78, 0.145],
-  [349, 0.713, 0.177, 0.778, 0.164],
-  [86, 0.72, 0.145, 0.833, 0.131],
+  [269, 0.499, 0.198, 0.644, 0.184],
+  [45, 0.581, 0.166, 0.699, 0.198],
+  [166, 0.562, 0.111, 0.856, 0.166],
+  [26, 0.414, 0.16, 0.537, 0.148],
+  [320, 0.417, 0.193, 0.537, 0.191],
+  [240, 0.654, 0.14, 0.79, 0.113],
+  [346, 0.657, 0.173, 0.7, 0.147],
+  [87, 0.665, 0.129, 0.816, 0.158],
+  [317, 0.538, 0.137, 0.599, 0.086],
+  [317, 0.465, 0.087, 0.64, 0.207],
+  [167, 0.413, 0.08, 0.52, 0.098],
+  [6, 0.62, 0.218, 0.783, 0.129],
 ];
 
 /**
- * Three tiers of each base colour: the colour itself, a darker and a paler one. Each is an offset of
- * lightness and a factor of chroma. The numbers maximize the smallest distance between any two
- * colours. Lighter colours are excluded because they would look like text in the dark theme.
+ * The base colours themselves, and paler ones of the same hues, which are used after them. Each tier
+ * is an offset of lightness and a factor of chroma. Lighter colours are excluded because they would
+ * look like text in the dark theme.
  */
 const TIERS = {
-  light: [[0, 1], [-0.11, 0.85], [-0.04, 0.45]],
-  dark: [[0, 1], [-0.12, 0.95], [-0.05, 0.5]],
+  light: [[0, 1], [0.06, 0.85]],
+  dark: [[0, 1], [-0.06, 0.7]],
 };
-/** Darker colours would be hard to see in the dark theme. */
-const MIN_DARK_LIGHTNESS = 0.48;
 
-/**
- * Number of slots in each stage. A slot is the index of a colour: slot i is the base colour i % 8
- * in the tier floor(i / 8). A stage of n slots has the slots 0 to n - 1, which are all used before
- * any later slot.
- */
-const STAGES = [7, 8, 16, 24];
-const NUM_SLOTS = STAGES[STAGES.length - 1];
-
-/** A new colour should differ from the colours of this many names before it. */
-const NUM_NEIGHBOURS = 8;
-
-/**
- * Distance of slots a and b in OKLab, at `a * NUM_SLOTS + b`: the smaller of their distances in the
- * light and the dark theme.
- */
-const DISTANCES = Float32Array.from({ length: NUM_SLOTS * NUM_SLOTS }, (_, index) => {
-  const distances = /** @type {const} */ (["light", "dark"]).map((theme) => {
-    const [l1, c1, h1] = slotColor(Math.floor(index / NUM_SLOTS), theme);
-    const [l2, c2, h2] = slotColor(index % NUM_SLOTS, theme);
-    return Math.sqrt((l1 - l2) ** 2 + c1 ** 2 + c2 ** 2 - 2 * c1 * c2 * Math.cos(((h1 - h2) * Math.PI) / 180));
-  });
-  return Math.min(...distances);
-});
+/** Number of colours. A slot is the index of a colour: slot i is the base colour i % 12 in the tier floor(i / 12). */
+const NUM_SLOTS = 2 * BASE.length;
+/** The first slots are farther apart than others; a name prefers one of them. */
+const NUM_PREFERRED = 7;
 
 /**
  * The colour of each name.
@@ -79,52 +64,21 @@ export function colorsOf(names, theme) {
 
 /** The slot of each name, in the order of the names. @param {readonly string[]} names */
 export function slotsOf(names) {
-  const numUses = new Uint32Array(NUM_SLOTS);
-  /** @type {number[]} */
-  const assigned = [];
-  for (const name of names) {
-    const slot = chooseSlot(hashOf(name) % STAGES[0], numUses, assigned.slice(-NUM_NEIGHBOURS));
-    numUses[slot]++;
-    assigned.push(slot);
-  }
-  return assigned;
+  const unused = new Set(Array(NUM_SLOTS).keys());
+  return names.map((name, i) => {
+    if (i >= NUM_SLOTS) return i % NUM_SLOTS;
+    const preferred = hashOf(name) % NUM_PREFERRED;
+    const slot = unused.has(preferred) ? preferred : /** @type {number} */ ([...unused][0]);
+    unused.delete(slot);
+    return slot;
+  });
 }
 
 /** The colour of a slot in OKLCH. @param {number} slot @param {"light" | "dark"} theme @returns {[l: number, c: number, h: number]} */
-export function slotColor(slot, theme) {
+function slotColor(slot, theme) {
   const [h, lightL, lightC, darkL, darkC] = BASE[slot % BASE.length];
   const [offset, factor] = TIERS[theme][Math.floor(slot / BASE.length)];
-  return theme === "light" ? [lightL + offset, lightC * factor, h] : [Math.max(MIN_DARK_LIGHTNESS, darkL + offset), darkC * factor, h];
-}
-
-/**
- * Chooses a slot for a name: the preferred slot if it is unused, or else the candidate that differs
- * most from the neighbours. The candidates are the unused slots of the first stage that has any. If
- * all slots are used, the candidates are the slots with at most one use more than the least used
- * slot.
- * @param {number} preferred
- * @param {Uint32Array} numUses  for each slot, the number of names that have it
- * @param {readonly number[]} neighbours  slots of the preceding names
- */
-function chooseSlot(preferred, numUses, neighbours) {
-  if (numUses[preferred] === 0) return preferred;
-  const firstUnused = numUses.indexOf(0);
-  const end = firstUnused < 0 ? NUM_SLOTS : /** @type {number} */ (STAGES.find((stage) => firstUnused < stage));
-  const maxUses = firstUnused < 0 ? numUses.reduce((a, b) => Math.min(a, b)) + 1 : 0;
-  let best = 0;
-  let bestDistance = -1;
-  for (let i = 0; i < end; i++) {
-    // Start at the preferred slot, so that the name decides between equally distant ones.
-    const slot = (preferred + i) % end;
-    if (numUses[slot] > maxUses) continue;
-    let distance = Infinity;
-    for (const other of neighbours) distance = Math.min(distance, DISTANCES[slot * NUM_SLOTS + other]);
-    if (distance > bestDistance) {
-      best = slot;
-      bestDistance = distance;
-    }
-  }
-  return best;
+  return theme === "light" ? [lightL + offset, lightC * factor, h] : [darkL + offset, darkC * factor, h];
 }
 
 /** A 32-bit hash: FNV-1a with a final mix. @param {string} text */

@@ -3,7 +3,7 @@
  * member, or a value. Pure functions, no DOM; loaded when the user chooses such colours.
  */
 
-import { colorsOf, oklchToHex, slotColor, slotsOf } from "./colors.js";
+import { colorsOf, oklchToHex, slotsOf } from "./colors.js";
 
 /** @typedef {"light" | "dark"} Theme */
 /** @typedef {string | number | boolean} Value */
@@ -17,10 +17,24 @@ export const MAX_VALUE_COLORS = 12;
 
 // --- families ------------------------------------------------------------------------------------
 
-/** Number of hues. The families after these have paler colours of the same hues. */
-const NUM_HUES = 8;
-/** The first slot whose colours are pale, see `colors.js`. */
-const FIRST_PALE_SLOT = 16;
+/**
+ * The colours of the first families, farther apart in hue than those of `colors.js`, since shades
+ * differ in lightness: hue (degrees), lightness and chroma in the light theme, and in the dark theme.
+ * The families after these have paler colours of the same hues.
+ * @type {[h: number, lightL: number, lightC: number, darkL: number, darkC: number][]}
+ */
+const HUES = [
+  [264, 0.581, 0.2, 0.644, 0.18],
+  [50, 0.651, 0.157, 0.703, 0.18],
+  [166, 0.624, 0.137, 0.671, 0.127],
+  [21, 0.505, 0.173, 0.567, 0.144],
+  [314, 0.463, 0.2, 0.576, 0.158],
+  [231, 0.698, 0.149, 0.78, 0.145],
+  [349, 0.713, 0.177, 0.778, 0.164],
+  [86, 0.72, 0.145, 0.833, 0.131],
+];
+/** Offset of lightness and factor of chroma of paler colours. */
+const PALER = { light: [-0.04, 0.45], dark: [-0.05, 0.5] };
 /** Number of shades of a hue. More cannot be told apart. */
 const NUM_SHADES = 9;
 /** Number of lightnesses from which shades are chosen. */
@@ -52,8 +66,9 @@ export function familyColors(families, theme) {
 
 /** The shades of a family's hue; each differs as much as possible from those before it. @param {number} slot @param {Theme} theme */
 function shadesOf(slot, theme) {
-  const isPale = slot % (2 * NUM_HUES) >= NUM_HUES;
-  const [lightness, chroma, hue] = slotColor((slot % NUM_HUES) + (isPale ? FIRST_PALE_SLOT : 0), theme);
+  const [hue, lightL, lightC, darkL, darkC] = HUES[slot % HUES.length];
+  const [offset, factor] = slot % (2 * HUES.length) < HUES.length ? [0, 1] : PALER[theme];
+  const [lightness, chroma] = theme === "light" ? [lightL + offset, lightC * factor] : [darkL + offset, darkC * factor];
   const [min, max] = LIMITS[theme];
   const highest = Math.max(lightness, Math.min(max, Math.max(min, lightness - SHADES_WIDTH / 2) + SHADES_WIDTH));
   const lowest = Math.max(min, highest - SHADES_WIDTH);
