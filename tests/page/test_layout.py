@@ -220,6 +220,17 @@ def test_icons_of_a_card_are_shown_where_they_are_used(open_page: Any) -> None:
     assert page.evaluate(shown, "many/00") == ["Show the values as a table", "Full size"]
 
 
+def test_only_cards_are_printed(open_page: Any) -> None:
+    page = open_page("#scalars")
+    page.wait_for_function("() => tb.card('many/01')?.querySelector('canvas')")
+    page.locator(".tb-run").first.wait_for()
+    page.emulate_media(media="print")
+    for part in (".top-bar", "aside", ".tb-toolbar"):
+        page.locator(part).wait_for(state="hidden")
+    boxes = page.evaluate(BOXES)
+    assert boxes["many/00"]["left"] < 20
+
+
 def test_an_open_table_makes_its_card_alone_higher(open_page: Any) -> None:
     """The cards beside it keep their height."""
     page = open_page("#scalars")
