@@ -176,5 +176,4 @@ function measure() {
   if (rest <= 0) return;
   style.setProperty("--tb-far-rest", `${rest}px`);
   style.setProperty("--tb-far-charts", chart ? "1" : "0");
-  style.setProperty("--tb-columns", `${getComputedStyle(grid).gridTemplateColumns.split(" ").length}`);
 }
