@@ -208,6 +208,11 @@ def test_icons_of_a_card_are_shown_where_they_are_used(open_page: Any) -> None:
     shown = """(tag) => [...tb.card(tag).querySelectorAll('header > div > button')].filter(
       (button) => getComputedStyle(button).opacity === '1').map((button) => button.title)"""
     assert page.evaluate(shown, "many/01") == ["Full size"]
+    # All ages in the run list are the same, so that they say nothing.
+    age = page.locator(".tb-run .tb-age span")
+    assert age.evaluate("(age) => getComputedStyle(age).opacity") == "0"
+    age.hover()
+    assert age.evaluate("(age) => getComputedStyle(age).opacity") == "1"
     page.get_by_role("button", name="Full size: many/00").focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")

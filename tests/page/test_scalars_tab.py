@@ -1151,6 +1151,8 @@ def test_a_run_far_out_of_range_is_left_out_in_one_click(
     button.wait_for()
     assert button.count() == 1
     assert button.get_attribute("title") == "seed3"
+    heights = page.evaluate("() => tb.all('.tb-card').map((card) => card.offsetHeight)")
+    assert heights[0] == heights[1]  # the button is over the plot
     # The height of the line of a tame run, in rows of pixels.
     page.evaluate(
         """() => {

@@ -206,12 +206,12 @@ export function TagGroups({ groups: given, closed, onToggle, renderCard, order =
 function fitCards(content) {
   let numCards = 0;
   for (const { children: [, grid] } of content.children) numCards += grid?.childElementCount ?? 0;
-  const set = (/** @type {string} */ name, /** @type {number | string} */ value) => content.style.setProperty(`--tb-${name}`, String(value));
+  const set = (/** @type {string} */ name, /** @type {string} */ value) => content.style.setProperty(name, value);
   // So wide that there are no more columns than cards.
-  set("card-least", `${100 / (numCards + 0.9)}%`);
-  const numColumns = getComputedStyle(content).gridTemplateColumns.split(" ").length;
-  set("page-columns", numColumns);
-  set("chart-few", numCards <= Math.min(3, numColumns) ? "62vh" : "0px");
+  set("--tb-card-least", `${100 / (numCards + 0.9)}%`);
+  const { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
+  set("--tb-page-columns", `${length}`);
+  set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : "0px");
 }
 
 /**
