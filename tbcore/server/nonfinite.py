@@ -33,7 +33,8 @@ class NonfiniteSummaries:
         """Maps the name of each run with nonfinite values to the summary of the run.
 
         In a summary, `num_tags` counts all tags with nonfinite values, `tags` has the first few of
-        these tags, and `first_steps` has the step of the first such value of each tag in `tags`.
+        these tags, and `first_steps` and `first_values` have the step of the first such value of
+        each tag in `tags`, and this value.
         """
         previous, cache = self._cache, {}
         for run in details:
@@ -46,20 +47,25 @@ class NonfiniteSummaries:
 
     def _summary_of(self, run: RunDetails) -> dict[str, Any]:
         tags = run.nonfinite_tags[:_MAX_TAGS]
+        firsts = [self._first(run.name, tag) for tag in tags]
         return {
             "num_tags": len(run.nonfinite_tags),
             "tags": tags,
-            "first_steps": [self._first_step(run.name, tag) for tag in tags],
+            "first_steps": [step for step, _ in firsts],
+            "first_values": [value for _, value in firsts],
         }
 
-    def _first_step(self, run: str, tag: str) -> int | None:
-        """The step of the first nonfinite value, in the order written; None if it was deleted."""
+    def _first(self, run: str, tag: str) -> tuple[int, float] | tuple[None, None]:
+        """The step of the first nonfinite value, in the order written, and this value; None if it was
+        deleted.
+        """
         try:
             series = self._multiplexer.scalars(run, tag)
         except NotFoundError:
-            return None
+            return None, None
         for start in range(0, len(series), _ROWS_AT_ONCE):
             is_nonfinite = ~np.isfinite(series.value[start : start + _ROWS_AT_ONCE])
             if is_nonfinite.any():
-                return int(series.step[start + is_nonfinite.argmax()])
-        return None
+                row = start + is_nonfinite.argmax()
+                return int(series.step[row]), float(series.value[row])
+        return None, None

@@ -131,6 +131,7 @@
  * @property {number} num_tags  number of tags with NaN or infinite values
  * @property {string[]} tags  names of some of these tags
  * @property {(number | null)[]} first_steps  the first such step of each of `tags`
+ * @property {(string | null)[]} [first_values]  "NaN", "Infinity" or "-Infinity" at this step
  */
 
 export {};

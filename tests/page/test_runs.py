@@ -151,7 +151,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     """A folder says that it contains such runs; its menu hides them, too."""
     logdir = tmp_path / "logs"
     for number in range(4):
-        loss = [1.0, float("nan") if number % 2 else 0.5]
+        loss = [1.0, float("inf") if number % 2 else 0.5]
         write_run(logdir, f"vit/seed{number}", scalars={"loss": loss})
     write_run(logdir, "cnn/seed0", scalars={"loss": [1.0]})
     page = profile.open(serve(logdir).url)
@@ -159,6 +159,7 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     badge = folder.locator(".tb-nan")
     badge.wait_for()
     assert badge.get_attribute("title") == "Hide 2 of 4 runs: NaN or infinite"
+    assert badge.inner_text() == "∞ 2/4"
     assert page.locator('.tb-folder[title="cnn/"] .tb-nan').count() == 0
 
     badge.click()
@@ -169,6 +170,27 @@ def test_diverged_runs_of_a_folder_are_unchecked_by_one_click(
     folder.click(button="right")
     page.get_by_role("menuitem", name="Hide 2 runs with NaN or infinite values").click()
     page.wait_for_function("() => location.hash.includes('runs=~newest,!vit/seed1,!vit/seed3')")
+
+
+def test_a_badge_to_click_stays_where_it_is(serve: Any, profile: Any, tmp_path: Path) -> None:
+    """Under the pointer, too, it covers neither the name nor the box of its row."""
+    logdir = tmp_path / "logs"
+    for number in range(5):
+        write_run(logdir, f"configuration/s{number}", scalars={"loss": [float("nan")]})
+    page = profile.open(serve(logdir).url, "#probe&group=seeds&columns=loss:last")
+    badge = page.locator("button.tb-nan")
+    badge.wait_for()
+    before = badge.bounding_box()
+    name = page.locator(".tb-folder .tb-name")
+    name.hover()
+    assert badge.bounding_box() == before
+    box = name.bounding_box()
+    assert box["x"] + box["width"] <= before["x"]
+    assert before["x"] + before["width"] <= page.locator(".tb-run-more").bounding_box()["x"]
+    name.click()
+    page.wait_for_function("() => location.hash.includes('runs=')")
+    assert page.locator(".tb-folder .tb-run-info").inner_text() == "5"
+    assert not page.locator(".tb-folder input").is_checked()
 
 
 def test_a_run_has_a_menu(open_page: Any, profile: Any, logdir: Path) -> None:

@@ -120,6 +120,7 @@ def test_run_details_are_columns_in_the_order_of_the_runs(
                 "num_tags": 7,
                 "tags": ["x0", "x1", "x2", "x3", "x4"],
                 "first_steps": [0, 1, 2, 3, 4],
+                "first_values": ["NaN"] * 5,
             }
         },
     }

@@ -12,7 +12,7 @@ from tbcore.store.loader import Loader
 from tbcore.store.multiplexer import Multiplexer
 from tbcore_testing import write_run
 
-NAN = float("nan")
+INF = float("inf")
 
 
 def test_a_summary_is_cached_until_its_run_changes(
@@ -21,8 +21,8 @@ def test_a_summary_is_cached_until_its_run_changes(
     """Only runs that have changed are read again: the page requests summaries very often."""
     multiplexer = Multiplexer()
     loader = Loader(multiplexer, [LogdirSpec(None, str(tmp_path))])
-    write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [NAN]})
-    write_run(tmp_path, "early", scalars={"x": [(3, NAN), (4, NAN), (5, 0.5)], "y": [0.5]})
+    write_run(tmp_path, "late", scalars={"x": [0.5] * 70_000 + [INF]})
+    write_run(tmp_path, "early", scalars={"x": [(3, -INF), (4, INF), (5, 0.5)], "y": [0.5]})
     write_run(tmp_path, "fine", scalars={"x": [0.5]})
     loader.load_once()
     read = []
@@ -34,14 +34,14 @@ def test_a_summary_is_cached_until_its_run_changes(
 
     for _ in range(2):
         assert nonfinite.summaries(multiplexer.run_details()) == {
-            "late": {"num_tags": 1, "tags": ("x",), "first_steps": [70_000]},
-            "early": {"num_tags": 1, "tags": ("x",), "first_steps": [3]},
+            "late": {"num_tags": 1, "tags": ("x",), "first_steps": [70_000], "first_values": [INF]},
+            "early": {"num_tags": 1, "tags": ("x",), "first_steps": [3], "first_values": [-INF]},
         }
     assert sorted(read) == [("early", "x"), ("late", "x")]
 
-    write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, NAN)]})
+    write_run(tmp_path, "early", restart_at=1, scalars={"x": [(1, 0.5), (2, INF)]})
     write_run(tmp_path, "late", restart_at=1)
     loader.load_once()
     assert nonfinite.summaries(multiplexer.run_details()) == {
-        "early": {"num_tags": 1, "tags": ("x",), "first_steps": [2]}
+        "early": {"num_tags": 1, "tags": ("x",), "first_steps": [2], "first_values": [INF]}
     }

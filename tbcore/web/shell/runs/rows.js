@@ -13,7 +13,7 @@ import { formatName, formatTime, plural } from "../../lib/format.js";
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
 import { VirtualList } from "../../lib/ui/lazy.js";
-import { describeNonfinite, describeRun, isLive, shortAge } from "../state/tree.js";
+import { describeNonfinite, describeRun, isLive, nameNonfinite, shortAge } from "../state/tree.js";
 
 const ROW_HEIGHT_PX = 26;
 /** Space beside the text of a cell, as in lazy.css. */
@@ -217,10 +217,12 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
 
 /** A mark for NaN or infinite values; that of a folder or group unchecks the runs that have them. @param {{ state: State, row: Row, diverged: string[] }} props */
 function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
-  const nonfinite = state.runDetails.value.get(name)?.nonfinite;
-  if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>NaN</b>`;
+  const details = state.runDetails.value;
+  const nonfinite = details.get(name)?.nonfinite;
+  const text = nameNonfinite(diverged.map((run) => details.get(run)?.nonfinite));
+  if (kind === "run") return html`<b class="tb-nan" title=${nonfinite && describeNonfinite(nonfinite)}>${text}</b>`;
   const title = `Hide ${diverged.length} of ${plural(runs.length, "run")}: NaN or infinite`;
-  return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>NaN</button>`;
+  return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
 /** The age of a run's last event. @param {{ state: State, run: string }} props */
