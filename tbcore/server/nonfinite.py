@@ -40,32 +40,27 @@ class NonfiniteSummaries:
         for run in details:
             if run.nonfinite_tags:
                 cached_for, summary = previous.get(run.name, (None, {}))
-                is_current = cached_for is run
-                cache[run.name] = (run, summary if is_current else self._summary_of(run))
+                cache[run.name] = (run, summary if cached_for is run else self._summary_of(run))
         self._cache = cache
         return {name: summary for name, (_, summary) in cache.items()}
 
     def _summary_of(self, run: RunDetails) -> dict[str, Any]:
         tags = run.nonfinite_tags[:_MAX_TAGS]
-        firsts = [self._first(run.name, tag) for tag in tags]
+        firsts = zip(*(self._first(run.name, tag) for tag in tags), strict=True)
         return {
             "num_tags": len(run.nonfinite_tags),
             "tags": tags,
-            "first_steps": [step for step, _ in firsts],
-            "first_values": [value for _, value in firsts],
+            **dict(zip(("first_steps", "first_values"), firsts, strict=True)),
         }
 
-    def _first(self, run: str, tag: str) -> tuple[int, float] | tuple[None, None]:
-        """The step of the first nonfinite value, in the order written, and this value; None if it was
-        deleted.
-        """
+    def _first(self, run: str, tag: str) -> list[Any]:
+        """Step and value of the first nonfinite value, as written; None if it was deleted."""
         try:
             series = self._multiplexer.scalars(run, tag)
         except NotFoundError:
-            return None, None
+            return [None, None]
         for start in range(0, len(series), _ROWS_AT_ONCE):
             is_nonfinite = ~np.isfinite(series.value[start : start + _ROWS_AT_ONCE])
-            if is_nonfinite.any():
-                row = start + is_nonfinite.argmax()
-                return int(series.step[row]), float(series.value[row])
-        return None, None
+            if len(row := start + np.flatnonzero(is_nonfinite)[:1]):
+                return [*series.step[row].tolist(), *series.value[row].tolist()]
+        return [None, None]

@@ -638,8 +638,8 @@ LEARNING_RATES = {"good": 0.001, "lucky": 0.002, "partly": 0.1, "diverged": 0.2}
 MEANS = {
     "good/*": "0.438 ± 0.063",
     "lucky/*": "0.75 ± 0.50",
-    "partly/*": "1.50 ± 0.71 (2 of 3)",
-    "diverged/*": "– (0 of 3)",
+    "partly/*": "1.50 ± 0.71 (2 of 3, 1 not finite)",
+    "diverged/*": "not finite (3 of 3)",
 }
 """The mean and the standard deviation of the sample, over n − 1; in the order of the table."""
 
@@ -692,8 +692,8 @@ def test_rows_have_the_average_that_is_chosen_for_groups(seeds_server: Any, open
     assert [row[:2] for row in tab.rows()] == [
         ["good/*", "0.438 [0.406, 0.469]"],
         ["lucky/*", "0.75 [0.50, 1.00]"],
-        ["partly/*", "1.50 [1.25, 1.75] (2 of 3)"],
-        ["diverged/*", "– (0 of 3)"],
+        ["partly/*", "1.50 [1.25, 1.75] (2 of 3, 1 not finite)"],
+        ["diverged/*", "not finite (3 of 3)"],
     ]
     best = tab.page.locator(".best-row")
     text = best.inner_text().replace("\n", " ")
@@ -745,14 +745,14 @@ def test_files_have_the_means_of_groups_with_their_deviations(
         assert float(sd) == pytest.approx(statistics.stdev(finite)) if finite else sd == ""
     first = json.loads(files["JSON"])[0]
     assert first["metrics"] == {"val/loss": 0.4375}
-    assert first["spreads"] == {"val/loss": {"sd": 0.0625, "n": 3}}
+    assert first["spreads"] == {"val/loss": {"sd": 0.0625, "n": 3, "nonfinite": 0}}
     assert files["LaTeX"].splitlines()[1:7] == [
         "name & val/loss & lr & $n$ \\\\",
         "\\hline",
         "good/* & $0.438 \\pm 0.063$ & $0.001$ & $3$ \\\\",
         "lucky/* & $0.75 \\pm 0.50$ & $0.002$ & $3$ \\\\",
         "partly/* & $1.50 \\pm 0.71$ ($n = 2$) & $0.1$ & $3$ \\\\",
-        "diverged/* & $\\mathrm{NaN}$ ($n = 0$) & $0.2$ & $3$ \\\\",
+        "diverged/* & not finite ($n = 0$) & $0.2$ & $3$ \\\\",
     ]
 
 

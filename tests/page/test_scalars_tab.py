@@ -957,7 +957,7 @@ def test_the_table_shows_bands_on_every_axis(profile: Any, seeds: Any) -> None:
             """() => Object.fromEntries([...tb.all('.tb-legend tbody tr')[0].cells].map(
               (cell) => [cell.dataset.column, cell.textContent]))"""
         )
-        assert cells["final"] == "2.3 ± 1.7 (4 of 5)"
+        assert cells["final"] == "2.3 ± 1.7 (4 of 5, 1 not finite)"
         if place is None:
             assert not cells["value"]
             assert "low" not in cells
@@ -1002,7 +1002,7 @@ def test_the_table_begins_with_the_final_value_of_groups(profile: Any, configs: 
     (first, second) = page.evaluate(FINAL_CELLS)
     title = "mean of the last values of 3 runs: 0.75, standard deviation of the sample (n − 1) 0.25"
     assert first == ["cfg0/*", "0.75 ± 0.25", title]
-    assert second[:2] == ["cfg1/*", "0.38 ± 0.18 (2 of 3)"]
+    assert second[:2] == ["cfg1/*", "0.38 ± 0.18 (2 of 3, 1 not finite)"]
     assert second[2].endswith(", 1 run NaN or infinite, not in it")
     for names in (["cfg0/*", "cfg1/*"], ["cfg1/*", "cfg0/*"]):
         heading.click()
@@ -1042,7 +1042,7 @@ def test_over_wall_time_the_runs_of_a_group_are_drawn(profile: Any, configs: Any
     assert note.text_content() == text
     page.wait_for_function("() => tb.all('.tb-legend tbody tr').length === 2")
     texts = [row[:2] for row in page.evaluate(FINAL_CELLS)]
-    assert texts == [["cfg0/*", "0.75 ± 0.25"], ["cfg1/*", "0.38 ± 0.18 (2 of 3)"]]
+    assert texts == [["cfg0/*", "0.75 ± 0.25"], ["cfg1/*", "0.38 ± 0.18 (2 of 3, 1 not finite)"]]
     page.get_by_role("button", name="More options for loss").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV as drawn").click()

@@ -34,8 +34,13 @@ def test_a_summary_is_cached_until_its_run_changes(
 
     for _ in range(2):
         assert nonfinite.summaries(multiplexer.run_details()) == {
-            "late": {"num_tags": 1, "tags": ("x",), "first_steps": [70_000], "first_values": [INF]},
-            "early": {"num_tags": 1, "tags": ("x",), "first_steps": [3], "first_values": [-INF]},
+            "late": {
+                "num_tags": 1,
+                "tags": ("x",),
+                "first_steps": (70_000,),
+                "first_values": (INF,),
+            },
+            "early": {"num_tags": 1, "tags": ("x",), "first_steps": (3,), "first_values": (-INF,)},
         }
     assert sorted(read) == [("early", "x"), ("late", "x")]
 
@@ -43,5 +48,5 @@ def test_a_summary_is_cached_until_its_run_changes(
     write_run(tmp_path, "late", restart_at=1)
     loader.load_once()
     assert nonfinite.summaries(multiplexer.run_details()) == {
-        "early": {"num_tags": 1, "tags": ("x",), "first_steps": [2], "first_values": [INF]}
+        "early": {"num_tags": 1, "tags": ("x",), "first_steps": (2,), "first_values": (INF,)}
     }

@@ -162,6 +162,7 @@ class Charts:
     ) -> list[dict[str, Any]]:
         """For each group, the statistics of its runs' last values, which are not smoothed.
 
+        If all of them are NaN or all are one of the infinities, `common` is this value.
         Their spread is the deviation, or the quartiles if the average is not the mean.
         """
         runs = [(i, *run) for i, lines in enumerate(groups.values()) for run in lines]
@@ -171,9 +172,16 @@ class Charts:
         found = group_statistics(values, group, len(groups), average, spread)
         live = Counter(i for i, run, _ in logged if self._multiplexer.is_live(run))
         names = "average", "low", "high", "count", "nonfinite"
+        ends: list[dict[str, float]] = [{} for _ in groups]
+        for i, _, value in logged:
+            ends[i][str(value)] = value
         return [
-            {**{name: getattr(found, name)[i] for name in names}, "live": live[i]}
-            for i in range(len(groups))
+            {
+                **{name: getattr(found, name)[i] for name in names},
+                "live": live[i],
+                **({"common": min(end.values())} if len(end) == 1 and not found.count[i] else {}),
+            }
+            for i, end in enumerate(ends)
         ]
 
     def _header(

@@ -200,11 +200,22 @@ def test_the_final_value_of_a_group_is_over_the_last_values_of_its_runs(
         assert final["average"] - final["low"] == pytest.approx(values.std(ddof=1))
         assert (final["count"], final["nonfinite"], final["live"]) == (3, 0, 0)
     nonfinite = groups_of(client, "loss")["b"]["final"]
+    assert "common" not in nonfinite
     assert (nonfinite["average"], nonfinite["count"], nonfinite["nonfinite"]) == (3, 1, 2)
 
     median = groups_of(client, "loss", average="median")["a"]["final"]
     assert median["average"] == 0.5
     assert [median["low"], median["high"]] == np.quantile(values, [0.25, 0.75]).tolist()
+    for run, values in {
+        "a/1": [1.0, math.inf],
+        "a/2": [math.inf],
+        "b/1": [math.nan, -math.inf, math.nan],
+    }.items():
+        write_run(tbcore_logdir, run, scalars={"bad": values})
+    client = tbcore_client(tbcore_logdir, plugins=[tbcore_scalars])
+    infinite = groups_of(client, "bad")["a"]["final"]
+    assert (infinite["common"], infinite["average"]) == ("Infinity", "NaN")
+    assert groups_of(client, "bad")["b"]["final"]["common"] == "NaN"
     nothing = groups_of(client, "missing")["a"]["final"]
     assert (nothing["average"], nothing["count"], nothing["nonfinite"]) == ("NaN", 0, 0)
 

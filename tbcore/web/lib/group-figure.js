@@ -12,30 +12,57 @@ import { deviationOf } from "./group-statistics.js";
  * @property {number} count  number of finite values
  * @property {number} nonfinite  number of values that are NaN or infinite
  * @property {number} live  number of runs that are still being written
+ * @property {number} [common]  NaN, Infinity or −Infinity if all values are
+ * @property {number} [missing]  number of runs without a value
+ * @property {number} [diverged]  of lowest and highest values: number of finite ones whose runs end
+ *   with NaN or infinity
  */
 
 /**
+ * What a reader must know behind a figure: `["2 not finite", "1 without the tag", "1 live"]`.
+ * @param {Statistics} statistics
+ */
+export function countsOf({ count, nonfinite, live, missing = 0, diverged = 0 }) {
+  return [
+    count > 0 && nonfinite > 0 && `${nonfinite} not finite`,
+    count + nonfinite > 0 && missing > 0 && `${missing} without the tag`,
+    diverged > 0 && `${diverged} diverged`,
+    live > 0 && `${live} live`,
+  ].filter((text) => text !== false);
+}
+
+/**
  * The average of a group with its spread, and what a reader must know behind it: `0.525 ± 0.010 (3 of
- * 5, 1 live)`. The title has more digits, and says all of it in words.
+ * 5, 2 not finite, 1 live)`. The title has more digits, and says all of it in words.
  * @param {Statistics} statistics
  * @param {string} [average]  in words
  * @param {string} [what]  what the values are
  */
 export function groupFigure(statistics, average = "mean", what = "last values") {
-  const { average: value, low, high, count, nonfinite, live } = statistics;
+  const { average: value, low, high, count, nonfinite, live, common, missing = 0, diverged = 0 } = statistics;
   const isMean = average === "mean";
   const deviation = deviationOf(statistics);
-  let text = count > 0 ? formatValue(value) : "–";
-  if (count > 1) text = isMean ? formatMean(value, deviation) : formatQuartiles(statistics);
-  const counts = [nonfinite > 0 && `${count} of ${count + nonfinite}`, live > 0 && `${live} live`].filter(Boolean);
+  const size = count + nonfinite + missing;
+  const text = figureAlone(statistics, average);
+  const counts = [count < size && size > 1 && `${count || nonfinite} of ${size}`, ...countsOf(statistics)].filter(Boolean);
   const spread = isMean ? `standard deviation of the sample (n − 1) ${formatValue(deviation)}` : `quartiles ${formatValue(low)} and ${formatValue(high)}`;
   const words = [
     count > 0 ? `${average} of the ${what} of ${plural(count, "run")}: ${formatValue(value)}` : `no finite ${what}`,
     count > 1 && spread,
-    nonfinite > 0 && `${plural(nonfinite, "run")} NaN or infinite, not in it`,
+    nonfinite > 0 && `${plural(nonfinite, "run")} ${common === undefined ? "NaN or infinite" : formatValue(common)}, not in it`,
+    missing > 0 && `${plural(missing, "run")} without the tag`,
+    diverged > 0 && `${plural(diverged, "run")} in it ${diverged === 1 ? "ends" : "end"} with NaN or infinity`,
     live > 0 && `${plural(live, "run")} still being written`,
   ];
   return { text: counts.length > 0 ? `${text} (${counts.join(", ")})` : text, title: words.filter(Boolean).join(", ") };
+}
+
+/** The average of a group with its spread alone: `0.525 ± 0.010`, or `∞`. @param {Statistics} statistics @param {string} [average]  in words */
+export function figureAlone(statistics, average = "mean") {
+  const { average: value, count, nonfinite, common } = statistics;
+  if (count === 0) return nonfinite === 0 ? "–" : common === undefined ? "not finite" : formatValue(common);
+  if (count === 1) return formatValue(value);
+  return average === "mean" ? formatMean(value, deviationOf(statistics)) : formatQuartiles(statistics);
 }
 
 /** What a figure has, in words. @param {string} average  in words */

@@ -17,7 +17,10 @@ export const AVERAGES = Object.freeze({ mean: "mean", median: "median", iqm: "in
 export function statisticsOf(values, average = "mean", live = 0) {
   const finite = values.filter(Number.isFinite);
   const [count, nonfinite] = [finite.length, values.length - finite.length];
-  if (count === 0) return { average: NaN, low: NaN, high: NaN, count, nonfinite, live };
+  if (count === 0) {
+    const common = values.every((value) => Object.is(value, values[0])) ? values[0] : undefined;
+    return { average: NaN, low: NaN, high: NaN, count, nonfinite, live, common };
+  }
   if (average === "mean") {
     const { mean, deviation } = meanOf(finite);
     return { average: mean, low: mean - deviation, high: mean + deviation, count, nonfinite, live };

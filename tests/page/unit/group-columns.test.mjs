@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { measureColumn } from "../../../tbcore/web/shell/state/columns.js";
-import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
+import { describeGroupCell, formatGroup, formatGroupCounts, groupStatistics, groupTableOf, lastOf, measureGroups, membersOf, sortGroups } from "../../../tbcore/web/shell/state/group-columns.js";
 import { cpuTime, generator } from "./tools.mjs";
 
 /** @typedef {import("../../../tbcore/web/shell/state/attributes.js").AttributeValue} AttributeValue */
@@ -30,25 +30,25 @@ test("a group shows its mean and deviation, not the value of one run", () => {
   const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN, Infinity], c: [NaN], d: [undefined], e: [0.5, NaN, 0.7, undefined] });
   const statistics = groupStatistics(membersOf(runs, groupOf), values);
   const cells = Array.from(statistics, ([name, figure]) => [name, formatGroup(figure), formatGroupCounts(figure)]);
-  assert.deepEqual(cells, [["a", "0.684 ± 0.064", ""], ["b", "0.5", "1 of 3"], ["c", "–", "0 of 1"], ["d", "", ""], ["e", "0.60 ± 0.14", "2 of 3"]]);
+  assert.deepEqual(cells, [["a", "0.684 ± 0.064", ""], ["b", "0.5", "2 not finite"], ["c", "NaN", ""], ["d", "", ""], ["e", "0.60 ± 0.14", "1 not finite, 1 without the tag"]]);
   const figure = statistics.get("e");
   assert.ok(figure);
   assert.equal(
-    describeGroupCell({ ...figure, live: 1 }, LOSS, 4),
-    "loss: mean of the last values of 2 runs: 0.6, standard deviation of the sample (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run still being written, 1 run without this tag",
+    describeGroupCell({ ...figure, live: 1 }, LOSS),
+    "loss: mean of the last values of 2 runs: 0.6, standard deviation of the sample (n − 1) 0.141421, 1 run NaN or infinite, not in it, 1 run without the tag, 1 run still being written",
   );
-  assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }, 3), /mean of the lowest values of 2 runs: .*not in it$/);
-  assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }, 3), /mean of the values at step 1,000 of 2 runs/);
+  assert.match(describeGroupCell(figure, { ...LOSS, stat: "min" }), /mean of the lowest values of 2 runs: .*not in it, 1 run without the tag$/);
+  assert.match(describeGroupCell(figure, { ...LOSS, stat: "at", step: 1000 }), /mean of the values at step 1,000 of 2 runs/);
 });
 
 test("groups show the average that the reader has chosen, are sorted by it and written with it", () => {
   const { runs, groupOf, values } = grouped({ lucky: [0, 0.9, 1], steady: [0.5, 0.6, 0.7, 9], nan: [NaN] });
   const members = membersOf(runs, groupOf);
   const statistics = groupStatistics(members, values, "median");
-  assert.deepEqual(Array.from(statistics.values(), (group) => formatGroup(group, "median")), ["0.900 [0.450, 0.950]", "0.65 [0.57, 2.77]", "–"]);
+  assert.deepEqual(Array.from(statistics.values(), (group) => formatGroup(group, "median")), ["0.900 [0.450, 0.950]", "0.65 [0.57, 2.77]", "NaN"]);
   assert.equal(measureGroups(statistics, "median").figureChars, "0.900 [0.450, 0.950]".length);
   const [first] = statistics.values();
-  assert.equal(describeGroupCell(first, LOSS, 3, "iqm"), "loss: interquartile mean of the last values of 3 runs: 0.9, quartiles 0.45 and 0.95");
+  assert.equal(describeGroupCell(first, LOSS, "iqm"), "loss: interquartile mean of the last values of 3 runs: 0.9, quartiles 0.45 and 0.95");
   assert.deepEqual(sortGroups(runs, values, groupOf, statistics, {}).map((run) => groupOf.get(run)).filter((name, i, all) => name !== all[i - 1]), ["steady", "lucky", "nan"]);
   const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:last", attribute: LOSS, values }], "iqm");
   assert.deepEqual(header.slice(2), ["iqm", "quartile 1", "quartile 3", "n", "nonfinite"].map((what) => `loss:last ${what}`));
@@ -85,7 +85,7 @@ test("columns are as wide as the figures of groups, within a limit", () => {
   const column = { text: "loss:last", attribute: LOSS, error: null, heading: "loss", title: "" };
   const { runs, groupOf, values } = grouped({ a: [0.62, 0.748, 0.684], b: [0.5, NaN] });
   const { figureChars, countChars } = measureGroups(groupStatistics(membersOf(runs, groupOf), values));
-  assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " 1 of 2".length]);
+  assert.deepEqual([figureChars, countChars], ["0.684 ± 0.064".length, " 1 not finite".length]);
   assert.deepEqual(measureColumn(column, values, figureChars), { numChars: 13, isText: false });
   assert.equal(measureColumn(column, values, 31).numChars, 24);
   assert.deepEqual(measureGroups(null), { figureChars: 0, countChars: 0 });
@@ -105,4 +105,17 @@ test("the table of groups has their statistics in full precision", () => {
       ["d", 1, 0.01, "", "", 0, 0],
     ],
   });
+});
+
+test("a column of lowest values counts the runs that end with NaN or infinity", () => {
+  const { runs, groupOf, values } = grouped({ a: [0.5, 0.7, NaN], b: [1, 3, undefined] });
+  const last = new Map([["a/0", Infinity], ["a/1", 0.9], ["a/2", NaN], ["b/0", 1], ["b/1", 3]]);
+  const attribute = /** @type {const} */ ({ ...LOSS, stat: "min" });
+  assert.equal(lastOf(attribute), "loss:last");
+  assert.equal(lastOf(LOSS), null);
+  const statistics = groupStatistics(membersOf(runs, groupOf), values, "mean", last);
+  assert.deepEqual(Array.from(statistics.values(), formatGroupCounts), ["1 not finite, 1 diverged", "1 without the tag"]);
+  const { header, rows } = groupTableOf(runs, groupOf, [{ text: "loss:min", attribute, values, last }]);
+  assert.deepEqual(header.slice(4), ["loss:min n", "loss:min nonfinite", "loss:min diverged"]);
+  assert.deepEqual(rows.map((row) => row.slice(4)), [[2, 1, 1], [2, 0, 0]]);
 });

@@ -46,8 +46,16 @@ function spreadColumns({ label, statistics, average }) {
   if (!statistics) return [];
   return [
     ...spreadsOf(average).map(([name, of]) => ({ label: `${label} ${name}`, cells: statistics.map((found) => numberOf(found, of)) })),
-    { label: `${label} n`, cells: statistics.map((found) => found?.count ?? 0) },
+    ...countsOf(statistics.find((found) => found) ?? NONE).map(([name], i) => ({ label: `${label} ${name}`, cells: statistics.map((found) => countsOf(found ?? NONE)[i]?.[1] ?? 0) })),
   ];
+}
+
+/** The counts where no run has a value. */
+const NONE = { average: NaN, low: NaN, high: NaN, count: 0, nonfinite: 0, live: 0 };
+
+/** The counts beside an average; the last only for lowest and highest values. @param {Statistics} statistics @returns {[name: string, count: number][]} */
+function countsOf({ count, nonfinite, diverged }) {
+  return [["n", count], ["nonfinite", nonfinite], ...(diverged === undefined ? [] : [/** @type {[string, number]} */ (["diverged", diverged])])];
 }
 
 /**
@@ -112,7 +120,7 @@ function spreadObject(columns, row) {
   return Object.fromEntries(
     columns.flatMap(({ label, statistics, average }) => {
       const found = statistics?.[row];
-      return found ? [[label, { ...Object.fromEntries(spreadsOf(average).map(([name, of]) => [name, numberOf(found, of)])), n: found.count }]] : [];
+      return found ? [[label, { ...Object.fromEntries(spreadsOf(average).map(([name, of]) => [name, numberOf(found, of)])), ...Object.fromEntries(countsOf(found)) }]] : [];
     }),
   );
 }
@@ -144,11 +152,12 @@ export function latexOf({ columns: shown, groups, rows }) {
  * @param {number} row
  * @param {number} size  of the group
  */
-function latexAverage({ statistics, average }, row, size) {
+function latexAverage({ statistics, average, cells }, row, size) {
   const found = statistics?.[row];
   if (!found) return null;
-  const { text } = groupFigure({ ...found, nonfinite: 0, live: 0 }, average);
-  const figure = found.count < 2 ? latexCell(found.average) : `$${text.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$`;
+  if (found.count === 0 && found.common === undefined) return `not finite ($n = 0$)`;
+  const { text } = groupFigure({ ...found, nonfinite: 0, missing: 0, diverged: 0, live: 0 }, average);
+  const figure = found.count < 2 ? latexCell(cells[row]) : `$${text.replace(/[^\s±[\],]+/g, latexNumber).replace("±", "\\pm").replace(" [", "\\ [")}$`;
   return found.count === size ? figure : `${figure} ($n = ${found.count}$)`;
 }
 

@@ -60,9 +60,9 @@ export function groupedSweep(sweep, runs, average = { average: "mean", averageNa
     metrics,
     groups,
     extremes:
-      sweep.extremes?.map(({ lowest, highest }) => ({
-        lowest: { ...lowest, ...valuesOf(lowest.sessionValues, groups, average, "lowest values") },
-        highest: { ...highest, ...valuesOf(highest.sessionValues, groups, average, "highest values") },
+      sweep.extremes?.map(({ lowest, highest }, index) => ({
+        lowest: { ...lowest, ...valuesOf(lowest.sessionValues, groups, average, "lowest values", sweep.sessionValues[index].value) },
+        highest: { ...highest, ...valuesOf(highest.sessionValues, groups, average, "highest values", sweep.sessionValues[index].value) },
       })) ?? null,
     grouped: {
       averageName: average.averageName,
@@ -124,35 +124,36 @@ function hparamColumns(sweep, groups) {
 }
 
 /**
- * The averages of a metric, their texts, and the mean steps, which are rounded down.
+ * The averages of a metric, their texts, and the mean steps.
  * @param {SessionMetric} values
  * @param {readonly Group[]} groups
  * @param {Average} average
  * @param {string} what  the values are
+ * @param {Float64Array} [last]  the last values, if these are the lowest or highest
  */
-function valuesOf({ value, step, wallTime }, groups, { average, averageName }, what) {
+function valuesOf({ value, step, wallTime }, groups, { average, averageName }, what, last) {
   const measured = groups.map(({ sessions }) => sessions.filter(({ index }) => !Number.isNaN(wallTime[index])));
-  const statistics = measured.map((sessions) => {
+  const statistics = measured.map((sessions, row) => {
     if (sessions.length === 0) return null;
-    return statisticsOf(sessions.map(({ index }) => value[index]), average, sessions.filter(({ status }) => status === "running").length);
+    const found = statisticsOf(sessions.map(({ index }) => value[index]), average, sessions.filter(({ status }) => status === "running").length);
+    const missing = groups[row].sessions.length - sessions.length;
+    return last ? { ...found, missing, diverged: sessions.filter(({ index }) => Number.isFinite(value[index]) && !Number.isFinite(last[index])).length } : { ...found, missing };
   });
   const steps = measured.map((sessions) => {
     const finite = sessions.filter(({ index }) => Number.isFinite(value[index]));
-    return finite.length > 0 ? Math.floor(finite.reduce((sum, { index }) => sum + step[index] / finite.length, 0)) : null;
+    return finite.length > 0 ? finite.reduce((sum, { index }) => sum + step[index], 0) / finite.length : null;
   });
   /** @param {number} row */
   const figure = (row) => {
     const found = statistics[row];
     if (!found || groups[row].sessions.length === 1) return null;
-    const numMissing = groups[row].sessions.length - measured[row].length;
-    const { text } = groupFigure({ ...found, nonfinite: found.nonfinite + numMissing }, averageName, what);
-    const { title } = groupFigure(found, averageName, what);
+    const { text, title } = groupFigure(found, averageName, what);
     const hasEnd = measured[row].filter(({ status }) => status !== "no end logged" && status !== "running").length;
     const numWithoutEnd = hasEnd > 0 ? measured[row].filter(({ status }) => status === "no end logged").length : 0;
-    const notes = [numMissing > 0 && `${plural(numMissing, "run")} without it`, numWithoutEnd > 0 && `${plural(numWithoutEnd, "run")} without a logged end`];
-    return { text, title: [title, ...notes].filter(Boolean).join(", "), average: groupFigure({ ...found, nonfinite: 0, live: 0 }, averageName).text };
+    const end = numWithoutEnd > 0 ? `, ${plural(numWithoutEnd, "run")} without a logged end` : "";
+    return { text, title: title + end, average: groupFigure({ ...found, nonfinite: 0, missing: 0, diverged: 0, live: 0 }, averageName).text };
   };
-  return { cells: statistics.map((found) => found && found.average), steps, statistics, average, figure };
+  return { cells: statistics.map((found) => found && (found.count > 0 ? found.average : (found.common ?? NaN))), steps, statistics, average, figure };
 }
 
 /** What the cells of a metric are. @param {Column} metric @param {Average} average */

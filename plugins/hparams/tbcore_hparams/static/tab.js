@@ -106,10 +106,10 @@ export function useTab(host, loadedSweep, answers) {
 function bestTextsOf(metric, numRows, row, average) {
   if (!metric) return { bestText: "", bestFigure: null };
   const name = formatName(metric.label);
-  const count = row === null ? null : metric.statistics?.[row]?.count;
+  const { count = 0, diverged = 0 } = metric.statistics?.[row ?? -1] ?? {};
   if (row === null || !count) return { bestText: `The best ${name} of the ${plural(numRows, "row")} shown, by ${VALUE_NAMES[metric.extreme ?? "last"]}`, bestFigure: null };
   const figure = metric.figure?.(row)?.average ?? cellText(metric, row);
-  return { bestText: `The best ${average} ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${figure} (n = ${count})` };
+  return { bestText: `The best ${average} ${name} of the ${plural(numRows, "group")} shown: ${cellTitle(metric, row)}`, bestFigure: `${figure} (n = ${count}${diverged > 0 ? `, ${diverged} diverged` : ""})` };
 }
 
 /**

@@ -82,10 +82,10 @@ test("there is a row for each group, and one that is alone has the session's nam
 
 test("a metric is the mean of the finite values, NaN if none is finite, null if none was logged", () => {
   assert.deepEqual(loss.cells, [0.375, NaN, 1, null, 0.625]);
-  assert.deepEqual(loss.steps, [15, null, 10, null, 10]);
+  assert.deepEqual(loss.steps, [15.5, null, 10, null, 10]);
   assert.deepEqual(
     loss.cells.map((_, row) => cellText(loss, row)),
-    ["0.38 ± 0.18 (2 of 3)", "– (0 of 2)", "1", "—", "0.63 ± 0.50 (3 of 4, 1 live)"],
+    ["0.38 ± 0.18 (2 of 3, 1 not finite)", "not finite (2 of 2)", "1", "—", "0.63 ± 0.50 (3 of 4, 1 without the tag, 1 live)"],
   );
   assert.deepEqual(loss.cells.map((_, row) => writerOf(loss)(row)), loss.cells.map((_, row) => cellText(loss, row)));
 });
@@ -97,7 +97,7 @@ test("the tooltip counts what is not in the mean, what has not ended and what wa
   assert.equal(cellTitle(loss, 3), "not logged");
   assert.equal(
     cellTitle(loss, 4),
-    "mean of the last values of 3 runs: 0.625, standard deviation of the sample (n − 1) 0.5, 1 run still being written, 1 run without it, 1 run without a logged end",
+    "mean of the last values of 3 runs: 0.625, standard deviation of the sample (n − 1) 0.5, 1 run without the tag, 1 run still being written, 1 run without a logged end",
   );
 });
 
@@ -163,7 +163,19 @@ test("means of the best values over the steps", () => {
   const best = withBestValues(grouped, () => "min").metrics[0];
   assert.deepEqual([best.label, best.cells[0], best.cells[1]], ["loss (min)", 0.5 / 3, 0.5]);
   assert.match(cellTitle(best, 0), /^mean of the lowest values of 3 runs: 0.166667, /);
-  assert.equal(cellText(best, 1), "0.5 (1 of 2)");
+  assert.equal(cellText(best, 1), "0.5 (1 of 2, 1 not finite, 1 diverged)");
+});
+
+test("the group of runs that are all infinite is infinite, also in CSV and LaTeX", () => {
+  const sweep = sweepOf([0, 1].map((seed) => ({ name: `a/${seed}`, loss: Infinity, low: 0.5 })));
+  const { columns, groups, metrics: [metric], ...rest } = groupedSweep(sweep, runsOf(["a/0", "a/1"]));
+  assert.deepEqual([metric.cells, cellText(metric, 0)], [[Infinity], "∞ (2 of 2)"]);
+  assert.equal(bestRow([0], metric, "min"), null);
+  assert.match(csvOf({ columns: [metric], groups, rows: [0] }), /\na,inf,,0,2,/);
+  assert.match(latexOf({ columns: [metric], groups, rows: [0] }), /a & \$\+\\infty\$ \(\$n = 0\$\)/);
+  const [best] = withBestValues({ columns, groups, metrics: [metric], ...rest }, () => "min").metrics;
+  assert.equal(cellText(best, 0), "0.5 ± 0 (2 diverged)");
+  assert.match(csvOf({ columns: [best], groups, rows: [0] }), /n,loss \(min\) nonfinite,loss \(min\) diverged,.*\r\na,0.5,0,2,0,2,/);
 });
 
 test("no run at all leaves no rows", () => {
@@ -175,12 +187,12 @@ const shown = { columns: parseView({}, grouped).columns.filter(({ key }) => key 
 
 test("CSV and JSON have the means, the deviations and the numbers of values", () => {
   const [head, ...lines] = csvOf(shown).trim().split("\r\n");
-  assert.equal(head, "name,loss,loss sd,loss n,loss at step,lr,Sessions");
+  assert.equal(head, "name,loss,loss sd,loss n,loss nonfinite,loss at step,lr,Sessions");
   const sd = Math.sqrt(2 * 0.125 ** 2);
   const [name, mean, found, ...rest] = lines[0].split(",");
-  assert.deepEqual([name, mean, ...rest], ["a", "0.375", "2", "15", "0.1", "3"]);
+  assert.deepEqual([name, mean, ...rest], ["a", "0.375", "2", "1", "15.5", "0.1", "3"]);
   assert.ok(Math.abs(Number(found) - sd) < 1e-15);
-  assert.deepEqual(lines.slice(1), ["b,nan,,0,,0.2,2", "c/0,1,,1,10,0.3,1", "d,,,0,,,2"]);
+  assert.deepEqual(lines.slice(1), ["b,nan,,0,2,,0.2,2", "c/0,1,,1,0,10,0.3,1", "d,,,0,0,,,2"]);
   const [first] = JSON.parse(jsonOf(shown));
   assert.deepEqual([first.metrics, first.spreads.loss.n, first.spreads.loss.sd], [{ loss: 0.375 }, 2, Number(found)]);
 });
@@ -191,12 +203,12 @@ test("the reader's average is in the cells, in their titles and in all downloads
   const [metric] = columns.filter(({ kind }) => kind === "metric");
   const near = (/** @type {number} */ number) => Number(number.toPrecision(12));
   assert.equal(found?.averageName, "median");
-  assert.equal(cellText(metric, 0), "0.30 [0.18, 0.50] (4 of 5)");
+  assert.equal(cellText(metric, 0), "0.30 [0.18, 0.50] (4 of 5, 1 not finite)");
   assert.match(cellTitle(metric, 0), /^median of the last values of 4 runs: 0.3, quartiles 0.175 and 0.5, 1 run NaN or infinite, not in it/);
   assert.match(metric.description, /The median of the runs of a group with the first and the third quartile$/);
   const all = { columns: [metric], groups, rows: [0] };
   const [head, line] = csvOf(all).trim().split("\r\n");
-  assert.equal(head, "name,loss,loss q1,loss q3,loss n,loss at step");
+  assert.equal(head, "name,loss,loss q1,loss q3,loss n,loss nonfinite,loss at step");
   assert.deepEqual(line.split(",").slice(1, 5).map((text) => near(Number(text))), [0.3, 0.175, 0.5, 4]);
   const { q1, q3, n } = JSON.parse(jsonOf(all))[0].spreads.loss;
   assert.deepEqual([near(q1), near(q3), n], [0.175, 0.5, 4]);
@@ -211,7 +223,7 @@ test("LaTeX has the means with their deviations, and n", () => {
       "name & loss & lr & $n$ \\\\",
       "\\hline",
       "a & $0.38 \\pm 0.18$ ($n = 2$) & $0.1$ & $3$ \\\\",
-      "b & $\\mathrm{NaN}$ ($n = 0$) & $0.2$ & $2$ \\\\",
+      "b & not finite ($n = 0$) & $0.2$ & $2$ \\\\",
       "c/0 & $1$ & $0.3$ & $1$ \\\\",
       "d & - & - & $2$ \\\\",
       "\\end{tabular}\n",

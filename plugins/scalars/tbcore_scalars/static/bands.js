@@ -208,7 +208,7 @@ export function spreadOf({ average, spread }) {
 
 /**
  * Fetches the bands of all groups of a chart.
- * @param {Pick<Host, "fetch">} host
+ * @param {Pick<Host, "fetch" | "groups">} host
  * @param {readonly BandPart[]} parts  the chart's tags, in the order of their dashes
  * @param {Options} options
  * @param {View | null} view
@@ -223,6 +223,8 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
     numRuns < MIN_RUNS_FOR_INTERVAL && (spread === "error" || spread === "bootstrap")
       ? `no interval for fewer than ${MIN_RUNS_FOR_INTERVAL} runs`
       : SPREADS[spread];
+  /** The numbers of runs of the groups, of which some may lack a tag. */
+  const sizes = new Map(host.groups?.value?.groups.map(({ name, runs }) => [name, runs.length]));
   const found = await Promise.all(
     parts.map(async ({ tag, groups }, tagIndex) => {
       if (groups.length === 0) return [];
@@ -230,13 +232,13 @@ export async function loadBands(host, parts, options, view, pixels, signal) {
       const body = { ...queryFor(tag, options, view, pixels), average, spread, groups: runsInGroupOrder };
       const { header, tables } = await fetchColumns(host, "bands", body, signal);
       return header.groups.map((/** @type {GroupEntry} */ entry, /** @type {number} */ index) => {
-        const { name, color } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
+        const { name, color, runs } = /** @type {RunGroup} */ (groups.find((group) => group.name === entry.group));
         const { x, average: mean, low, high, count, nonfinite } = tables[index];
         /** @type {GroupBand} */
         const band = {
           ...{ drawn: entry.drawn, bar: entry.drawn === "points", withoutX: entry.num_without_x, turning: entry.num_back_and_forth },
           // NaN and infinities are texts.
-          final: /** @type {any} */ (Object.fromEntries(Object.entries(entry.final).map(([name, number]) => [name, Number(number)]))),
+          final: /** @type {any} */ ({ ...Object.fromEntries(Object.entries(entry.final).map(([key, number]) => [key, Number(number)])), missing: Math.max(0, (sizes.get(name) ?? 0) - runs.length) }),
           ...styleOf(name, color, tag, tagIndex, parts),
           ...{ x, mean, low, high, count, nonfinite, numRuns: entry.num_runs, average: averageName, label: labelOf(entry.num_runs) },
         };

@@ -7,7 +7,7 @@ import { formatName } from "../../lib/format.js";
 import { parseLists } from "../../lib/text-names.js";
 import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
-import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
+import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
 import { widenListFor } from "./fit.js";
 
@@ -35,7 +35,8 @@ export function makeTable(state) {
   const statistics = computed(() =>
     columns.value.map(({ text, attribute }) => {
       const values = hasAverages(attribute) ? attributes.columnOf(text).value : null;
-      return members.value && values && groupStatistics(members.value, values, average.value);
+      const last = lastOf(attribute);
+      return members.value && values && groupStatistics(members.value, values, average.value, last === null ? null : attributes.columnOf(last).value);
     }),
   );
   const widths = computed(() =>
@@ -59,7 +60,8 @@ export function makeTable(state) {
   let stopReading = () => {};
   effect(() => {
     const stopBefore = stopReading;
-    stopReading = attributes.want(columns.value.map(({ text }) => text));
+    const lasts = members.value ? columns.value.flatMap(({ attribute }) => lastOf(attribute) ?? []) : [];
+    stopReading = attributes.want([...columns.value.map(({ text }) => text), ...lasts]);
     stopBefore();
   });
   /** Sorts by a column: first ascending, then descending, then not. @param {Column} column */
@@ -200,7 +202,7 @@ function cellOf({ state, columns, average, statistics }, i, { kind, name, runs }
   if (found && attribute) {
     const text = formatGroup(found, average.value);
     const live = runs.filter((run) => values.has(run) && isRunLive(state, run)).length;
-    return { text, step: formatGroupCounts(found), title: text === "" ? undefined : describeGroupCell({ ...found, live }, attribute, runs.length, average.value), isOwn: true };
+    return { text, step: formatGroupCounts(found), title: text === "" ? undefined : describeGroupCell({ ...found, live }, attribute, average.value), isOwn: true };
   }
   const isOwn = kind === "run";
   const value = isOwn ? values.get(name) : commonValue(runs, values, attribute);

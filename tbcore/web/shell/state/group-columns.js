@@ -3,9 +3,10 @@
  * table. Pure functions, no DOM; loaded when the list has columns.
  */
 
-import { formatStep, plural } from "../../lib/format.js";
-import { describeFigure, groupFigure } from "../../lib/group-figure.js";
+import { formatStep } from "../../lib/format.js";
+import { countsOf, describeFigure, figureAlone, groupFigure } from "../../lib/group-figure.js";
 import { AVERAGES, deviationOf, statisticsOf } from "../../lib/group-statistics.js";
+import { formatAttribute } from "../../lib/queries/names.js";
 import { commonValue, sortRuns } from "./columns.js";
 import { groupsOf } from "./tree.js";
 
@@ -30,14 +31,28 @@ export function hasAverages(attribute) {
   return attribute?.kind === "value";
 }
 
-/** The statistics of a column of a tag's values, by group. @param {ReadonlyMap<string, readonly string[]>} members @param {Values} values @param {Average} [average] */
-export function groupStatistics(members, values, average) {
-  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOf(valuesOf(runs, values), average)]));
+/**
+ * The statistics of a column of a tag's values, by group.
+ * @param {ReadonlyMap<string, readonly string[]>} members
+ * @param {Values} values
+ * @param {Average} [average]
+ * @param {Values | null} [last]  the last values, of a column of lowest or highest ones
+ */
+export function groupStatistics(members, values, average, last = null) {
+  return new Map(Array.from(members, ([name, runs]) => [name, statisticsOfRuns(runs, values, average, last)]));
 }
 
-/** The values of the runs that have one. @param {readonly string[]} runs @param {Values} values */
-function valuesOf(runs, values) {
-  return runs.filter((run) => values.has(run)).map((run) => Number(values.get(run)));
+/** @param {readonly string[]} runs @param {Values} values @param {Average} [average] @param {Values | null} [last] @returns {Statistics} */
+function statisticsOfRuns(runs, values, average, last = null) {
+  const logged = runs.filter((run) => values.has(run));
+  const statistics = statisticsOf(logged.map((run) => Number(values.get(run))), average);
+  const diverged = logged.filter((run) => last?.has(run) && !Number.isFinite(Number(last.get(run))) && Number.isFinite(Number(values.get(run)))).length;
+  return { ...statistics, missing: runs.length - logged.length, diverged };
+}
+
+/** The column of the last values that tells which runs behind a column of lowest or highest values have diverged; null for another column. @param {Attribute | null} attribute */
+export function lastOf(attribute) {
+  return attribute?.kind === "value" && (attribute.stat === "min" || attribute.stat === "max") ? formatAttribute({ ...attribute, stat: "last" }) : null;
 }
 
 /** What groups show in a column of a tag's values, in words. @param {Average} average */
@@ -47,12 +62,12 @@ export function describeGroups(average) {
 
 /** The figure of a group as short text; "" if its runs have no values. @param {Statistics} statistics @param {Average} [average] */
 export function formatGroup(statistics, average = "mean") {
-  return statistics.count + statistics.nonfinite === 0 ? "" : groupFigure({ ...statistics, nonfinite: 0, live: 0 }, AVERAGES[average]).text;
+  return statistics.count + statistics.nonfinite === 0 ? "" : figureAlone(statistics, AVERAGES[average]);
 }
 
-/** How many values of a group are in its figure, `3 of 5`; "" if all are. @param {Statistics} statistics */
-export function formatGroupCounts({ count, nonfinite }) {
-  return nonfinite > 0 ? `${count} of ${count + nonfinite}` : "";
+/** What stands beside the figure of a group, such as `2 not finite`; "" for nothing. @param {Statistics} statistics */
+export function formatGroupCounts(statistics) {
+  return countsOf({ ...statistics, live: 0 }).join(", ");
 }
 
 /**
@@ -60,14 +75,11 @@ export function formatGroupCounts({ count, nonfinite }) {
  * runs are still being written.
  * @param {Statistics} statistics
  * @param {Attribute} attribute
- * @param {number} numRuns  number of runs of the group, with those that lack the tag
  * @param {Average} [average]
  */
-export function describeGroupCell(statistics, { name, stat, step }, numRuns, average = "mean") {
+export function describeGroupCell(statistics, { name, stat, step }, average = "mean") {
   const what = WHAT.get(stat ?? "") ?? `values at step ${formatStep(Number(step))}`;
-  const numWithout = numRuns - statistics.count - statistics.nonfinite;
-  const without = numWithout > 0 ? `, ${plural(numWithout, "run")} without this tag` : "";
-  return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}${without}`;
+  return `${name}: ${groupFigure(statistics, AVERAGES[average], what).title}`;
 }
 
 /** The widths of a column's figures of groups, and of what stands after them, in characters. @param {ReadonlyMap<string, Statistics> | null} statistics @param {Average} [average] */
@@ -100,23 +112,26 @@ export function sortGroups(runs, values, groupOf, statistics, options) {
 /**
  * The rows of a table of groups in full precision, for `toCSV`: for each column of a tag's values the
  * mean and the standard deviation of the sample, or another average and the quartiles; then the
- * number of finite values and that of others. For each other column what all runs have in common.
+ * number of finite values and that of others, and of lowest and highest values, how many runs end
+ * with NaN or infinity all the same. For each other column what all runs have in common.
  * @param {readonly string[]} runs
  * @param {ReadonlyMap<string, string>} groupOf  run to group
- * @param {readonly { text: string, attribute: Attribute | null, values: Values | null }[]} columns
+ * @param {readonly { text: string, attribute: Attribute | null, values: Values | null, last?: Values | null }[]} columns
  * @param {Average} [average]
  */
 export function groupTableOf(runs, groupOf, columns, average = "mean") {
   const isMean = average === "mean";
   const parts = [average, ...(isMean ? ["deviation"] : ["quartile 1", "quartile 3"]), "n", "nonfinite"];
-  const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? parts.map((what) => `${text} ${what}`) : [text]));
+  /** @param {Attribute | null} attribute */
+  const partsOf = (attribute) => (lastOf(attribute) ? [...parts, "diverged"] : parts);
+  const header = columns.flatMap(({ text, attribute }) => (hasAverages(attribute) ? partsOf(attribute).map((what) => `${text} ${what}`) : [text]));
   const rows = Array.from(membersOf(runs, groupOf), ([name, members]) => {
-    const cells = columns.flatMap(({ attribute, values }) => {
+    const cells = columns.flatMap(({ attribute, values, last }) => {
       if (!hasAverages(attribute)) return [commonValue(members, values ?? new Map(), attribute) ?? ""];
-      const statistics = statisticsOf(valuesOf(members, values ?? new Map()), average);
-      const { low, high, count, nonfinite } = statistics;
+      const statistics = statisticsOfRuns(members, values ?? new Map(), average, last);
+      const { low, high, count, nonfinite, diverged = 0 } = statistics;
       const spread = isMean ? [deviationOf(statistics)] : [low, high];
-      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite];
+      return [count > 0 ? statistics.average : "", ...spread.map((end) => (count > 1 ? end : "")), count, nonfinite, ...(lastOf(attribute) ? [diverged] : [])];
     });
     return [name, members.length, ...cells.map((cell) => (typeof cell === "number" ? cell : String(cell)))];
   });
