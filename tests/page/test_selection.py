@@ -170,7 +170,7 @@ def test_runs_that_are_checked_by_hand_are_exceptions(
     wait_for_count(page, f"99 of {numbered(num_runs)}")
     page.get_by_role("checkbox", name="cfg0000_seed0", exact=True).check()
     wait_for_count(page, f"100 of {numbered(num_runs)}")
-    note = f"The newest 100 of {numbered(num_runs)} runs are selected, with 2 exceptions."
+    note = f"The newest 100 of {numbered(num_runs)} runs are selected, with 2 exceptions. Back to the newest 100"
     wait_for_notes(page, note)
     hash = f"#scalars&runs=~newest,!{last},cfg0000_seed0"
     page.wait_for_function("(hash) => location.hash === hash", arg=hash)
@@ -212,7 +212,7 @@ def test_new_runs_are_shown_beside_exceptions(serve: Any, profile: Any, tmp_path
 def test_all_that_match_are_drawn_in_other_browsers(
     open_page: Any, new_profile: Any, server: Any, num_runs: int
 ) -> None:
-    """Their names do not fit into a link, but that they are all that match does."""
+    """That they are all that match is one rule, also for the next query."""
     num_found = num_runs // NUM_SEEDS * 3
     page = open_page("#scalars&query=seed<3")
     all_of_all = f"{numbered(num_found)} of {numbered(num_found)} (of {numbered(num_runs)})"
@@ -220,20 +220,23 @@ def test_all_that_match_are_drawn_in_other_browsers(
     page.get_by_role("checkbox", name="All matching").click()  # some are checked: unchecks all
     page.get_by_role("checkbox", name="All matching").check()
     wait_for_count(page, all_of_all)
-    wait_for_notes(page)
+    wait_for_notes(page, "Back to the newest 100")
     lines = (*(f"cfg0000_seed{seed}" for seed in range(3)), f"{num_found - 3} more")
     wait_for_lines(page, *lines)
-    page.wait_for_function("() => location.hash.endsWith('!')")
-    assert len(page.evaluate("() => location.hash")) < 80
+    page.wait_for_function("() => location.hash.endsWith('&runs=~matching')")
     other = new_profile().open(server.url, page.evaluate("() => location.hash"))
     wait_for_count(other, all_of_all)
     wait_for_lines(other, *lines)
-    wait_for_notes(other)
-    # Without the filter, the newest of the other runs are shown again, and not all.
-    page.reload()
-    wait_for_count(page, all_of_all)
+    num_fewer = numbered(num_runs // NUM_SEEDS * 2)
+    page.get_by_label("Filter runs").fill("seed>2")
+    wait_for_count(page, f"{num_fewer} of {num_fewer} (of {numbered(num_runs)})")
+    # Without a query, the newest are shown again, and not all.
     page.get_by_label("Filter runs").fill("")
-    wait_for_count(page, f"{numbered(num_found + 100)} of {numbered(num_runs)}")
+    wait_for_count(page, f"100 of {numbered(num_runs)}")
+    page.get_by_label("Filter runs").fill("seed>2")
+    page.get_by_role("button", name="Back to the newest 100").click()
+    wait_for_count(page, f"100 of {num_fewer} (of {numbered(num_runs)})")
+    page.wait_for_function("() => !location.hash.includes('runs=')")
 
 
 # Nothing is shown --------------------------------------------------------------------------------

@@ -101,12 +101,18 @@ test("checking and unchecking all runs of a filter does not change the others", 
 test("all that match are checked without the limit, and the others are not", () => {
   const half = of(THOUSAND, (run) => Number(run.at(-1)) % 2 === 1);
   const other = setChecked(AUTO, ["g8/run998"], false, of(THOUSAND));
-  const all = setChecked(other, half.matching, true, half);
+  const all = setChecked(setChecked(other, half.matching, false, half), half.matching, true, half);
+  assert.equal(selectionToText(all), "~matching,!g8/run998", "a rule");
   assert.deepEqual([...checkedRuns(all, half)], half.matching);
-  // Without the filter again, the newest of the others are shown.
-  assert.equal(checkedRuns(all, of(THOUSAND)).size, 500 + 49);
-  const none = setChecked(all, half.matching, false, half);
-  assert.equal(checkedRuns(none, of(THOUSAND)).size, 49);
+  // It is that of each other filter, too; without one, the newest are shown.
+  const most = of(THOUSAND, (run) => Number(run.at(-1)) > 1);
+  assert.deepEqual([...checkedRuns(all, most)], most.matching.filter((run) => run !== "g8/run998"));
+  assert.equal(checkedRuns(all, of(THOUSAND)).size, 99);
+  const one = setChecked(all, ["g1/run1"], false, half);
+  assert.equal(selectionToText(one), "~matching,!g8/run998,!g1/run1");
+  assert.equal(selectionToText(setChecked(one, half.matching, true, half)), "~matching,!g8/run998");
+  assert.equal(checkedRuns(setChecked(all, half.matching, false, half), half).size, 0);
+  assert.equal(selectionToText(setChecked(AUTO, half.matching, true, half)), "~matching");
 });
 
 test("all and none apply to runs that are added later", () => {
@@ -147,9 +153,9 @@ test("ten thousand runs are selected again in a few milliseconds", () => {
 
 test("parsing a selection reverses formatting it", () => {
   const names = ["a,b", "!x", "~", "~1", "~newest", "100%", "%2F", "a;b", "plain", "ü/ß", "x=1&y#2"];
-  for (const base of /** @type {const} */ (["all", "none", "auto"])) {
+  for (const base of /** @type {const} */ (["all", "none", "auto", "matching"])) {
     for (const except of [[], ["!x"], ["~newest"], names]) {
-      for (const isChecked of base === "auto" ? [true, false] : [base === "none"]) {
+      for (const isChecked of base === "auto" || base === "matching" ? [true, false] : [base === "none"]) {
         const selection = { base, except: new Map(except.map((name) => [name, isChecked])) };
         assert.deepEqual(selectionFromText(selectionToText(selection)), selection);
       }

@@ -5,15 +5,21 @@
 
 import { html } from "htm/preact";
 import { plural } from "../../lib/format.js";
-import { AUTO, AUTO_LIMIT } from "../state/selection.js";
+import { AUTO, AUTO_LIMIT, selectionToText } from "../state/selection.js";
 
 /** @import { State } from "../state/reader-state.js" */
 
 /** All notes. @param {{ state: State }} props */
 export function RunsNotes({ state }) {
   const limit = limitText(state);
+  const { matching, newest } = state.candidates.value;
+  const isOther = selectionToText(state.selection.value) !== null && newest.size < matching.length;
+  const what = `newest ${AUTO_LIMIT}${state.groupOf.value ? " groups" : ""}`;
   return html`
-    ${limit && html`<p class="tb-runs-note">${limit}</p>`}
+    ${(limit || isOther) &&
+    html`<p class="tb-runs-note">
+      ${limit} ${isOther && html`<button type="button" class="tb-button" onClick=${() => (state.selection.value = AUTO)}>Back to the ${what}</button>`}
+    </p>`}
     ${state.isSelectionStored.value &&
     html`<p class="tb-runs-note">Too many runs are selected to fit into a link. The selection is stored in this browser only; to share one, use a filter or groups.</p>`}
     ${state.selection.value === AUTO &&

@@ -63,7 +63,7 @@ export function RunsPanel({ state, listed }) {
   listed.current = rows;
   const numChecked = useMemo(() => countChecked(shown, checked), [shown, checked]);
   const hasFoot = useMemo(() => byName.some((run) => SEED.test(run)), [byName]) || groupOf !== null || state.colorLegend.value !== null;
-  const isLimited = state.selection.value.base === "auto" && newest.size < matching.length;
+  const isLimited = newest.size < matching.length;
 
   return html`<section class="tb-runs" aria-label="Runs">
     <${FilterBox} filter=${filter} onInput=${state.setRunFilter} onFocusIn=${state.loadQueries} onDone=${done} onKeyDown=${(/** @type {KeyboardEvent} */ { key }) => key === "Enter" && done()} names=${() => import("../state/attributes.js").then(({ namesFor }) => namesFor(state))} label="Filter runs" />

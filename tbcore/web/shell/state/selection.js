@@ -8,8 +8,9 @@ import { escapeName, unescapeName } from "../../lib/address.js";
 
 /**
  * @typedef {object} Selection
- * @property {"auto" | "all" | "none"} base  `auto`: the newest AUTO_LIMIT of the runs that match the
- *   filter; if runs are grouped, all matching runs of the newest AUTO_LIMIT groups
+ * @property {"auto" | "matching" | "all" | "none"} base  `auto`: the newest AUTO_LIMIT of the runs that
+ *   match the filter; if runs are grouped, all matching runs of the newest AUTO_LIMIT groups.
+ *   `matching`: all that match the filter, and without one as `auto`
  * @property {ReadonlyMap<string, boolean>} except  whether each run that is an exception is checked:
  *   false for all with the base `all`, and true with `none`
  *
@@ -26,8 +27,9 @@ export const AUTO_LIMIT = 100;
 export const AUTO = Object.freeze({ base: "auto", except: new Map() });
 
 /** The checked runs of all runs, in the order of data/runs. @param {Selection} selection @param {Candidates} candidates */
-export function checkedRuns({ base, except }, { runs, newest }) {
-  return new Set(runs.filter((run) => except.get(run) ?? (base === "auto" ? newest.has(run) : base === "all")));
+export function checkedRuns({ base, except }, { runs, matching, newest }) {
+  const byRule = base === "matching" && matching.length < runs.length ? new Set(matching) : newest;
+  return new Set(runs.filter((run) => except.get(run) ?? (base === "none" ? false : base === "all" || byRule.has(run))));
 }
 
 /**
@@ -37,7 +39,7 @@ export function checkedRuns({ base, except }, { runs, newest }) {
  * @type {(selection: Selection, names: readonly string[], checked: boolean, candidates: Candidates) => Selection}
  */
 export function setChecked({ base, except }, names, checked, candidates) {
-  const { runs } = candidates;
+  const { runs, matching, newest } = candidates;
   const byBase = checkedRuns({ base, except: new Map() }, candidates);
   const isByBase = names.every((name) => byBase.has(name) === checked);
   const next = new Map(except);
@@ -49,6 +51,11 @@ export function setChecked({ base, except }, names, checked, candidates) {
   // of a few runs are the default, whose limit applies once there are more.
   if (!isByBase && runs.every((run) => next.get(run) === checked)) {
     return { base: !checked ? "none" : runs.length > AUTO_LIMIT ? "all" : "auto", except: new Map() };
+  }
+  // All that match, if they are more than by default, is a rule, and not one exception for each of them.
+  if (checked && !isByBase && newest.size < matching.length && matching.length < runs.length && matching.every((run) => next.get(run))) {
+    for (const run of matching) next.delete(run);
+    return { base: "matching", except: next };
   }
   return withFewerExceptions({ base, except: next }, candidates);
 }
@@ -67,7 +74,7 @@ export function onlyRuns(names, candidates) {
 function withFewerExceptions(selection, candidates) {
   const { base, except } = selection;
   const { runs, matching } = candidates;
-  if (except.size <= AUTO_LIMIT || (base === "auto" && matching.length < runs.length)) return selection;
+  if (except.size <= AUTO_LIMIT || (/auto|matching/.test(base) && matching.length < runs.length)) return selection;
   const checked = checkedRuns(selection, candidates);
   const isAll = base === "all";
   const others = runs.filter((run) => checked.has(run) === isAll);
@@ -75,27 +82,30 @@ function withFewerExceptions(selection, candidates) {
 }
 
 /** What the text of a selection starts with, by its base. An escaped run name never starts like this. */
-const STARTS = { auto: "~newest,", all: "!", none: "" };
+const STARTS = { auto: "~newest,", matching: "~matching,", all: "!", none: "" };
 
 /**
- * A selection as text: `~newest,!a,b` is the newest runs without a and with b, `!a,b` is all runs but
- * a and b, `a,b` is only these two, and null is the newest runs.
+ * A selection as text: `~newest,!a,b` is the newest runs without a and with b, `~matching,!a,b` is the
+ * same for all that match, `!a,b` is all runs but a and b, `a,b` is only these two, and null is the
+ * newest runs.
  * @param {Selection} selection
  */
 export function selectionToText({ base, except }) {
   if (base === "auto" && except.size === 0) return null;
-  const items = Array.from(except, ([name, isChecked]) => (base === "auto" && !isChecked ? "!" : "") + escapeName(name));
-  return STARTS[base] + items.join(",");
+  const items = Array.from(except, ([name, isChecked]) => (STARTS[base].length > 1 && !isChecked ? "!" : "") + escapeName(name));
+  return (STARTS[base] + items.join(",")).replace(/,$/, "");
 }
 
 /** The inverse of `selectionToText`. @param {string | null | undefined} text @returns {Selection} */
 export function selectionFromText(text) {
   if (text === null || text === undefined) return AUTO;
-  const base = /** @type {const} */ (["auto", "all"]).find((each) => text.startsWith(STARTS[each])) ?? "none";
+  const items = `${text},`;
+  const base = /** @type {const} */ (["auto", "matching", "all"]).find((each) => items.startsWith(STARTS[each])) ?? "none";
   const except = new Map();
-  for (const item of text.slice(STARTS[base].length).split(",")) {
-    const name = base === "auto" ? item.replace(/^!/, "") : item;
-    if (name !== "") except.set(unescapeName(name), base === "none" || (base === "auto" && name === item));
+  for (const item of items.slice(STARTS[base].length).split(",")) {
+    const hasBoth = STARTS[base].length > 1;
+    const name = hasBoth ? item.replace(/^!/, "") : item;
+    if (name !== "") except.set(unescapeName(name), base === "none" || (hasBoth && name === item));
   }
   return { base, except };
 }
