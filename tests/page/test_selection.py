@@ -170,7 +170,10 @@ def test_runs_that_are_checked_by_hand_are_exceptions(
     wait_for_count(page, f"99 of {numbered(num_runs)}")
     page.get_by_role("checkbox", name="cfg0000_seed0", exact=True).check()
     wait_for_count(page, f"100 of {numbered(num_runs)}")
-    note = f"The newest 100 of {numbered(num_runs)} runs are selected, with 2 exceptions. Back to the newest 100"
+    note = (
+        f"The newest 100 of {numbered(num_runs)} runs are selected, with 2 exceptions."
+        " Back to the newest 100"
+    )
     wait_for_notes(page, note)
     hash = f"#scalars&runs=~newest,!{last},cfg0000_seed0"
     page.wait_for_function("(hash) => location.hash === hash", arg=hash)
