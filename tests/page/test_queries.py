@@ -258,7 +258,7 @@ def test_what_is_drawn_stays_while_a_query_is_typed(open_page: Any) -> None:
     box.press("Enter")
     page.get_by_text("No runs match “nothing”.").wait_for()
     page.get_by_label("Filter runs").fill("nothing lr>")
-    page.locator(".tb-runs-note", has_text="The query has a mistake, and was not run.").wait_for()
+    page.locator(".tb-runs-note", has_text="The query has a mistake.").wait_for()
     assert page.get_by_text("No runs match").count() == 0
     assert page.locator(".tb-runs-count").inner_text() == ""
     page.get_by_label("Filter runs").fill("nothing")

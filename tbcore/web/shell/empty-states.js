@@ -119,7 +119,7 @@ export function NoneShown({ state }) {
   const these = text ? (runs === "run" ? "this" : "these") : "all";
   return html`<p class="none-note" role="status">
     ${matching.length === 0
-      ? html`<span>${error ? "The query has a mistake, and was not run." : `No runs match “${text}”. ${note}`}</span>
+      ? html`<span>${error ? "The query has a mistake." : `No runs match “${text}”. ${note}`}</span>
           <button type="button" class="tb-button" onClick=${() => state.setRunFilter("")}>Clear the filter</button>`
       : html`<span>${text ? `${plural(matching.length, "run matches", "runs match")}, but none is selected.` : "No runs are selected."}</span>
           <button type="button" class="tb-button" onClick=${() => checkNewest(state)}>

@@ -29,7 +29,7 @@ export const AUTO = Object.freeze({ base: "auto", except: new Map() });
 /** The checked runs of all runs, in the order of data/runs. @param {Selection} selection @param {Candidates} candidates */
 export function checkedRuns({ base, except }, { runs, matching, newest }) {
   const byRule = base === "matching" && matching.length < runs.length ? new Set(matching) : newest;
-  return new Set(runs.filter((run) => except.get(run) ?? (base === "none" ? false : base === "all" || byRule.has(run))));
+  return new Set(runs.filter((run) => except.get(run) ?? (base === "all" || (base !== "none" && byRule.has(run)))));
 }
 
 /**
@@ -53,7 +53,7 @@ export function setChecked({ base, except }, names, checked, candidates) {
     return { base: !checked ? "none" : runs.length > AUTO_LIMIT ? "all" : "auto", except: new Map() };
   }
   // All that match, if they are more than by default, is a rule, and not one exception for each of them.
-  if (checked && !isByBase && newest.size < matching.length && matching.length < runs.length && matching.every((run) => next.get(run))) {
+  if (newest.size < matching.length && matching.length < runs.length && matching.every((run) => next.get(run))) {
     for (const run of matching) next.delete(run);
     return { base: "matching", except: next };
   }
@@ -92,7 +92,7 @@ const STARTS = { auto: "~newest,", matching: "~matching,", all: "!", none: "" };
  */
 export function selectionToText({ base, except }) {
   if (base === "auto" && except.size === 0) return null;
-  const items = Array.from(except, ([name, isChecked]) => (STARTS[base].length > 1 && !isChecked ? "!" : "") + escapeName(name));
+  const items = Array.from(except, ([name, isChecked]) => (base !== "all" && !isChecked ? "!" : "") + escapeName(name));
   return (STARTS[base] + items.join(",")).replace(/,$/, "");
 }
 
@@ -103,9 +103,8 @@ export function selectionFromText(text) {
   const base = /** @type {const} */ (["auto", "matching", "all"]).find((each) => items.startsWith(STARTS[each])) ?? "none";
   const except = new Map();
   for (const item of items.slice(STARTS[base].length).split(",")) {
-    const hasBoth = STARTS[base].length > 1;
-    const name = hasBoth ? item.replace(/^!/, "") : item;
-    if (name !== "") except.set(unescapeName(name), base === "none" || (hasBoth && name === item));
+    const name = item.replace(/^!/, "");
+    if (name !== "") except.set(unescapeName(name), base !== "all" && name === item);
   }
   return { base, except };
 }
