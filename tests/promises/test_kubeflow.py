@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 import containers
 import pytest
 from common_fixtures import WAIT_SECONDS, until
+from drawn_charts import DRAWN, LABEL, zoom
+from server_fixtures import browsers
 
 from tbcore_testing import write_run
-from tbcore_testing.chromium import find_chromium, launch
 
 pytestmark = [pytest.mark.services, pytest.mark.alone, pytest.mark.browser]
 
@@ -27,13 +28,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = "/usr/local/bin/tensorboard"
 LOGS = "/tensorboard_logs/"
 """Where the controller mounts the volume that a user names."""
-DRAWN = """() => {
-  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
-  return [...canvases].some(({ width, height }, index) => width > 0 &&
-    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
-}"""
-LABEL = """() => document.querySelector('.plugin')?.shadowRoot
-  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
 
 
 def variables() -> dict[str, str]:
@@ -96,31 +90,15 @@ def address(tmp_path_factory: pytest.TempPathFactory, logs: Path) -> Iterator[st
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = find_chromium()
-    if path is None:
-        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_api.sync_playwright() as playwright:
-        browser = launch(playwright, path, "--host-resolver-rules=MAP *.example 127.0.0.1")
+    for browser in browsers():
         yield browser.new_page(viewport={"width": 1400, "height": 900})
-        browser.close()
 
 
 def test_charts_under_any_host_name(address: str, page: Any, logs: Path) -> None:
     """A drawn chart, a zoom, which takes a POST request, and a run that is written then."""
     page.goto(address)
     page.wait_for_function(DRAWN)
-    box = page.locator(".tb-chart-plot").first.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
-    with page.expect_response("**/data/plugin/scalars/window") as posted:
-        page.mouse.up()
-    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+    zoom(page, page)
 
     write_run(logs, "later", scalars={"loss": [2.0, 3.0]})
     page.wait_for_function(f"() => ({LABEL})().includes('later')")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import storages
+from drawn_charts import DRAWN, LABEL, zoom
 from server_fixtures import browsers
 
 from tbcore_testing import write_run
@@ -233,16 +234,6 @@ def test_p16_frames_of_other_pages_are_rejected_behind_a_proxy(proxied: Proxied,
 
 # In a browser ------------------------------------------------------------------------------------
 
-DRAWN = """() => {
-  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
-  return [...canvases].some(({ width, height }, index) => width > 0 &&
-    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
-}"""
-"""Whether a chart of the page is drawn."""
-LABEL = """document.querySelector('.plugin')?.shadowRoot
-  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
-"""The text alternative of the first chart."""
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
@@ -266,17 +257,10 @@ def test_the_page_works_behind_a_proxy(proxied: Proxied, page: Any, logdir: Path
     """A chart is drawn, zooming into it takes a POST request, and a new run shows."""
     page.wait_for_function(DRAWN)
     assert page.url.partition("#")[0] == f"{proxied.url}/"
-    box = page.locator(".tb-chart-plot").first.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
-    with page.expect_response("**/data/plugin/scalars/window") as posted:
-        page.mouse.up()
-    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+    zoom(page, page)
 
     write_run(logdir, "later", scalars={"loss": [2.0, 3.0]})
-    page.wait_for_function(f"() => ({LABEL}).includes('later')")
+    page.wait_for_function(f"() => ({LABEL})().includes('later')")
     shutil.rmtree(logdir / "later")
 
 

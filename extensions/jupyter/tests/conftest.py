@@ -17,13 +17,11 @@ import pytest
 from common_fixtures import *  # noqa: F403
 from common_fixtures import WAIT_SECONDS, until
 from server_fixtures import *  # noqa: F403
-
-from tbcore_testing.chromium import find_chromium, launch
+from server_fixtures import browsers
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROGRAMS = REPOSITORY / ".venv-jupyter" / "bin"
 """What `dev.py test --services` installs."""
-OTHER_SITES = "--host-resolver-rules=MAP *.example 127.0.0.1"
 TOKEN = "a-token-of-jupyter"
 
 
@@ -158,17 +156,7 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = find_chromium()
-    if path is None:
-        message = "no Chromium or Chrome found; install one or set TBCORE_CHROMIUM"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_api.sync_playwright() as playwright:
-        started = launch(playwright, path, OTHER_SITES)
-        yield started
-        started.close()
+    yield from browsers()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from common_fixtures import WAIT_SECONDS, until
+from drawn_charts import DRAWN, LABEL, zoom
 
 from tbcore_testing import write_run
 
@@ -25,15 +26,6 @@ HOSTS = ["127.0.0.1", "lab.example"]
 CELL_TO_CHART_SECONDS = 3
 TBCORE = "%load_ext tbcore_jupyter\n%tbcore --logdir runs --reload_interval 0.2"
 TENSORBOARD = "%load_ext tensorboard\n%tensorboard --logdir runs --reload_interval 0.2"
-DRAWN = """() => {
-  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
-  return [...canvases].some(({ width, height }, index) => width > 0 &&
-    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
-}"""
-"""Whether a chart of the page is drawn."""
-LABEL = """() => document.querySelector('.plugin')?.shadowRoot
-  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
-"""The text alternative of the first chart."""
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +55,7 @@ def frame_in(output: Any) -> Any:
 def look_at(tab: Any, frame: Any, runs: Path) -> None:
     """Zooms into a chart, which takes a POST request, and waits for a run that is written then."""
     frame.locator(".tb-chart-plot").first.scroll_into_view_if_needed()
-    box = frame.locator(".tb-chart-plot").first.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    tab.page.mouse.move(box["x"] + box["width"] * 0.4, middle)
-    tab.page.mouse.down()
-    tab.page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
-    with tab.page.expect_response("**/data/plugin/scalars/window") as posted:
-        tab.page.mouse.up()
-    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
+    zoom(tab.page, frame)
 
     write_run(runs, "later", scalars={"loss": [2.0, 3.0]})
     frame.wait_for_function(f"() => ({LABEL})().includes('later')")

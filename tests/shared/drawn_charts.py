@@ -1,0 +1,27 @@
+"""The page's charts, for tests that look at them behind proxies, in frames and in containers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DRAWN = """() => {
+  const canvases = document.querySelector('.plugin')?.shadowRoot?.querySelectorAll('canvas') ?? [];
+  return [...canvases].some(({ width, height }, index) => width > 0 &&
+    canvases[index].getContext('2d').getImageData(0, 0, width, height).data.some(Boolean));
+}"""
+"""Whether a chart of the page is drawn."""
+LABEL = """() => document.querySelector('.plugin')?.shadowRoot
+  ?.querySelector('.tb-chart')?.getAttribute('aria-label') ?? ''"""
+"""The text alternative of the first chart."""
+
+
+def zoom(page: Any, frame: Any) -> None:
+    """Zooms into the first chart of a frame, or of the page itself, which takes a POST request."""
+    box = frame.locator(".tb-chart-plot").first.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.4, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+    with page.expect_response("**/data/plugin/scalars/window") as posted:
+        page.mouse.up()
+    assert (posted.value.request.method, posted.value.status) == ("POST", 200)
