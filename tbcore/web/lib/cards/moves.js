@@ -66,7 +66,9 @@ export function watchMoves(content, latest) {
     requestAnimationFrame(() => {
       const sections = sectionsOf();
       status.textContent = `${formatName(name) || "(no prefix)"}: ${sections.indexOf(section) + 1} of ${sections.length}`;
-      if (!hadFocus) return;
+      // Moving an element takes the focus from it; by now another may have it.
+      const { activeElement } = /** @type {ShadowRoot} */ (content.getRootNode());
+      if (!hadFocus || (activeElement && !section.contains(activeElement))) return;
       section.querySelector("button")?.focus({ preventScroll: true });
       section.querySelector("h2")?.scrollIntoView({ block: "nearest" });
     });

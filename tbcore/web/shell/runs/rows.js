@@ -8,7 +8,7 @@
  */
 
 import { html } from "htm/preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatTime, plural } from "../../lib/format.js";
 import { Name } from "../../lib/text-names.js";
 import { Icon } from "../../lib/ui/controls.js";
@@ -36,20 +36,10 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
   const [active, setActive] = useState("");
   /** Key of the row to focus once it is rendered; "" for none. */
   const toFocus = useRef("");
-  const list = useRef(/** @type {HTMLElement | null} */ (null));
   /** Key of the row that was last checked or unchecked. */
   const last = useRef("");
   const found = useMemo(() => rows.findIndex(({ key }) => key === active), [rows, active]);
   const current = Math.max(0, found);
-
-  useEffect(() => {
-    // Only after a key was pressed: new runs must not move the focus.
-    if (toFocus.current !== rows[current].key) return;
-    toFocus.current = "";
-    /** @type {HTMLElement | null | undefined} */
-    const box = list.current?.querySelector('[role="row"] input[tabindex="0"]');
-    box?.focus({ preventScroll: true });
-  }, [current]);
 
   /** Checks or unchecks a row, or with Shift all from the last one to it. @param {Row} row @param {MouseEvent} event */
   const onCheck = (row, { currentTarget, shiftKey }) => {
@@ -101,7 +91,6 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
   return html`<div
     class="tb-runs-rows ${table ? "tb-with-columns" : ""} ${isSameAge ? "tb-same-age" : ""}"
     style=${{ "--columns": `calc(${numChars}ch + ${stepChars}ch * var(--shows-steps, 1) + ${widths.length * CELL_PADDING_PX}px)` }}
-    ref=${list}
     onPointerLeave=${() => (state.hoveredRun.value = null)}
   >
     <${VirtualList}
@@ -120,6 +109,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
           table=${table}
           index=${index}
           isCurrent=${index === current}
+          toFocus=${toFocus}
           onToggle=${onToggle}
           onMenu=${onMenu}
           onFocus=${() => setActive(row.key)}
@@ -131,11 +121,18 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
 
 /**
  * One row of the list. The Tab key focuses the current row.
- * @param {Common & { row: Row, index: number, isCurrent: boolean, onFocus: () => void, onCheck: (row: Row, event: MouseEvent) => void }} props
+ * @param {Common & { row: Row, index: number, isCurrent: boolean, toFocus: { current: string }, onFocus: () => void, onCheck: (row: Row, event: MouseEvent) => void }} props
  */
-function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus, onCheck }) {
+function RunRow({ state, row, table, index, isCurrent, toFocus, onToggle, onMenu, onFocus, onCheck }) {
   const { kind, name, label, part, depth, runs } = row;
   const isRun = kind === "run";
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    // Only after a key was pressed: new runs must not move the focus. Before the next key comes.
+    if (!isCurrent || toFocus.current !== row.key) return;
+    toFocus.current = "";
+    box.current?.focus({ preventScroll: true });
+  }, [isCurrent]);
   const diverged = divergedRuns(state, runs);
   const numChecked = countChecked(runs, state.checked.value);
   const isPartial = numChecked > 0 && numChecked < runs.length;
@@ -179,6 +176,7 @@ function RunRow({ state, row, table, index, isCurrent, onToggle, onMenu, onFocus
             </button>`}
         <label>
           <input
+            ref=${box}
             type="checkbox"
             class="tb-check"
             style=${{ "--tb-check": kind === "folder" ? undefined : state.colors.value.get(runs[0]) }}
