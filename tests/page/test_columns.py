@@ -385,6 +385,42 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
     assert again.locator("aside").bounding_box()["width"] == narrow
 
 
+def test_the_list_narrows_again_when_columns_go(seeds: Any, new_profile: Any) -> None:
+    """By what they had widened it by; a width that the reader chose stays."""
+    profile = new_profile()
+    profile.context.add_init_script(HELPERS)
+    page = profile.open(seeds.url, "#scalars&columns=loss:last,loss:min,lr,seed")
+    wait_for_cells(page, "lucky/s0", "0.1", "0.1", "0.1", "0")
+    width = "() => document.querySelector('aside').offsetWidth"
+    page.wait_for_function(f"() => ({width})() > 280")
+    page.get_by_role("button", name="Columns…").click()
+    form = page.get_by_role("form", name="Columns")
+    for numbers in (3, 2):
+        before = page.evaluate(width)
+        form.get_by_role("button", name="Remove").last.click()
+        page.wait_for_function(
+            f"""([number, before]) => document.querySelectorAll('.tb-heads .tb-cell').length === number
+              && ({width})() < before""",
+            arg=[numbers, before],
+        )
+    form.get_by_role("button", name="Remove").last.click()
+    form.get_by_role("button", name="Remove").last.click()
+    page.wait_for_function(f"() => ({width})() === 280")
+
+    # One that the reader chose.
+    page = profile.open(seeds.url, "#scalars&columns=loss:last,loss:min,lr,seed")
+    wait_for_cells(page, "lucky/s0", "0.1", "0.1", "0.1", "0")
+    page.wait_for_function(f"() => ({width})() > 280")
+    fitting = page.evaluate(width)
+    page.get_by_role("separator", name="Width of the run list").press("ArrowRight")
+    page.wait_for_function(f"(fitting) => ({width})() > fitting", arg=fitting)
+    chosen = page.evaluate(width)
+    page.get_by_role("button", name="Columns…").click()
+    page.get_by_role("form", name="Columns").get_by_role("button", name="Remove").last.click()
+    page.wait_for_function("() => document.querySelectorAll('.tb-heads .tb-cell').length === 3")
+    assert page.evaluate(width) == chosen
+
+
 def test_the_list_grows_when_its_runs_are_grouped(seeds: Any, new_profile: Any) -> None:
     """So that the figures of the groups fit."""
     profile = new_profile()

@@ -9,7 +9,7 @@ import { attributesFor } from "../state/attributes.js";
 import { commonValue, describeCell, formatCell, formatCellStep, measureColumn, measureSteps, parseColumns, sortRuns } from "../state/columns.js";
 import { describeGroupCell, describeGroups, formatGroup, formatGroupCounts, groupStatistics, hasAverages, lastOf, measureGroups, membersOf, sortGroups } from "../state/group-columns.js";
 import { isLive } from "../state/tree.js";
-import { widenListFor } from "./fit.js";
+import { fitListFor } from "./fit.js";
 
 /** @import { State } from "../state/reader-state.js" */
 /** @import { Column } from "../state/columns.js" */
@@ -96,8 +96,9 @@ function Heads({ table }) {
   const isRead = columns.value.every(({ text, error: mistake }) => mistake !== null || attributesFor(state).columnOf(text).value);
   const shown = JSON.stringify([state.columnsText.value, state.groupOf.value && [state.groupRule.value, average.value]]);
   useEffect(() => {
-    if (isRead && !(state.groupRule.value && !state.groupOf.value)) widenListFor(shown);
+    if (isRead && !(state.groupRule.value && !state.groupOf.value)) fitListFor(shown);
   }, [isRead, shown, widths.value]);
+  useEffect(() => () => void (state.columnsText.value === "" && fitListFor("")), []);
   return html`<div class="tb-row tb-heads" role="row" aria-rowindex="1" ref=${row}>
     <span class="tb-row-main" role="columnheader">
       ${error ? html`<span class="tb-failed" role="status" title=${error}>Values cannot be read</span>` : "Name"}

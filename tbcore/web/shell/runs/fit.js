@@ -74,12 +74,29 @@ export function widthOfNames() {
   return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
 }
 
-/** Widens the list until its columns fit, but not again for the same ones, after which the reader may have made it narrower. @param {string} shown  what the columns show */
-export function widenListFor(shown) {
+/** The width that the names had beside the columns before these changed. */
+let namesWidth = 0;
+
+/**
+ * Fits the list to its columns: widens it until they fit, and takes back what columns that are gone
+ * had widened it by. Not again for the same ones, nor below a width that the reader chose.
+ * @param {string} shown  what the columns show; "" without columns
+ */
+export function fitListFor(shown) {
   const preferences = openPreferences("#sidebar");
-  if (preferences.values.value.columns === shown) return;
-  preferences.set("columns", shown);
-  widenList();
+  const { columns, width, widened } = preferences.values.value;
+  if (columns !== shown) {
+    preferences.set("columns", shown || null);
+    const [before, after] = (widened ?? "").split(">");
+    if (after && after === width) {
+      const next = Number(width) - Math.max(0, widthOfNames() - namesWidth);
+      if (!shown || next <= Number(before)) preferences.set("width", before || null);
+      else if (namesWidth > 0) setWidened(before, String(next));
+    }
+    if (shown) widenList();
+    else preferences.set("widened", null);
+  }
+  requestAnimationFrame(() => (namesWidth = widthOfNames()));
 }
 
 /** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} [nameWidth]  in CSS pixels */
@@ -89,5 +106,14 @@ export function widenList(nameWidth = 0) {
   if (!list || window.innerWidth <= NARROW_PX) return;
   const missing = list.scrollWidth - list.clientWidth + Math.max(0, nameWidth - widthOfNames());
   const next = Math.min(Math.ceil(width + missing), Math.floor(MAX_SHARE * window.innerWidth));
-  if (next > width) openPreferences("#sidebar").set("width", String(next));
+  if (next <= width) return;
+  const { width: chosen = "", widened = "" } = openPreferences("#sidebar").values.value;
+  const [before, after] = widened.split(">");
+  setWidened(after && after === chosen ? before : chosen, String(next));
+}
+
+/** @param {string} before  the width to go back to without columns; "" for the default @param {string} width */
+function setWidened(before, width) {
+  openPreferences("#sidebar").set("width", width);
+  openPreferences("#sidebar").set("widened", `${before}>${width}`);
 }
