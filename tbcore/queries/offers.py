@@ -57,6 +57,9 @@ def _about_name(text: str, unknown: Unknown, columns: RunColumns) -> Note:
             for stat in ("last", "min"):
                 comparison = f"{format_name(tag)}:{stat}{text[name_end:end]}"
                 offers.append(Offer(start, end, comparison))
+    if isinstance(node, Has) and node.name.lower() in ("inf", "infinity", "diverged"):
+        # It finds infinite values as well.
+        offers.append(Offer(start, end, "has:nan"))
     for name in unknown.close:
         close = (
             f"has:{format_name(name)}"

@@ -927,9 +927,9 @@ def test_a_mean_over_fewer_runs_than_before_is_dashed_or_left_out(profile: Any, 
 def test_settings_and_table_name_the_average_of_groups(profile: Any, seeds: Any) -> None:
     """Not all lines of groups are means."""
     for average, title, plural in [
-        ("mean", "Last mean", "means"),
-        ("median", "Last median", "medians"),
-        ("iqm", "Last interquartile mean", "IQMs"),
+        ("mean", "Mean at end", "means"),
+        ("median", "Median at end", "medians"),
+        ("iqm", "Interquartile mean at end", "IQMs"),
     ]:
         page = profile.open(
             seeds.url,
@@ -938,7 +938,7 @@ def test_settings_and_table_name_the_average_of_groups(profile: Any, seeds: Any)
         )
         heading = page.get_by_role("button", name=title, exact=True)
         heading.wait_for()
-        assert title.removeprefix("Last ") in heading.get_attribute("title")
+        assert title.removesuffix(" at end").lower() in heading.get_attribute("title")
         page.get_by_role("button", name="Settings").click()
         page.get_by_role("checkbox", name=f"End {plural} where the first run ends").wait_for()
 

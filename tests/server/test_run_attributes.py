@@ -185,6 +185,8 @@ def test_a_mistake_in_a_query_has_a_place_and_what_may_be_meant(server: Server) 
         ("-los:max<1", "No tag los", [("val/loss:max", "-val/loss:max<1")]),
         ("has:VAL/LOS", "No tag VAL/LOS", [("has:val/loss", "has:val/loss")]),
         ("has:nna", "No tag nna", [("has:nan", "has:nan")]),
+        ("has:Infinity", "No tag Infinity", [("has:nan", "has:nan")]),
+        ("a has:diverged", "No tag diverged", [("has:nan", "a has:nan")]),
         ("has:q*", "", []),
         (
             "a | -val/loss<0.5",

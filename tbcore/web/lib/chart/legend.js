@@ -31,7 +31,7 @@ const COLUMNS = [
   ["name", "Run", String, "The run, or a group of runs"],
   ["final", "Final", formatValue, ""],
   ["smoothed", "Smoothed", formatValue, "The value on the smoothed line"],
-  ["value", "Value", formatValue, "The value as it was logged; for a group, its average"],
+  ["value", "Value", formatValue, "The value as it was logged; for a group, the average of its runs that have one there"],
   ["x", "x", formatStep, ""],
   ["step", "Step", formatStep, "The step at which the value was logged"],
   ["low", "Low", formatValue, "The lower edge of the group's band at this step"],
@@ -124,7 +124,7 @@ export function Legend({ label, sort = null, onSort, onOnly, onHover, highlighte
             const next = sort?.column !== column ? { column, descending: descends } : sort.descending === descends ? { column, descending: !descends } : null;
             return html`<th scope="col" data-column=${column} aria-sort=${order ?? "none"}>
               <button type="button" title=${column === "final" ? finalHeading(average)[1] : why.replace("average", average) || xTitle} data-first=${descends ? "descending" : "ascending"} onClick=${() => onSort?.(next)}>
-                ${column === "value" ? (isLast ? `Last ${noun}` : capitalized(noun)) : column === "x" ? shortTitle({ title: xTitle }) : column === "final" ? finalHeading(average)[0] : title}
+                ${column === "value" ? (!isLast ? capitalized(noun) : noun === "value" ? "Last value" : `${capitalized(noun)} at end`) : column === "x" ? shortTitle({ title: xTitle }) : column === "final" ? finalHeading(average)[0] : title}
               </button>
             </th>`;
           })}
