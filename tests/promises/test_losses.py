@@ -27,7 +27,7 @@ DeltaTable = pytest.importorskip("deltalake").DeltaTable
 
 COMMANDS = {
     "ls": ("ls", "LOGS", "--csv"),
-    "ls --tags": ("ls", "LOGS", "--tags"),
+    "tags": ("tags", "LOGS"),
     "show": ("show", "LOGS", "a0"),
     "show a tag": ("show", "LOGS", "a0", "loss"),
     "tail": ("tail", "LOGS", "--runs", "*", "-n", "99"),

@@ -115,7 +115,7 @@ def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
     header, row = csv.reader(result.stdout.splitlines())
     assert header == ["state", "run", "step", "last_event", "took", "loss:last"]
     assert (row[:3], row[5:]) == (["quiet", 'a, "b"\\n', "1"], ["0.25"])
-    assert piped("ls", tmp_path, "--tags", "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
+    assert piped("tags", tmp_path, "--csv").stdout.splitlines()[1:] == ["loss,scalar,1,2,1"]
 
 
 def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_names_for_xargs_are_those_of_the_directories(tmp_path: Path) -> None:
     for number, name in enumerate(["a\nb", "c d\x1b[2J"]):
         write_run(tmp_path, name, scalars={"loss": [float(-number)]}, wall_time=WALL_TIME)
     assert piped("ls", tmp_path, "-0", "--sort", "loss").stdout == "c d\x1b[2J\0a\nb\0"
-    assert piped("ls", tmp_path, "--null", "--tags").stdout == "loss\0"
+    assert piped("tags", tmp_path, "--null").stdout == "loss\0"
     _, text = on_terminal("ls", tmp_path, "-0")
     assert "\x1b[2J" not in text
     assert "\\x1b[2J" in text
@@ -164,10 +164,13 @@ def test_runs_are_sorted_and_selected(
 
 
 def test_tags_are_listed_with_their_kinds(logdir: Path) -> None:
-    _, *rows = lines("ls", logdir, "--tags")
+    _, *rows = lines("tags", logdir)
     assert ["loss", "scalar", "3", "9", "2"] in rows
     assert ["config", "text", "3", "3", "0"] in rows
-    assert len(lines("ls", logdir, "--tags", "-n", "1")) == 2
+    assert len(lines("tags", logdir, "-n", "1")) == 2
+    assert [row[0] for row in lines("tags", logdir, "--tags", "l*,config")[1:]] == [
+        row[0] for row in rows if row[0] == "config" or row[0].startswith("l")
+    ]
 
 
 def test_a_run_that_is_being_written_is_live(tmp_path: Path) -> None:
@@ -290,7 +293,7 @@ def test_logs_do_not_drive_the_terminal(tmp_path: Path) -> None:
         writer.add_summary(0, summaries.scalar(evil, 1.0), summaries.text("text", evil))
         writer.add_summary(0, summaries.session_start({evil: evil}))
     commands = [
-        ["ls"], ["ls", "--tags"], ["ls", "--json"], ["show", "."], ["show", ".", "text"],
+        ["ls"], ["tags"], ["ls", "--json"], ["show", "."], ["show", ".", "text"],
         ["show", ".", evil], ["show", ".", "--json"], ["tail"], ["tail", "--json"],
         ["export", "-o", "-"], ["export", "-o", "-", "--wide"], ["export", "-o", "-", "--json"],
         ["show", f"x{evil}"], ["ls", "--columns", evil[::-1]],
@@ -332,7 +335,8 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["ls", "LOGS", "--columns", "los:min"], 2, "'los'; did you mean 'loss'?"),
         (["ls", "LOGS", "-n", "-1"], 2, "expected an int, 0 or more"),
         (["tail", "LOGS", "--total", "x"], 2, "--total: 'x' is not valid; expected an int, 0 or"),
-        (["ls", "LOGS", "--tags", "--sort", "run"], 2, "--sort and --tags cannot be combined"),
+        (["tags", "LOGS", "--tags", "los"], 1, "no tag 'los'; close: 'loss'"),
+        (["tags", "LOGS", "--tags", "los?x*"], 1, "tags matches"),
         (["show"], 2, "expected [LOGDIR] RUN [TAG]"),
         (["show", "LOGS", "exp/lr"], 1, "no run 'exp/lr'; close: 'exp/lr"),
         (["show", "LOGS", "exp/lr0", "los"], 1, "close: 'loss'"),

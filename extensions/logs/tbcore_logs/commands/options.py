@@ -73,6 +73,14 @@ def selects_runs(command: Callable[..., int]) -> Callable[..., int]:
     return click.argument("logdir", required=False, type=click.Path())(command)
 
 
+def form_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options for the form of a table."""
+    null = "Print names only, each ended by NUL, for xargs -0."
+    command = click.option("-0", "--null", "form", flag_value="null", help=null)(command)
+    command = click.option("--csv", "form", flag_value="csv", help="Print CSV.")(command)
+    return click.option("--json", "form", flag_value="json", help="Print JSON.")(command)
+
+
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'
 tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

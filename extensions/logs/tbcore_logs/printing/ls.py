@@ -1,4 +1,4 @@
-"""`tbcore ls`: the runs, or their tags, as a table."""
+"""`tbcore ls`: the runs as a table."""
 
 from __future__ import annotations
 
@@ -88,28 +88,6 @@ def list_runs(
         rows = [[*row, _line(logs[row[1]], line_of)] for row in rows]
     print_table(shown, rows, form)
     return 0
-
-
-def list_tags(selection: LogSelection, *, limit: int | None, form: Form | None) -> int:
-    """Prints a line for each tag; returns the exit status."""
-    rows: dict[tuple[str, str], list[Any]] = {}
-    for run in read(*selection.opened()):
-        with if_readable():
-            for tag in run.tags.values():
-                row = rows.setdefault((tag.name, tag.kind), [tag.name, tag.kind, 0, 0, None])
-                row[2] += 1
-                row[3] += tag.count
-                if tag.last_step is not None:
-                    row[4] = tag.last_step if row[4] is None else max(row[4], tag.last_step)
-    columns = [
-        PrintedColumn("tag", is_name=True),
-        PrintedColumn("kind"),
-        PrintedColumn("num_runs", "runs"),
-        PrintedColumn("count", short=short_count),
-        PrintedColumn("last_step", "last step", short_count),
-    ]
-    print_table(columns, list(rows.values())[:limit], form)
-    return 0 if rows else 1
 
 
 def _row(run: Run, step: int | None, *values: Any) -> list[Any]:
