@@ -72,10 +72,12 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            name = error.option_name
             known = [option for parameter in self.get_params(ctx) for option in parameter.opts]
-            longer = [option for option in known if option.startswith(error.option_name)]
-            hint = did_you_mean(error.option_name, longer or known)
-            raise click.UsageError(f"no such option {error.option_name!r}{hint}", ctx) from None
+            longer = [option for option in known if option.startswith(name)]
+            close = [option for option in known if option[:3] == name[:3]]  # `--` and a letter.
+            hint = did_you_mean(name, longer or close)
+            raise click.UsageError(f"no such option {name!r}{hint}", ctx) from None
         except click.BadOptionUsage as error:
             # An option lacks its value, or it has a value but takes none.
             raise click.UsageError(error.format_message(), ctx) from None

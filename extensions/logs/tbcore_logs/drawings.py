@@ -41,7 +41,7 @@ def table_html(header: Sequence[str], rows: Iterable[Sequence[Any]], caption: st
     """A table. Floats are rounded. Cells are escaped, except Markup."""
 
     def row_html(cells: Iterable[Any], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in cells) + "</tr>"
+        return "<tr>" + "".join(_cell_html(cell, tag) for cell in cells) + "</tr>"
 
     body = "".join(row_html(row, "td") for row in rows)
     above = f"<caption>{_cell(caption)}</caption>" if caption else ""
@@ -172,6 +172,12 @@ def time_of(wall_time: float | None) -> datetime | None:
         return None if wall_time is None else datetime.fromtimestamp(wall_time, UTC)
     except (OSError, OverflowError, ValueError):
         return None
+
+
+def _cell_html(cell: Any, tag: str) -> str:
+    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
+    style = ' style="text-align: right"' if is_number else ""
+    return f"<{tag}{style}>{_cell(cell)}</{tag}>"
 
 
 def _cell(cell: Any) -> str:

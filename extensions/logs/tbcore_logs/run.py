@@ -72,7 +72,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         """For notebooks: the tags, with small charts of scalars, and the hyperparameters."""
-        times = f"{self.started or 'unknown'} to {self.last_event or 'unknown'}"
+        first, last = (
+            "unknown" if time is None else f"{time:%Y-%m-%d %H:%M:%S}"
+            for time in (self.started, self.last_event)
+        )  # fmt: skip
         rows: list[list[object]] = []
         for tag in list(self.tags.values())[:MAX_SHOWN]:
             row = [tag.name, tag.kind, tag.count, tag.first_step, tag.last_step]
@@ -81,7 +84,7 @@ class Run:
                 row += [series.last.value, line]
             rows.append(row)
         header = ["tag", "kind", "count", "first step", "last step", "last value", ""]
-        caption = f"{self.name}: {len(self.tags):,} tags, {self.state}, {times}"
+        caption = f"{self.name}: {len(self.tags):,} tags, {self.state}, {first} to {last}"
         tags = table_html(header, rows, caption)
         hparams = table_html(("hyperparameter", "value"), self.hparams.items())
         return tags + hparams if self.hparams else tags

@@ -108,6 +108,24 @@ def test_a_closed_stdout_is_an_error_unless_a_file_is_written(logdir: Path, tmp_
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+def test_a_full_disk_behind_stdout_is_said_to_be_that(logdir: Path) -> None:
+    script = f"{shlex.join(command('ls', logdir))} >/dev/full"
+    result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert result.stderr == "tbcore: cannot write to stdout: No space left on device\n"
+    assert result.returncode == 1
+
+
+def test_a_drawing_goes_before_a_name_is_cut(tmp_path: Path) -> None:
+    """A name is what is copied to the next command."""
+    name = "models/resnet18/batch=128,lr=0.01/seed2"
+    write_run(tmp_path, name, scalars={"loss": [1.0, 0.5]}, wall_time=WALL_TIME)
+    for columns, is_drawn in ((100, True), (75, False)):
+        _, text = on_terminal("ls", tmp_path, columns=columns, NO_COLOR="1")
+        assert name in text
+        assert ("█" in text) is is_drawn
+
+
 def test_csv_has_the_values_of_the_pipe(tmp_path: Path) -> None:
     """With a quoted name, and control characters escaped."""
     write_run(tmp_path, 'a, "b"\n', scalars={"loss": [0.5, 0.25]}, wall_time=WALL_TIME)
@@ -346,6 +364,10 @@ def test_a_time_in_a_year_that_python_does_not_have_is_left_out(tmp_path: Path) 
         (["export", "LOGS"], 2, "expected -o FILE or --media DIR"),
         (["export", "LOGS", "-o", "x.xls"], 2, "ends with none of .csv, .jsonl, .parquet"),
         (["lss", "LOGS"], 2, "did you mean 'ls'?"),
+        (["ls", "LOGS", "--bogus"], 2, "no such option '--bogus'; see"),
+        (["ls", "LOGS", "--where", "exp and not lr0"], 1, "did you mean 'exp -lr0', which finds"),
+        (["ls", "LOGS", "--where", 'none and "or"'], 1, "runs matches"),
+        (["show", "LOGS"], 1, "is a directory, not a run; "),
     ],
 )
 def test_mistakes_are_one_line(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from tbcore import BadRequestError, DataError, NotFoundError, TbcoreError
-from tbcore.engine import one_line, parse, warn, warnings_printed
+from tbcore.engine import one_line, parse, quoted, warn, warnings_printed
 from tbcore_logs.forms import AUDIO, GRAPH, HISTOGRAM, IMAGE, TEXT
 from tbcore_logs.items import LoggedItems
 from tbcore_logs.logs import Logs, matching
@@ -50,7 +52,7 @@ class LogSelection(NamedTuple):
         names = self.names(logs)
         if not names:
             raise click.ClickException(
-                f"none of {len(logs):,} runs matches"
+                f"none of {len(logs):,} runs matches{self._meant(logs)}"
                 if len(logs)
                 else f"no event files below {self.logdir or default_logdir()!r}"
             )
@@ -77,9 +79,30 @@ class LogSelection(NamedTuple):
             warn(one_line(line))
         return [name for name in found if name in of_query]
 
+    def _meant(self, logs: Logs) -> str:
+        """The end of a message about a query that finds nothing but has words for signs."""
+        query = _with_signs(self.where or "")
+        if query == self.where:
+            return ""
+        with contextlib.suppress(BadRequestError):
+            found = self._replace(where=query).names(logs, is_first=False)
+            return f"; did you mean {quoted(query)}, which finds {len(found):,}?" if found else ""
+        return ""
+
     def tags_of(self, known: Iterable[str]) -> list[str]:
         """The selected tags among those of a run, which need not have all of them."""
         return matching(self.tags, known, None)
+
+
+def _with_signs(query: str) -> str:
+    """The query with a blank for `and`, `|` for `or`, and `-` for `not`, outside of quotes."""
+    signs = {"and": "", "or": "| ", "not": "-"}
+    words = r'"(?:[^"]|"")*"|(?<![^\s(|-])(and|or|not)(?![^\s(|])\s*'
+
+    def sign(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else signs[found[1].lower()]
+
+    return re.sub(words, sign, query, flags=re.IGNORECASE)
 
 
 @contextlib.contextmanager
@@ -102,6 +125,11 @@ def command_output() -> Iterator[None]:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGPIPE)
         raise
+    except OSError as error:
+        # Those of files that a command writes have been converted.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise click.ClickException(f"cannot write to stdout: {error.strerror}") from None
 
 
 @contextlib.contextmanager

@@ -213,7 +213,8 @@ def _terminal_lines(
 ) -> list[str]:
     """The lines of a table that fits on the terminal. The last one has the columns left out."""
     # 1. Format the cells, and find the width that each column needs.
-    # 2. Leave out the last columns that do not fit even if names and texts are cut.
+    # 2. Leave out the last columns that do not fit even if names and texts are cut. A drawing goes
+    #    before a name is cut.
     # 3. Cut names, and then texts, until the rows fit.
     available = width()
     texts = [[one_line(column.title or column.name) for column in columns]] if with_header else []
@@ -225,7 +226,10 @@ def _terminal_lines(
         for column, needed in zip(columns, widths, strict=True)
     ]
     num_shown = len(columns)
-    while num_shown > 1 and sum(minima[:num_shown]) + len(_GAP) * (num_shown - 1) > available:
+    while num_shown > 1:
+        needed = minima if columns[num_shown - 1].name else widths
+        if sum(needed[:num_shown]) + len(_GAP) * (num_shown - 1) <= available:
+            break
         num_shown -= 1
     for is_text in (False, True):  # 3
         for i, column in enumerate(columns[:num_shown]):

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from tbcore import DataError, NotFoundError
-from tbcore.engine import is_event_file, is_uri, one_line
+from tbcore.engine import is_event_file, is_uri, one_line, quoted
 from tbcore_logs import Logs, Run, ScalarSeries, Tag
 from tbcore_logs.drawings import chart_svg, time_of
 from tbcore_logs.errors import UnknownNameError
@@ -70,7 +70,13 @@ def _interpreted(names: Sequence[str]) -> tuple[Logs, str, str | None]:
     if len(names) == 3:
         return opened(names[0]), names[1], names[2]
     if len(names) == 1:
-        return opened(None), names[0], None
+        logs = opened(None)
+        path = os.path.normpath(names[0])
+        if os.path.isdir(path) and path not in logs and names[0] not in logs:
+            within = [quoted(run) for run in logs if run.startswith(f"{path}/")][:3]
+            hint = f"runs in it: {', '.join(within)}" if within else "add the name of a run in it"
+            raise NotFoundError(f"{quoted(names[0])} is a directory, not a run; {hint}")
+        return logs, names[0], None
     first, second = names
     if os.path.isdir(first) or is_uri(first) or is_event_file(first):
         logs = opened(first)
