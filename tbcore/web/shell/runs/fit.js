@@ -23,6 +23,9 @@ const [MAX_SHARE, NARROW_PX] = [0.6, 760];
  * @param {readonly import("../state/tree.js").Row[]} rows  all rows of the list
  */
 export function moveEdge(event, handle, width, limited, rows) {
+  // Keys that came while this module was loaded all have the width before the first of them.
+  const stored = Number(openPreferences("#sidebar").values.value.width);
+  if (stored > 0) width = limited(stored);
   /** @param {number | null} next  null restores the default */
   const change = (next) => openPreferences("#sidebar").set("width", next === null ? null : String(limited(next)));
   if (event.type === "dblclick" || event.key === "Enter") {
