@@ -164,6 +164,12 @@ def test_cards_grow_with_the_window(open_page: Any) -> None:
     ) == 2
     assert boxes["many/00"]["width"] > 400
     assert boxes["many/00"]["height"] > 270
+    # Two rows of few cards share the window.
+    page = open_page("#scalars&tagQuery=-many%20-zoo", viewport={"width": 2560, "height": 1440})
+    page.wait_for_function("() => tb.card('single_2/x')?.querySelector('canvas')")
+    boxes = page.evaluate(BOXES)
+    assert len({box["top"] for box in boxes.values()}) == 2
+    assert min(box["height"] for box in boxes.values()) > 400
 
 
 @pytest.mark.parametrize("size", [(400, 800), (1400, 900), (2560, 1440)])

@@ -202,7 +202,7 @@ export function TagGroups({ groups: given, closed, onToggle, renderCard, order =
     })}`;
 }
 
-/** Tells the styles how many columns the page has; few cards, in one row, are to fill the window. @param {HTMLElement} content */
+/** Tells the styles how many columns the page has; few cards, in one row or two, are to fill the window. @param {HTMLElement} content */
 function fitCards(content) {
   let numCards = 0;
   for (const { children: [, grid] } of content.children) numCards += grid?.childElementCount ?? 0;
@@ -211,7 +211,7 @@ function fitCards(content) {
   set("--tb-card-least", `${100 / (numCards + 0.9)}%`);
   const { length } = getComputedStyle(content).gridTemplateColumns.split(" ");
   set("--tb-page-columns", `${length}`);
-  set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : "0px");
+  set("--tb-chart-few", numCards <= Math.min(3, length) ? "62vh" : numCards <= 2 * length ? `min(36vh, ${80 / length}vw)` : "0px");
 }
 
 /**
