@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pluggy
     from starlette.routing import Route
 
-HOOKS = ("plugin_info", "is_active", "routes", "legacy_api")
+HOOKS = ("plugin_info", "is_active", "routes", "legacy_api", "close")
 NAME = re.compile(r"[a-z0-9_-][a-z0-9_.-]*")
 """Matches valid names of plugins. A name is a part of addresses, where a leading `.` has a
 meaning."""

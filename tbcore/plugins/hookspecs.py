@@ -154,3 +154,13 @@ def legacy_api(multiplexer: Multiplexer, options: PluginOptions) -> LegacyApi:  
     `routes`. Thread: the one that starts the server. If it raises or returns anything else: the
     plugin has failed. The routes of the core and of earlier plugins take precedence.
     """
+
+
+@hookspec(firstresult=True)
+def close() -> None:
+    """End what the plugin started, such as threads and processes, and remove its temporary files.
+
+    When: once, after the last request: when the server ends, and, with `--dev`, when edited code
+    has taken the plugin's place. Thread: one of its own. The server waits at most 2 seconds for all
+    plugins together. If it raises: the exception is logged.
+    """

@@ -11,7 +11,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 ONLY_VARIABLE = "TBCORE_PLUGINS"
 """Environment variable with the names of the only installed plugins to import."""
+CLOSE_TIMEOUT_SECONDS = 2.0
+"""How long the server waits for the hook `close` of all plugins together."""
 _UNKNOWN_FIELD = "got an unexpected keyword argument"
 """Part of Python's message about a field that this version of `PluginInfo` does not have."""
 
@@ -208,6 +211,30 @@ def mount_all(
             logger.error("%s", line)
             mounted.append(MountedPlugin(plugin, error=line))
     return mounted
+
+
+def close_all(plugins: Iterable[LoadedPlugin]) -> None:
+    """Calls `close` of all plugins that have it, each in a thread, and waits a while for them."""
+    closing = []
+    for plugin in plugins:
+        if plugin.implements("close"):
+            thread = threading.Thread(target=_close, args=[plugin], daemon=True)
+            if attempt(thread.start).error is None:
+                closing.append((plugin, thread))
+    end = time.monotonic() + CLOSE_TIMEOUT_SECONDS
+    for plugin, thread in closing:
+        thread.join(max(end - time.monotonic(), 0))
+        if thread.is_alive():
+            logger.warning(
+                "plugin %r: close has been running for %.0f s, and is not waited for",
+                plugin.name, CLOSE_TIMEOUT_SECONDS,
+            )  # fmt: skip
+
+
+def _close(plugin: LoadedPlugin) -> None:
+    error = attempt(plugin.call, "close").error
+    if error is not None:
+        _record_failure(plugin, error, " in close")
 
 
 def _not_installed(only: Sequence[str], available: Sequence[Source]) -> Iterator[Source]:

@@ -172,9 +172,9 @@ class App:
                 return _not_found(path)
             path = path[len(self._prefix) :]
         # One trailing slash is ignored, except in `//`: the page would be served at `//`, where its
-        # relative addresses are wrong.
-        if len(path) > 2 and path.endswith("/"):
-            path = path[:-1]
+        # relative addresses are wrong. Plugins get it.
+        slash = "/" if len(path) > 2 and path.endswith("/") else ""
+        path = path.removesuffix(slash)
         served = self._served
         if path in served.data_handlers:
             if path in DATA_ADDRESSES:
@@ -195,7 +195,7 @@ class App:
                 return _not_found(path)
             self._multiplexer.note_request()
             rest = separator + rest
-            response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope)
+            response = plugin.guard.response_to(plugin.mounted.routes, base, rest, scope, slash)
             return response or _not_found(path)
         # Whether this is an address of the core; addresses with a data handler do not get here.
         is_core = path in CORE_ADDRESSES or path.startswith("/static/")

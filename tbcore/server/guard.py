@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import copy
 import inspect
+import itertools
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
 from functools import partial
@@ -48,24 +49,28 @@ class Guard:
         self._slowest: dict[str, float] = {}
         """Maps `Call.what` to the seconds of the slowest logged call with this `what`. A later call
         is logged only if it takes more than twice as long."""
+        self._withheld: set[tuple[str, str]] = set()
+        """The routes and headers that were logged because they are not sent."""
         self._error = mounted.plugin.redact_paths(mounted.error)
         """Why the plugin could not be loaded or mounted; None if it works."""
         self._pool = pool
         self._tuning = tuning
 
     def response_to(
-        self, routes: Sequence[Route], base: str, path: str, scope: Scope
+        self, routes: Sequence[Route], base: str, path: str, scope: Scope, slash: str = ""
     ) -> ASGIApp | None:
         """The response of the first route that matches `path`; None if no route does.
 
-        `base` is the part of the address before `path`, which includes the server's path prefix. If
-        routes match the path, but none of them accepts the method, the response is a 405.
+        `base` is the part of the address before `path`, which includes the server's path prefix;
+        `slash` is the part after it, which is ignored if only a route without it matches. If routes
+        match the path, but none of them accepts the method, the response is a 405.
         """
         if self._error is not None:
             return error_response(503, self._error)
-        scope = {**scope, "root_path": base, "path": base + (path or "/")}
+        address = scope["path"]
         allowed: set[str] = set()
-        for route in routes:
+        for tried, route in itertools.product(dict.fromkeys((path + slash, path)), routes):
+            scope = {**scope, "root_path": base, "path": base + (tried or "/")}
             outcome = attempt(_match, route, scope)
             if isinstance(outcome.error, ValueError):
                 # A parameter of the route could not be converted, for example a number with more
@@ -75,7 +80,7 @@ class Guard:
                 return partial(self._fail, route, outcome.error)
             match, child_scope = outcome.value
             if match is Match.FULL:
-                return partial(self._respond, route, {**scope, **child_scope})
+                return partial(self._respond, route, {**scope, **child_scope, "path": address})
             if match is Match.PARTIAL:
                 allowed |= route.methods or set()
         return method_not_allowed(scope, allowed) if allowed else None
@@ -142,6 +147,7 @@ class Guard:
         sender = CheckedSender(scope["method"], send)
         try:
             response = response_of(outcome)
+            self._withhold_headers(route, response)
             if isinstance(response, StreamingResponse):
                 # A copy, because a plugin may return the same object again.
                 response = copy.copy(response)
@@ -163,6 +169,18 @@ class Guard:
             self._log_failure(route, error)
             if self._plugin.strict:
                 raise
+
+    def _withhold_headers(self, route: Route, response: Response) -> None:
+        """Removes cookies, which all plugins would get, and what allows pages of other sites."""
+        for name in {*response.headers}:
+            if name == "set-cookie" or name.startswith("access-control-"):
+                del response.headers[name]
+                if (route.path, name) not in self._withheld:
+                    self._withheld.add((route.path, name))
+                    logger.warning(
+                        "plugin %r: route %r sets the header %s, which is not sent",
+                        self._plugin.name, route.path, name,
+                    )  # fmt: skip
 
     async def _parts(self, what: str, parts: Iterator[Any]) -> AsyncGenerator[Any]:
         """The parts of a body, which are produced in the plugin's own threads."""

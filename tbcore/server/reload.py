@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from tbcore.plugins.config import Config
-from tbcore.plugins.loading import find, load, mount_all
+from tbcore.plugins.loading import close_all, find, load, mount_all
 from tbcore.plugins.sources import Source, in_folder, installed_plugins
 from tbcore.plugins.types import MountedPlugin, Plugins, attempt
 from tbcore.server.app import App
@@ -102,6 +102,7 @@ class Reloader:
         _forget_modules(edited)
         keep = [plugin for plugin in self._plugins if plugin.name not in names_to_import]
         infos = {plugin.name: plugin.info for plugin in self._plugins}
+        before = self._plugins
         self._plugins = load(sources, keep=keep, dev=True, tuning=config.tuning)
         for plugin in self._plugins:
             if plugin.name in names_to_import | names_to_refresh:
@@ -111,6 +112,7 @@ class Reloader:
                 plugin.info = infos.get(plugin.name)
         mounted = mount_all(self._plugins, self._multiplexer, config, keep=app.mounted)
         app.replace(mounted, [plugin for plugin in self._plugins if plugin.disabled_by])
+        close_all(plugin for plugin in before if plugin not in self._plugins)
         self._log_reloaded(names_to_import | names_to_refresh, mounted)
 
     def _log_reloaded(self, names: set[str], mounted: Sequence[MountedPlugin]) -> None:

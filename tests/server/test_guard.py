@@ -92,6 +92,55 @@ def test_an_http_exception_becomes_a_response(ask: Make) -> None:
     assert response.headers["x-pot"] == "1"
 
 
+def test_no_cookie_and_no_cors_header_leaves_the_server(
+    ask: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They would be those of the core and of all plugins. Each is logged once."""
+    headers = {"Access-Control-Allow-Origin": "*", "X-Mine": "kept"}
+
+    def handler(request: Request) -> Response:
+        response = PlainTextResponse("hello", headers=headers)
+        response.set_cookie("a", "b")
+        response.set_cookie("c", "d")
+        return response
+
+    with caplog.at_level(logging.WARNING):
+        response = ask(handler)
+    assert response.headers["x-mine"] == "kept"
+    names = [name for name in response.headers if name.startswith(("set-", "access-"))]
+    assert names == []
+    for name in ("set-cookie", "access-control-allow-origin"):
+        assert caplog.text.count(f"sets the header {name}, which is not sent") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        ("x", "/x ''"),
+        ("x/", "/x/ ''"),
+        ("y/a", "/y/a 'a'"),
+        ("y/a/", "/y/a/ 'a/'"),
+        ("y/", "/y/ ''"),
+        ("", " ''"),
+        ("/", "/ ''"),
+    ],
+)
+def test_handlers_see_the_address_as_the_browser_has_it(
+    make_plugin: Make, make_client: Make, path: str, seen: str
+) -> None:
+    """With the slash at its end, which relative addresses in a page depend on."""
+
+    def handler(request: Request) -> Response:
+        rest = request.path_params.get("rest", "")
+        return PlainTextResponse(f"{request.url.path} {rest!r}")
+
+    routes = [Route("/x", handler), Route("/y/{rest:path}", handler), Route("/", handler)]
+    client = make_client({"made": make_plugin(routes=lambda: routes)})
+    base = "/data/plugin/made"
+    response = client.get(f"{base}/{path}" if path.strip("/") else base + path)
+    assert response.text.replace(base, "", 1) == seen
+
+
 @pytest.mark.parametrize(
     "error", [ValueError("secret"), SystemExit(1), KeyboardInterrupt(), KeyError()]
 )

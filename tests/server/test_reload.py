@@ -111,6 +111,30 @@ def test_a_plugin_is_added_edited_and_removed(dev_server: DevServer) -> None:
     assert dev_server.get("data/status").json()["num_reloads"] == 3
 
 
+def test_code_that_is_replaced_is_closed(
+    dev_server: DevServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, when the new code serves; and an exception of it is logged."""
+    log = tmp_path / "closed"
+    closes = f"""
+@hookimpl
+def close():
+    with open({str(log)!r}, "a") as file:
+        file.write("one ")
+"""
+    dev_server.write("mine.py", PLUGIN + closes)
+    dev_server.write("other.py", PLUGIN)
+    assert not log.exists()
+    dev_server.write("mine.py", (PLUGIN + closes).replace("one", "two") + "    1 / 0\n")
+    assert log.read_text() == "one "
+    dev_server.write("mine.js", "")
+    (dev_server.folder / "mine.py").unlink()
+    with caplog.at_level(logging.ERROR):
+        dev_server.reloader.reload_changed(dev_server.app)
+    assert log.read_text() == "one two "
+    assert "plugin 'mine' failed in close: ZeroDivisionError" in caplog.text
+
+
 def test_modules_that_a_package_imports_are_reloaded_too(dev_server: DevServer) -> None:
     """If a module of a package is edited, all of its modules are imported again, and no others."""
     dev_server.write("other.py", PLUGIN)

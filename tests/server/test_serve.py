@@ -1113,6 +1113,26 @@ def test_a_blocked_plugin_does_not_keep_the_server_from_ending(
     blocked.close()
 
 
+def test_plugins_are_closed_at_the_end_and_none_delays_it_for_long(
+    start: Make, tmp_path: Path
+) -> None:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    closes = "\n\n@hookimpl\ndef close():\n    "
+    (folder / "mine.py").write_text(f"{PLUGIN}{closes}open('closed', 'x').close()\n")
+    (folder / "stays.py").write_text(f"{PLUGIN}{closes}threading.Event().wait()\n")
+
+    server = start("--plugins_dir", "plugins")
+    assert server.get("/data/plugin/mine/version")[0] == 200
+    assert not (tmp_path / "closed").exists()
+    status, seconds, noise = server.end(signal.SIGTERM)
+
+    assert status == 143
+    assert (tmp_path / "closed").exists()
+    assert "plugin 'stays': close has been running for 2 s, and is not waited for" in noise
+    assert seconds < 10
+
+
 def test_a_plugin_may_change_the_working_directory(start: Make, tmp_path: Path) -> None:
     """Relative paths of the logdir and of plugin folders are resolved before plugins are loaded."""
     folder = tmp_path / "plugins"
