@@ -21,6 +21,7 @@ from tbcore.values.formats import (
     Value,
     audio,
     bucket_table,
+    fields,
     histogram,
     image,
     scalar,
@@ -53,6 +54,6 @@ __all__ = [
     "SESSION_START_TAG", "AudioClip", "AudioValue", "Average", "DeclaredHParam", "DeclaredMetric",
     "ExperimentValue", "HistogramValue", "ImageValue", "Metadata", "SessionEndValue",
     "SessionStartValue", "Spread", "Statistics", "Value", "audio", "bucket_table",
-    "column_statistics", "experiment", "group_statistics", "histogram", "image", "scalar",
+    "column_statistics", "experiment", "fields", "group_statistics", "histogram", "image", "scalar",
     "session_end", "session_start", "tensor", "text",
 ]  # fmt: skip

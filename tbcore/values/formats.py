@@ -224,6 +224,24 @@ def text(value: Value) -> NDArray[np.object_]:
     return decoded
 
 
+def fields(content: bytes) -> dict[int, list[int | bytes]]:
+    """The fields of a protocol buffer without its schema, such as a plugin's metadata.
+
+    Maps the number of each field to its values in the order written: an int from 0 to 2**64 - 1 for
+    a varint, and bytes for anything else: a string, a message, packed numbers, or the 4 or 8 bytes
+    of a number of fixed size. Raises DecodeError if the content is not a message.
+    """
+    found: dict[int, list[int | bytes]] = {}
+    try:
+        for number, wire_type, begin, end in wire.fields(content, 0, len(content)):
+            is_varint = wire_type == 0
+            value = wire.varint(content, begin)[0] if is_varint else content[begin:end]
+            found.setdefault(number, []).append(value)
+    except ProtobufDecodeError as error:
+        raise DecodeError(f"{len(content)} bytes are not a protocol buffer: {error}") from None
+    return found
+
+
 _WAV = 11
 """AudioPluginData.Encoding.WAV. Source: tensorboard/plugins/audio/plugin_data.proto."""
 
@@ -231,26 +249,17 @@ _MAX_EXPANDED_SIZE = 1 << 16
 """Maximum number of elements of an array that is stored as a single repeated element. Writers store
 tables of empty buckets in this way."""
 
-_MAX_AUDIO_METADATA_BYTES = 1000
-"""Maximum length of an AudioPluginData that is parsed. A valid one is far shorter, and a varint of
-a million bytes would take minutes."""
-
 
 def _encoding(content: bytes) -> int:
     """The field `encoding` of an AudioPluginData message; 0 if it is missing or cannot be parsed.
 
     The message has three varint fields: version (1), encoding (2), converted_to_tensor (3).
     """
-    if len(content) > _MAX_AUDIO_METADATA_BYTES:
-        return 0
-    encoding = 0
     try:
-        for field in wire.fields(content, 0, len(content)):
-            if field.number == 2 and field.wire_type == 0:
-                encoding, _ = wire.varint(content, field.begin)
-    except ProtobufDecodeError:
+        encodings = [value for value in fields(content).get(2, []) if isinstance(value, int)]
+    except DecodeError:
         return 0
-    return encoding
+    return encodings[-1] if encodings else 0
 
 
 def _summary(value: Value, expected: str) -> Summary.Value:

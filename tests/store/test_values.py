@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import sys
 from pathlib import Path
 from typing import Any
@@ -391,6 +392,21 @@ def test_hyperparameters_are_what_was_logged() -> None:
     )  # fmt: skip
     value = summaries.session_end(2, 9.25)
     assert (value.tag, values.session_end(value.metadata)) == (END, (2, 9.25))
+
+
+def test_the_fields_of_a_message_without_its_schema() -> None:
+    """In the order written; numbers of fixed size are bytes, and what is no message is an error."""
+    message = Summary.Value(tag="t", simple_value=0.5, node_name="é")
+    assert values.fields(message.SerializeToString()) == {
+        1: [b"t"],
+        2: [struct.pack("<f", 0.5)],
+        7: ["é".encode()],
+    }
+    assert values.fields(b"\x08\x96\x01\x12\x00\x08\x01") == {1: [150, 1], 2: [b""]}
+    assert values.fields(b"") == {}
+    for damaged in (b"\x08", b"\x0a\x05x", b"\x00\x01", b"\x08" + b"\xff" * 20):
+        with pytest.raises(DecodeError, match="bytes are not a protocol buffer: "):
+            values.fields(damaged)
 
 
 def test_an_experiment_has_its_hyperparameters_and_metrics() -> None:
