@@ -102,8 +102,9 @@ class Gate:
         Any client may send the header. But a wrong path only makes its own cookie useless.
         """
         forwarded = Headers(scope=scope).getlist("x-forwarded-prefix")
-        if not self._prefix and len(forwarded) == 1 and _FORWARDED_PREFIX.fullmatch(forwarded[0]):
-            return forwarded[0].rstrip("/")
+        if len(forwarded) == 1 and _FORWARDED_PREFIX.fullmatch(forwarded[0]):
+            # It ends with the server's own prefix if it is the path that the browser has.
+            return forwarded[0].rstrip("/").removesuffix(self._prefix) + self._prefix or "/"
         return self._prefix or "/"
 
     def _check_host(self, scope: Scope, host: str, name: str) -> Response | None:

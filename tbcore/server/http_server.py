@@ -72,6 +72,8 @@ class HttpServer(uvicorn.Server):
         self._on_started = on_started
         self._parent = parent
         self.on_ended: Callable[[], object] = bool
+        self.on_abort: Callable[[], object] = bool
+        """Called before the process ends at a second Ctrl-C."""
         """Called at the end of a server that has started."""
         self._wake: Callable[[], object] = bool
         """Wakes `main_loop`, from any thread."""
@@ -118,6 +120,7 @@ class HttpServer(uvicorn.Server):
         """Ends the server. Called in the main thread when a signal arrives."""
         # A second Ctrl-C ends the process at once. Programs repeat SIGTERM within milliseconds.
         if self.exit_signal is not None and sig == signal.SIGINT:
+            self.on_abort()
             os._exit(128 + sig)
         self.exit_signal = self.exit_signal or sig
         self.end()

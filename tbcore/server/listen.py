@@ -34,6 +34,8 @@ class Listening(NamedTuple):
     """Whether only this machine can connect."""
     path: str | None = None
     """The path of a unix socket, which only this user can connect to; None with a port."""
+    file: tuple[int, int] = (0, 0)
+    """Device and inode of the unix socket, by which it is told from one that has taken its path."""
 
     def url(self, path: str, token: str | None = None) -> str:
         """The address of a path, with the token, if there is one, as its query."""
@@ -49,7 +51,13 @@ class Listening(NamedTuple):
             listener.close()
         if self.path is not None:
             with contextlib.suppress(OSError):
-                os.unlink(self.path)
+                if self.file == _file_of(self.path):
+                    os.unlink(self.path)
+
+
+def _file_of(path: str) -> tuple[int, int]:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
 
 
 def listen_at(path: str) -> Listening:
@@ -69,6 +77,7 @@ def listen_at(path: str) -> Listening:
                 os.unlink(path)  # Its server was killed.
         listener.bind(path)
         listener.listen(BACKLOG)
+        file = _file_of(path)
     except OSError as error:
         listener.close()
         reason = error.strerror or str(error)  # An error about a long path has no number.
@@ -77,7 +86,7 @@ def listen_at(path: str) -> Listening:
         raise TbcoreError(f"--uds {path}: {reason}") from error
     finally:
         os.umask(mask)
-    return Listening([listener], LOCALHOST, 0, is_loopback=True, path=path)
+    return Listening([listener], LOCALHOST, 0, is_loopback=True, path=path, file=file)
 
 
 def listen(

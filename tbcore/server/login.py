@@ -38,11 +38,17 @@ def secret_prefix(path: str) -> str:
     something else.
     """
     try:
-        if not os.path.lexists(path):
+        try:
             with open(path, "x", opener=lambda name, flags: os.open(name, flags, 0o600)) as new:
                 new.write(f"/{secrets.token_urlsafe(24)}\n")
-        with open(path, encoding="utf-8", errors="replace") as file:
-            mode, text = os.fstat(file.fileno()).st_mode, file.read(1000).strip()
+        except FileExistsError:
+            pass
+        for _ in range(100):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                mode, text = os.fstat(file.fileno()).st_mode, file.read(1000).strip()
+            if text:
+                break
+            time.sleep(0.01)  # Another server has just made it.
     except OSError as error:
         raise TbcoreError(f"--secret_prefix {path}: {error.strerror or error}") from error
     fault = "" if SECRET_PATH.fullmatch(text) else f"contains no {SECRET_PATH.pattern}"

@@ -139,7 +139,7 @@ class TimeoutProtocol(H11Protocol):
         # asyncio sets TCP_NODELAY only for sockets that were created with IPPROTO_TCP. Without it
         # each response on a kept connection waits 40 ms for the client's delayed acknowledgement.
         client_socket = transport.get_extra_info("socket")
-        if client_socket is not None:
+        if client_socket is not None and client_socket.family != getattr(socket, "AF_UNIX", None):
             client_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_NOTSENT_LOWAT"):
                 option = socket.TCP_NOTSENT_LOWAT

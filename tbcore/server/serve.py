@@ -6,22 +6,25 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from tbcore import __version__
-from tbcore.errors import TbcoreError, did_you_mean
+from tbcore.errors import OptionError, TbcoreError, did_you_mean
 from tbcore.eventfiles.addresses import absolute
 from tbcore.eventfiles.logdir import LogdirSpec
 from tbcore.extensions import INDEX, guarded, loaded
 from tbcore.plugins.config import DEFAULT_PORT, Config, user_directory
-from tbcore.server.launchers import Launch, call, launches
+from tbcore.server.launchers import call, launches
 from tbcore.server.listen import LOCALHOST, Listening, listen, listen_at
 from tbcore.server.login import secret_prefix
 from tbcore.server.report import (
@@ -104,24 +107,41 @@ def serve(config: Config, options: ServeOptions) -> int:
     that it makes.
     """
     log = set_up_logging(dev=config.dev, as_json=options.log_format == "json")
-    # The sockets are opened first: an error about the port is printed at once, and clients that
-    # connect before the server runs wait instead of failing.
-    secret = secret_prefix(options.secret_prefix) if options.secret_prefix else ""
-    if options.uds is not None:
-        listening = listen_at(options.uds)
-    else:
-        listening = listen(options.host, options.port, bind_all=options.bind_all)
-    config = replace(
-        config,
-        host=listening.host,
-        port=listening.port,
-        path_prefix=config.path_prefix + secret,
-        has_secret_prefix=bool(secret),
-        token=_token(options, listening),
-        # Absolute, like the log directories: a plugin may change the working directory.
-        plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
-    )
-    multiplexer = Multiplexer()
+    leftovers: list[Callable[[], object]] = []
+    with _ends_cleanly(leftovers, options.program):
+        # The sockets are opened first: an error about the port is printed at once, and clients that
+        # connect before the server runs wait instead of failing.
+        secret = secret_prefix(options.secret_prefix) if options.secret_prefix else ""
+        if options.uds is not None:
+            listening = listen_at(options.uds)
+        else:
+            listening = listen(options.host, options.port, bind_all=options.bind_all)
+        leftovers.append(listening.close)
+        config = replace(
+            config,
+            host=listening.host,
+            port=listening.port,
+            path_prefix=config.path_prefix + secret,
+            has_secret_prefix=bool(secret),
+            token=_token(options, listening),
+            # Absolute, like the log directories: a plugin may change the working directory.
+            plugins_dirs=tuple(os.path.abspath(folder) for folder in config.plugins_dirs),
+        )
+        multiplexer = Multiplexer()
+        loader = _started_loader(config, options, multiplexer)
+        try:
+            token_file = _write_token_file(config, options, listening)
+            if token_file is not None:
+                leftovers.append(partial(os.unlink, token_file))
+            return _run_server(
+                config, options, listening, log, multiplexer, loader, token_file, leftovers
+            )
+        finally:
+            loader.stop()
+
+
+def _started_loader(config: Config, options: ServeOptions, multiplexer: Multiplexer) -> Loader:
+    """The loader, which has begun to read. Raises TbcoreError if the index cannot be opened."""
     specs = [spec._replace(path=absolute(spec.path)) for spec in options.specs]
     index = None
     if options.index is not None:
@@ -141,16 +161,40 @@ def serve(config: Config, options: ServeOptions) -> int:
     loader.start_helper()
     loader.start(publish_early=False)
     loader.wait_until_started(_LOADER_START_TIMEOUT_SECONDS)
-    token_file = None
+    return loader
+
+
+@contextlib.contextmanager
+def _ends_cleanly(leftovers: list[Callable[[], object]], program: str) -> Iterator[None]:
+    """Calls `leftovers` at the end of the block, or when a signal ends the process during it.
+
+    `HttpServer` handles signals while it runs. Before and after that, nothing needs to end in
+    order, but files with secrets and unix sockets must not stay.
+    """
+
+    def end(sig: int, frame: FrameType | None) -> None:
+        _remove(leftovers)
+        os._exit(0 if program == "tensorboard" else 128 + sig)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            # `nohup` ignores SIGHUP, and shells ignore SIGINT for programs in the background.
+            sig = getattr(signal, name, None)
+            if sig is not None and signal.getsignal(sig) is not signal.SIG_IGN:
+                before[sig] = signal.signal(sig, end)
     try:
-        token_file = _write_token_file(config, options, listening)
-        return _run_server(config, options, listening, log, multiplexer, loader, token_file)
+        yield
     finally:
-        if token_file is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(token_file)
-        listening.close()
-        loader.stop()
+        _remove(leftovers)
+        for sig, handler in before.items():
+            signal.signal(sig, handler)
+
+
+def _remove(leftovers: list[Callable[[], object]]) -> None:
+    while leftovers:
+        with contextlib.suppress(OSError):
+            leftovers.pop()()
 
 
 def _run_server(
@@ -161,6 +205,7 @@ def _run_server(
     multiplexer: Multiplexer,
     loader: Loader,
     token_file: str | None,
+    leftovers: list[Callable[[], object]],
 ) -> int:
     """Serves requests until a signal ends the server; returns the exit status."""
     # These imports take as long as reading a small logdir, so the loader reads while they run. For
@@ -170,10 +215,16 @@ def _run_server(
     from tbcore.server.http_server import HttpServer
     from tbcore.server.reload import Reloader
 
-    begun: list[Launch] = []
-    if listening.is_loopback and listening.path is None and not config.has_secret_prefix:
-        begun, frames = launches()
-        config = replace(config, embed_in=(*config.embed_in, *frames))
+    begun, frames = launches()
+    is_local = listening.is_loopback and listening.path is None and not config.has_secret_prefix
+    if begun and not is_local:
+        if options.out is None or not options.out.isatty():
+            raise OptionError(
+                "the program that starts this server shows only servers of this machine, at a port "
+                "and without a secret path; leave out --host, --bind_all, --uds and --secret_prefix"
+            )
+        begun, frames = [], []
+    config = replace(config, embed_in=(*config.embed_in, *frames))
     # Created before plugins are imported, so that it sees every later change of their files.
     reloader = Reloader(config, multiplexer) if config.dev else None
     # No code of plugins runs before this, and none after it until the first request.
@@ -190,13 +241,18 @@ def _run_server(
     log.reporter = reporter = Reporter(multiplexer, config.logdir, summary, options.out)
 
     def has_started() -> None:
-        _print_banner(
+        url = _print_banner(
             reporter, config, listening, options, token_file, has_plugins=bool(app.mounted)
         )
+        if options.open_browser:
+            is_secret = config.token is not None or config.has_secret_prefix
+            opening = [url, leftovers if is_secret else None]
+            threading.Thread(target=_open_browser, args=opening, daemon=True).start()
         call(begun, "started", config)
 
     server = HttpServer(app, has_started, parent=options.exit_with_parent)
     server.on_ended = lambda: call(begun, "ended")
+    server.on_abort = partial(_remove, leftovers)
     if reloader is not None:
         reloader.start(app, plugins)
     # The command line has disabled collection for the start. `freeze` excludes all objects that
@@ -322,10 +378,11 @@ def _print_banner(
     token_file: str | None,
     *,
     has_plugins: bool,
-) -> None:
+) -> str:
     """Prints the server's address and starts the reporter. Called when the server has started.
 
     The address is in the last line before those of the reporter, where programs search for it.
+    Returns the address that this user's browser opens, with all secrets.
     """
     prefix = config.path_prefix
     token = None if options.token or token_file is not None else config.token
@@ -352,22 +409,22 @@ def _print_banner(
     url = listening.url(f"{prefix}/", token)
     reporter.print_line(f"{name} at {url} (Press CTRL+C to quit)")
     reporter.start()
-    if options.open_browser:
-        url = _url(config, listening, config.token)
-        is_secret = config.token is not None or config.has_secret_prefix
-        threading.Thread(target=_open_browser, args=[url, is_secret], daemon=True).start()
+    return _url(config, listening, config.token)
 
 
-def _open_browser(url: str, is_secret: bool) -> None:
-    """Opens a page; a secret one by a file, since others can see the browser's command line."""
+def _open_browser(url: str, leftovers: list[Callable[[], object]] | None) -> None:
+    """Opens a page; a secret one, for which there are `leftovers`, by a file, since others can see
+    the browser's command line."""
     import webbrowser
 
-    if not is_secret:
+    if leftovers is None:
         webbrowser.open(url)
         return
     path = _private_file(f'<meta http-equiv="refresh" content="0; url={url}">', "-open-", ".html")
+    leftovers.append(partial(os.unlink, path))
     try:
         webbrowser.open(Path(path).as_uri())
         time.sleep(_OPEN_SECONDS)
     finally:
-        os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.unlink(path)

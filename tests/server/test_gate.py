@@ -431,6 +431,15 @@ def test_the_cookie_is_for_the_path_of_a_proxy(
     assert f"; Path={path}; HttpOnly" in response.headers["set-cookie"]
 
 
+@pytest.mark.parametrize("forwarded", ["/hub", "/hub/", "/hub/logs", "/logs", "no"])
+def test_the_path_of_a_proxy_comes_before_the_prefix(make_client: Make, forwarded: str) -> None:
+    """Whether the proxy says only what it has cut off, or all that the browser has."""
+    client = make_client(token="secret", path_prefix="/logs")
+    response = client.get("/logs/?token=secret", headers={"x-forwarded-prefix": forwarded})
+    path = "/hub/logs" if "hub" in forwarded else "/logs"
+    assert f"; Path={path}; HttpOnly" in response.headers["set-cookie"]
+
+
 @pytest.mark.parametrize("path", ["/s" + "x" * 32, "/base/s" + "x" * 32])
 def test_outside_the_secret_path_all_responses_are_the_same(make_client: Make, path: str) -> None:
     """Neither the address nor the headers change the response, which tells nothing."""

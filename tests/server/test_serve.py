@@ -364,16 +364,17 @@ def test_launchers_that_fail_are_logged(start: Make, launched: Callable[..., Pat
 @pytest.mark.parametrize(
     "options", [["--secret_prefix=secret"], ["--uds=socket"], ["--bind_all", "--token=x"]]
 )
-def test_launchers_are_not_called_for_servers_of_other_kinds(
-    start: Make, launched: Callable[..., Path], options: list[str]
+def test_a_launcher_is_told_that_a_server_is_of_another_kind(
+    start: Make, launched: Callable[..., Path], tmp_path: Path, options: list[str]
 ) -> None:
-    """A secret path may be in no file, and a socket has no port; nor if others can connect."""
-    launched("called")
+    """It would wait for it: a secret path may be in no file, a socket has no port, and others may
+    connect."""
+    file = launched("good")
     server = start(*options, waits=False)
-    server.line(r"^tbcore \S+ at ")
-    _, _, noise = server.end(signal.SIGTERM)
-
-    assert "launcher" not in noise
+    server.line("the program that starts this server shows only servers of this", noise=True)
+    assert server.process.wait(WAIT_SECONDS) == 2
+    assert not file.exists()
+    assert not (tmp_path / "socket").exists()
 
 
 def test_launchers_are_called_at_the_end_if_sigterm_is_repeated(
@@ -776,6 +777,69 @@ def test_a_closed_terminal_ends_a_server_as_a_signal_does(
     status, _, noise = server.end(signal.SIGHUP)
     assert (status, noise) == (129, "")
     assert not [path for path in home.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_no_socket_and_no_secret_stays_if_the_start_is_interrupted(
+    start: Make, tmp_path: Path, sig: int
+) -> None:
+    """While a plugin is imported, which may take long and may catch everything."""
+    (tmp_path / "plugins").mkdir()
+    slow = "import os, time\nopen('importing', 'x').close()\nwhile True:\n    time.sleep(1)\n"
+    (tmp_path / "plugins" / "slow.py").write_text(slow)
+    for option in ("--bind_all", f"--uds={tmp_path / 'socket'}"):
+        server = start(option, "--plugins_dir", "plugins", waits=False, HOME=str(tmp_path / "home"))
+        until((tmp_path / "importing").exists)
+        if option != "--bind_all":
+            assert (tmp_path / "socket").exists()
+        else:
+            assert [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+        status, _, noise = server.end(sig)
+        assert (status, noise) == (128 + sig, "")
+        (tmp_path / "importing").unlink()
+        assert not (tmp_path / "socket").exists()
+        assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+
+
+def test_a_second_interrupt_leaves_no_socket_and_no_secret(start: Make, tmp_path: Path) -> None:
+    """It ends the process at once, while a connection that is not answered delays the end."""
+    (tmp_path / "plugins").mkdir()
+    closes = "\n\n@hookimpl\ndef close():\n    open('closing', 'x').close()\n    time.sleep(60)\n"
+    (tmp_path / "plugins" / "mine.py").write_text(PLUGIN + closes)
+    server = start("--bind_all", "--plugins_dir", "plugins", HOME=str(tmp_path / "home"))
+    server.process.send_signal(signal.SIGINT)
+    until((tmp_path / "closing").exists)
+    status, seconds, _ = server.end(signal.SIGINT)
+    assert status == 130
+    assert seconds < 2
+    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+
+
+def test_a_unix_socket_of_another_server_stays(start: Make, tmp_path: Path) -> None:
+    """One that has taken the path of a server whose socket was removed; and requests are quiet."""
+    path = tmp_path / "socket"
+    first = start(f"--uds={path}", waits=False)
+    first.line(r"^tbcore \S+ at unix:")
+    path.unlink()
+    second = start(f"--uds={path}", waits=False)
+    second.line(r"^tbcore \S+ at unix:")
+    assert first.end(signal.SIGTERM)[2] == ""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+    assert second.end(signal.SIGTERM)[2] == ""
+    assert not path.exists()
+
+
+def test_servers_that_start_at_once_share_a_secret_path(start: Make, tmp_path: Path) -> None:
+    servers = [start("--secret_prefix", "secret", waits=False) for _ in range(4)]
+    for server in servers:
+        server.line(r"^tbcore \S+ at ")
+    secret = (tmp_path / "secret").read_text().strip()
+    assert len(secret) > 32
+    for server in servers:
+        assert server.end(signal.SIGTERM)[2] == ""
 
 
 def test_a_given_token_is_used(start: Make) -> None:
