@@ -79,6 +79,44 @@ def test_an_enlarged_card_scrolls_into_sight_and_escape_leaves(open_page: Any, t
     page.locator(".tb-expanded").wait_for(state="detached")
 
 
+PLACE = """(name) => [scrollY, tb.card(name).getBoundingClientRect().top].map(Math.round)"""
+"""How far the page is scrolled, and where in the window a card is."""
+
+SCROLLED_TO = f"""async (name) => {{
+  const placeOf = {PLACE};
+  let place = [];
+  let numFrames = 0;
+  while (numFrames < 20) {{
+    scrollTo(0, scrollY + tb.card(name).getBoundingClientRect().top - 70);
+    await tb.frame();
+    numFrames = String(placeOf(name)) === String(place) ? numFrames + 1 : 0;
+    place = placeOf(name);
+  }}
+  return place;
+}}"""
+"""Scrolls to a card until nothing above it arrives any more; resolves to its place."""
+
+
+@pytest.mark.parametrize("tab", CARDS)
+def test_a_card_that_leaves_full_size_is_where_it_was(open_page: Any, tab: str) -> None:
+    """By Escape, after the reader has scrolled elsewhere, too."""
+    page = open_page(f"#{tab}")
+    name = CARDS[tab]
+    content = "(name) => tb.card(name)?.querySelector('canvas, img, audio, .text-body')"
+    page.wait_for_function(content, arg=name)
+    before = page.evaluate(SCROLLED_TO, name)
+    page.evaluate(
+        "(name) => tb.card(name).querySelector('[aria-label^=\"Full size\"]').click()", name
+    )
+    page.wait_for_function(IN_SIGHT, arg=name)
+    page.evaluate("() => scrollBy(0, 500)")
+    page.keyboard.press("Escape")
+    page.locator(".tb-expanded").wait_for(state="detached")
+    page.wait_for_function(
+        f"([name, before]) => String(({PLACE})(name)) === String(before)", arg=[name, before]
+    )
+
+
 FILLED = """(name) => {
   const edges = (selector) => tb.all(`.tb-expanded ${selector}`)[0]?.getBoundingClientRect();
   const [header, chart, table] = ['header', '.tb-chart-canvas', '.tb-legend'].map(edges);

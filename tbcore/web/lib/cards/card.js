@@ -15,8 +15,7 @@ const DRAG_TYPE = "application/x-tbcore-card";
  * @param {string} props.title  usually a tag
  * @param {string} [props.label]  accessible name, such as a tag and a run; by default the title
  * @param {string} [props.group]  group whose heading already shows the start of the title
- * @param {number} [props.dimmed]  number of leading characters of the title to dim; by default
- *   those of the group, with the slash
+ * @param {string} [props.shown]  what of the title the header shows; by default all of it
  * @param {boolean} props.expanded  whether the card has full width and more height
  * @param {(expanded: boolean) => void} props.onExpand
  * @param {unknown} [props.actions]  more buttons
@@ -28,25 +27,34 @@ const DRAG_TYPE = "application/x-tbcore-card";
  *   here
  * @param {unknown} props.children
  */
-export function Card({ title, label = title, group, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children, ...props }) {
-  const { dimmed = group && title.startsWith(`${group}/`) ? group.length + 1 : 0 } = props;
+export function Card({ title, label = title, group, shown = title, expanded, onExpand, actions, onKeyDown, dragged, onDrop, children }) {
+  const dimmed = group && shown.startsWith(`${group}/`) ? group.length + 1 : 0;
   const article = useRef(/** @type {HTMLElement | null} */ (null));
   const [isTarget, setTarget] = useState(false);
   const wasExpanded = useRef(expanded);
-  useLayoutEffect(() => {
-    if (article.current && expanded) measureCovered(article.current);
-  }, [expanded]);
+  /** Where in the window the card was before it had full size: there it returns. */
+  const top = useRef(/** @type {number | null} */ (null));
   useEffect(() => {
-    if (article.current && expanded !== wasExpanded.current) scrollIntoSight(article.current);
+    const isChanged = expanded !== wasExpanded.current;
     wasExpanded.current = expanded;
+    if (!expanded && !isChanged) return;
+    import("./full-size.js").then(({ measureCovered, showCard }) => {
+      if (!article.current) return;
+      if (isChanged) showCard(article.current, expanded, top.current);
+      else measureCovered(article.current);
+    }, console.warn);
   }, [expanded]);
+  const toggle = () => {
+    if (!expanded) top.current = /** @type {HTMLElement} */ (article.current).getBoundingClientRect().top;
+    onExpand(!expanded);
+  };
   // In time for an Escape right after the card was drawn.
   useLayoutEffect(() => {
     if (!expanded) return undefined;
     const onEscape = (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || event.defaultPrevented || isForOther(event)) return;
       event.preventDefault();
-      onExpand(false);
+      toggle();
     };
     document.addEventListener("keydown", onEscape);
     return () => document.removeEventListener("keydown", onEscape);
@@ -55,7 +63,7 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
   const onKey = (event) => {
     onKeyDown?.(event);
     if (event.key !== "f" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isForOther(event)) return;
-    onExpand(!expanded);
+    toggle();
     event.preventDefault();
   };
   /** @param {DragEvent} event */
@@ -86,7 +94,7 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
       onDragStart=${(/** @type {DragEvent} */ event) => event.dataTransfer?.setData(DRAG_TYPE, dragged ?? "")}
     >
       <h3 title=${formatName(title)}>
-        ${dimmed > 0 && html`<span class="tb-dim">${formatName(title.slice(0, dimmed))}</span>`}<span>${formatName(title.slice(dimmed))}</span>
+        ${dimmed > 0 && html`<span class="tb-dim">${formatName(shown.slice(0, dimmed))}</span>`}<span>${formatName(shown.slice(dimmed))}</span>
       </h3>
       <div class="tb-card-actions">
         ${actions}
@@ -96,29 +104,12 @@ export function Card({ title, label = title, group, expanded, onExpand, actions,
           label="Full size: ${label}"
           title=${expanded ? "Normal size" : "Full size"}
           aria-pressed=${expanded}
-          onClick=${() => onExpand(!expanded)}
+          onClick=${toggle}
         />
       </div>
     </header>
     ${children}
   </article>`;
-}
-
-/** Tells the styles how much of the window is above a card that is scrolled to. @param {HTMLElement} card */
-function measureCovered(card) {
-  const toolbar = /** @type {HTMLElement | null} */ (/** @type {ParentNode} */ (card.getRootNode()).querySelector(".tb-toolbar"));
-  const height = toolbar && getComputedStyle(toolbar).position === "sticky" ? toolbar.offsetHeight : 0;
-  card.style.setProperty("--tb-covered", `calc(var(--tb-bar-height, 0px) + ${height + 8}px)`);
-}
-
-/**
- * Scrolls to a card whose size has changed. A card taller than the window is not centred, because
- * only its middle would be visible: its header is shown, below the toolbar.
- * @param {HTMLElement} card
- */
-function scrollIntoSight(card) {
-  const covered = parseFloat(getComputedStyle(card).scrollMarginTop);
-  card.scrollIntoView({ block: card.offsetHeight <= innerHeight - covered ? "center" : "start" });
 }
 
 /** Whether a key is for a control, or for an open menu or dialog. @param {KeyboardEvent} event */
