@@ -1,2 +1,3 @@
 /** Names of runs and tags: their order, their groups, lists of them in the address, and elements. */
-export { Name, RunLabel, compareNames, cutLabel, formatLists, groupTags, parseLists } from "./lib/text-names.js";
+export { commonLengths } from "./lib/format.js";
+export { Name, RunLabel, compareNames, formatLists, groupTags, parseLists } from "./lib/text-names.js";

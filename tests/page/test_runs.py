@@ -125,6 +125,7 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
     os.utime(old, (hours_ago, hours_ago))
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
     write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
+    write_run(logdir, "undated", scalars={"loss": [1.0]}, wall_time=0)
     server = serve(logdir)
     page = profile.open(server.url)
     row = page.locator(".tb-run[title=old]")
@@ -140,6 +141,8 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
     assert live.locator(".tb-nan").count() == 0
     copied = page.locator(".tb-run[title=copied]")
     assert copied.get_by_role("img", name="live").count() == 0
+    # Its writer gave its events no time.
+    assert page.locator(".tb-run[title=undated] .tb-age").inner_text() == ""
 
     write_run(logdir, "old", scalars={"loss": [0.5]}, wall_time=time.time())
     row.get_by_role("img", name="live").wait_for(state="attached")

@@ -98,6 +98,9 @@ test("times need no request", async () => {
   attributes.want(["AGE", "took"]);
   await until(() => attributes.columnOf("took").value !== null);
   assert.deepEqual(["AGE", "took"].map((text) => valuesOf(attributes, text)), [{ a: 10 }, { a: 890 }]);
+  // A run whose writer gave its events no time.
+  state.runDetails.value = new Map([["c", { start: 0, last: 0, modified: 0, nonfinite: undefined }], ...state.runDetails.value]);
+  assert.deepEqual(["AGE", "took"].map((text) => valuesOf(attributes, text)), [{ a: 10 }, { a: 890, c: 0 }]);
   assert.deepEqual(attributes.column("AGE").meaning.value, { text: "age", attribute: { kind: "fact", name: "age", stat: null, step: null } });
   state.now.value = 2000;
   assert.deepEqual(valuesOf(attributes, "AGE"), { a: 1010 });

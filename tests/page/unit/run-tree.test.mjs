@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { groupRows } from "../../../tbcore/web/shell/state/grouped.js";
-import { commonLengths, flatRows, treeRows } from "../../../tbcore/web/shell/state/tree.js";
-import { cutLabel } from "../../../tbcore/web/text-names.js";
+import { commonLengths } from "../../../tbcore/web/lib/format.js";
+import { flatRows, treeRows } from "../../../tbcore/web/shell/state/tree.js";
+import { cutLabel } from "../../../tbcore/web/lib/text-names.js";
 
 const all = () => true;
 

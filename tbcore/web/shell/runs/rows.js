@@ -82,7 +82,7 @@ export function Rows({ state, rows, table, onToggle, onMenu }) {
   const isSameAge = useMemo(() => {
     const ages = new Set();
     for (const { last } of details.values()) {
-      if (last !== null && ages.add(shortAge(now - last)).size > 1) return false;
+      if (last && ages.add(shortAge(now - last)).size > 1) return false;
     }
     return true;
   }, [details, now]);
@@ -223,14 +223,14 @@ function DivergedMark({ state, row: { kind, name, runs }, diverged }) {
   return html`<button type="button" class="tb-nan" tabindex="-1" title=${title} onClick=${() => state.checkRuns(diverged, false)}>${text} ${diverged.length}/${runs.length}</button>`;
 }
 
-/** The age of a run's last event. @param {{ state: State, run: string }} props */
+/** The age of a run's last event, unless its writer gave it no time: null or 0. @param {{ state: State, run: string }} props */
 function Age({ state, run }) {
   const details = state.runDetails.value.get(run);
   if (!details) return null;
   const now = state.now.value;
   const { last } = details;
   return html`<span class="tb-age" title=${describeRun(details, now, formatTime)}>
-    ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last === null ? "" : shortAge(now - last)}</span>
+    ${isLive(details, now) && html`<i role="img" aria-label="live"></i>`}<span>${last ? shortAge(now - last) : ""}</span>
   </span>`;
 }
 

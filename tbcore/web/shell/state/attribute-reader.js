@@ -151,7 +151,7 @@ async function request(attributes, asked, since, names) {
 /** Attributes that the runs' details have: their value for a run, or null. @type {ReadonlyMap<string, (run: RunDetails, now: number) => AttributeValue | null>} */
 const DETAILS = new Map(
   Object.entries({
-    age: ({ last }, now) => (last === null ? null : now - last),
+    age: ({ last }, now) => (last ? now - last : null),
     took: ({ start, last }) => (start === null || last === null ? null : last - start),
   }),
 );

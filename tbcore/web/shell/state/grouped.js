@@ -1,6 +1,7 @@
 /** Runs in groups: the rows of the run list, and the newest groups. Pure functions, no DOM; loaded when runs are grouped. */
 
-import { commonLength, findParts, groupsOf, runRow } from "./tree.js";
+import { commonLength } from "../../lib/format.js";
+import { findParts, groupsOf, runRow } from "./tree.js";
 
 /** @import { Row } from "./tree.js" */
 

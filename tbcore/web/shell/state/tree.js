@@ -9,7 +9,7 @@
  *                                                   b/train      a folder with one child has no row
  */
 
-import { formatStep, formatValue } from "../../lib/format.js";
+import { commonLengths, formatStep, formatValue } from "../../lib/format.js";
 
 /** @import { RunDetails } from "../../host.js" */
 
@@ -114,42 +114,6 @@ export function findParts(siblings) {
   const [start, end] = commonLengths(siblings.map(({ label }) => label));
   for (const row of siblings) row.part = [start, row.label.length - end];
   return siblings;
-}
-
-/** What separates the words of a name. Points and signs of numbers do not. */
-const SEPARATOR = /[_\-/ ,;|]/;
-/** Common parts of fewer characters are kept: leaving them out saves no space. */
-const MIN_COMMON_LENGTH = 4;
-
-/**
- * The lengths of the beginning and of the end that all labels have in common, up to a separator:
- * [6, 6] for `mnist_lr1e-3_final` and `mnist_lr1e-4_final`. Each label is longer than both.
- * @param {readonly string[]} labels
- * @returns {[start: number, end: number]}
- */
-export function commonLengths(labels) {
-  if (labels.length < 2) return [0, 0];
-  const [first] = labels;
-  const shortest = labels.reduce((length, label) => Math.min(length, label.length), Infinity);
-  /** Whether the text before a dash makes it the sign of an exponent, as in `1e-3`. @param {string} before */
-  const isSign = (before) => /\de$/i.test(before);
-
-  let start = shortest - 1;
-  for (const label of labels) start = commonLength(start, (i) => label[i] === first[i]);
-  while (start > 0 && (!SEPARATOR.test(first[start - 1]) || isSign(first.slice(0, start - 1)))) start--;
-  if (start < MIN_COMMON_LENGTH) start = 0;
-
-  let end = shortest - 1 - start;
-  for (const label of labels) end = commonLength(end, (i) => label[label.length - 1 - i] === first[first.length - 1 - i]);
-  while (end > 0 && (!SEPARATOR.test(first[first.length - end]) || labels.some((label) => isSign(label.slice(0, -end))))) end--;
-  return [start, end < MIN_COMMON_LENGTH ? 0 : end];
-}
-
-/** The number of positions from 0 on, up to a maximum, that are equal. @param {number} max @param {(i: number) => boolean} isEqual */
-export function commonLength(max, isEqual) {
-  let length = 0;
-  while (length < max && isEqual(length)) length++;
-  return Math.max(0, length);
 }
 
 // --- when runs were written ----------------------------------------------------------------------
