@@ -19,6 +19,8 @@ export { axisTicks } from "./lib/chart/ticks.js";
  * @typedef {import("./lib/chart/types.js").XAxis} XAxis
  */
 
+/** @typedef {import("./lib/cards/shared-ranges.js").SharedRanges} SharedRanges */
+
 /**
  * @template T
  * @typedef {import("./lib/cards/series-card.js").Series<T>} Series

@@ -119,6 +119,44 @@ def test_bands_are_darker_towards_the_median(open_page: Any) -> None:
     assert all(any(abs(alpha - one) <= 2 for alpha in shades) for one in expected)
 
 
+def test_the_cards_of_a_tag_have_the_same_axis_of_values(open_page: Any) -> None:
+    """Of the runs that are shown, so that they can be compared; or each card has its own."""
+    page = open_page("#distributions&tagQuery=layer1")
+    wait_for_bands(page, "layer1/weights", RUNS[1])
+    # The values of the first run begin at -1, those of the second at -2; both end at 7.9.
+    lowest = """([card, run]) => {
+      const canvas = tb.canvas(card);
+      const plot = tb.card(card).querySelector('.tb-chart-plot');
+      const scale = canvas.width / canvas.clientWidth;
+      const [left, top] = [plot.offsetLeft, plot.offsetTop].map((at) => at * scale);
+      const height = plot.clientHeight * scale;
+      const { data } = canvas.getContext('2d')
+        .getImageData(left + plot.clientWidth * scale * 0.03, top, 1, height);
+      let last = 0;
+      for (let i = 0; i < height; i++) if (data[4 * i + 3] > 30 && data[4 * i + 3] < 90) last = i;
+      return last / height;
+    }"""
+    # With a margin of 6 % of the axis.
+    shared, own = 1 - (1 + 0.06 * 9.9) / (1.12 * 9.9), 1 - 0.06 / 1.12
+
+    def wait_for_lowest(run: str, share: float) -> None:
+        page.wait_for_function(
+            f"([card, run, share]) => Math.abs(({lowest})([card, run]) - share) < 0.02",
+            arg=[card("layer1/weights", run), run, share],
+        )
+
+    wait_for_lowest(RUNS[0], shared)
+    wait_for_lowest(RUNS[1], own)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Axis of values").select_option("Each its own")
+    wait_for_lowest(RUNS[0], own)
+    page.get_by_label("Axis of values").select_option("Same for a tag")
+    wait_for_lowest(RUNS[0], shared)
+    page.keyboard.press("Escape")
+    page.get_by_label("Filter runs").fill("sweep/a")
+    wait_for_lowest(RUNS[0], own)
+
+
 def test_axes_and_tails_are_kept_in_the_address(open_page: Any) -> None:
     """A link restores the x axis and the choice of tails."""
     page = open_page("#distributions&tagQuery=layer1|single")

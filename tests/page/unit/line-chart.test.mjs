@@ -446,6 +446,17 @@ test("a sentence says what the lines do in the visible part", () => {
   assert.equal(many, "5 lines: 3 rise, 2 fall, 1 has spikes, 1 has NaN or infinite values, 1 restarts. Highest at the end: a 199, lowest: c 0");
 });
 
+test("the y axis covers at least a given range, unless the chart is zoomed", () => {
+  const model = modelOf([line("a", [0, 1, 2])], { axes: { include: [-10, 1] } });
+  model.updateRanges(false);
+  assert.deepEqual(model.y.range.map(Math.round), [-11, 3]);
+  model.view = [1, 2];
+  model.updateRanges(false);
+  assert.ok(model.y.range[0] > -1);
+  assert.equal(model.setAxes({ include: [-10, 1] }), false);
+  assert.equal(model.setAxes({ include: null }), true);
+});
+
 test("the y axis can have the range of the last fifth of the visible part, and says so", () => {
   const decay = line("a", RISING.map((i) => 1000 * 0.9 ** i + i / 100));
   const yOf = (/** @type {any} */ axes, /** @type {any} */ view = null) => modelOf([decay], { axes, view }).y.range.map(Math.round);

@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 import { seriesCards } from "tbcore/cards.js";
 import { LineChart } from "tbcore/chart.js";
-import { bandsOf, noteOf, percentileTable, readOutOf } from "./percentiles.js";
+import { bandsOf, noteOf, percentileTable, rangeOf, readOutOf } from "./percentiles.js";
 
 const { SeriesCard } = await seriesCards();
 
@@ -25,21 +25,29 @@ const { SeriesCard } = await seriesCards();
  * @param {import("./types.js").Run} props.run
  * @param {string} props.group  name of the section, which the title omits
  * @param {import("./types.js").Options} props.options
+ * @param {import("tbcore/cards.js").SharedRanges} props.ranges
  */
-export function DistributionCard({ cursor, run, options, ...props }) {
+export function DistributionCard({ cursor, run, options, ranges, ...props }) {
+  const { host, tag } = props;
+  const key = `${options.tails} ${tag}`;
+  const shared = ranges.union(key, host.runs.value);
   /** @type {import("tbcore/cards.js").Drawing<Percentiles, LineChart>} */
   const drawing = {
     make: (element, _label, { hover, zoom }) =>
       new LineChart(element, {
-        label: props.tag,
+        label: tag,
         xAxis: options.x,
         cursor,
         readOut: ([{ band, index }]) => readOutOf(/** @type {PercentileBand} */ (band), index),
         onHover: (hits) => hover(hits.length > 0 ? run.name : null),
         onZoom: zoom,
       }),
-    draw: (chart, percentiles) => chart.setBands(bandsOf(percentiles, options.x, options.tails, run)),
-    drawnBy: [options.x, options.tails],
+    draw(chart, percentiles) {
+      ranges.set(key, run.name, rangeOf(percentiles, options.tails));
+      chart.setAxes({ include: options.own ? null : ranges.union(key, host.runs.value) });
+      chart.setBands(bandsOf(percentiles, options.x, options.tails, run));
+    },
+    drawnBy: [options.x, options.tails, options.own, String(shared)],
     note: noteOf,
     table: percentileTable,
   };

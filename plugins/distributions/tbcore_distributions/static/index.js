@@ -16,7 +16,7 @@ import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { DistributionCard } from "./distribution-card.js";
 import { readPercentiles } from "./percentiles.js";
 
-const { SAMPLES, readSeries } = await seriesCards();
+const { SAMPLES, SharedRanges, readSeries } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host
@@ -34,13 +34,18 @@ const TAIL_CHOICES = [
   [true, "All samples", "Shows everything from the minimum to the maximum"],
   [false, "Without tails", "Shows the middle 87 %, so that a few outliers do not squeeze the rest"],
 ];
+/** @type {[value: boolean, title: string, why: string][]} */
+const RANGE_CHOICES = [
+  [false, "Same for a tag", "The cards of a tag have the same axis of values, so that they can be compared"],
+  [true, "Each its own", "The axis of each card has the values of its run"],
+];
 /** @type {[value: TabOptions["size"], title: string][]} */
 const CARD_SIZES = [
   ["medium", "Medium"],
   ["large", "Large"],
 ];
 
-const OPTIONS = new Options(/** @type {TabOptions} */ ({ x: "step", tails: true, samples: "", size: "medium" }), {
+const OPTIONS = new Options(/** @type {TabOptions} */ ({ x: "step", tails: true, own: false, samples: "", size: "medium" }), {
   x: X_AXIS_CHOICES.map(([axis]) => axis),
   samples: SAMPLES.map(([samples]) => samples),
   size: ["medium", "large"],
@@ -68,6 +73,7 @@ export default {
 function Tab({ host, tags, answers }) {
   const options = OPTIONS.parse(host.settings.value);
   const cursor = useMemo(makeCursor, [options.x]);
+  const ranges = useMemo(() => new SharedRanges(), []);
   /**
    * @template {keyof TabOptions & string} Name
    * @param {Name} name
@@ -82,6 +88,7 @@ function Tab({ host, tags, answers }) {
       icon="settings"
       label="Settings"
       content=${() => html`<div class="tb-settings">
+        <${Pick} label="Axis of values" choices=${RANGE_CHOICES} value=${options.own} onChange=${setter("own")} />
         <${Pick} label="Card size" choices=${CARD_SIZES} value=${options.size} onChange=${setter("size")} />
       </div>`}
     />
@@ -102,6 +109,7 @@ function Tab({ host, tags, answers }) {
         run=${run}
         group=${group}
         options=${options}
+        ranges=${ranges}
       />`}
   />`;
 }

@@ -49,13 +49,38 @@ export function bandsOf(percentiles, xAxis, tails, { name, color }) {
   const { values, step, wallTime } = percentiles;
   if (values.length === 0) return [];
   const middle = (values.length - 1) / 2;
+  const shown = shownValues(values, tails);
   /** @type {[Float64Array, Float64Array][]} */
   const pairs = [];
-  for (let k = tails ? 0 : 1; k < middle; k++) pairs.push([values[k], values[values.length - 1 - k]]);
+  for (let k = 0; k < shown.length - 1 - k; k++) pairs.push([shown[k], shown[shown.length - 1 - k]]);
   const [[low, high], ...inner] = pairs;
   const mean = values[middle];
   const count = new Float64Array(step.length).fill(1);
   return [{ name, color, x: xColumn({ step, wallTime, value: mean }, xAxis), mean, low, high, inner, count, percentiles }];
+}
+
+/** The columns of percentiles that the chart shows. @param {readonly Float64Array[]} values @param {boolean} tails */
+function shownValues(values, tails) {
+  return tails ? values : values.slice(1, -1);
+}
+
+/**
+ * The smallest and the largest finite value that the chart shows.
+ * @param {Percentiles} percentiles
+ * @param {boolean} tails  whether to include the minimum and the maximum
+ * @returns {[min: number, max: number] | null} null if there are none
+ */
+export function rangeOf({ values }, tails) {
+  let min = Infinity;
+  let max = -Infinity;
+  for (const column of shownValues(values, tails)) {
+    for (const value of column) {
+      if (!Number.isFinite(value)) continue;
+      min = Math.min(min, value);
+      max = Math.max(max, value);
+    }
+  }
+  return min <= max ? [min, max] : null;
 }
 
 /**

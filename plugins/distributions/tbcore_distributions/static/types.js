@@ -24,6 +24,7 @@ export {};
  * @typedef {object} Options  how the tab shows distributions
  * @property {XAxis} x
  * @property {boolean} tails  show the minimum and the maximum
+ * @property {boolean} own  whether each card has its own range of values, not that of all of its tag
  * @property {string} samples  how many steps to show, one of `SAMPLES`
  * @property {"medium" | "large"} size
  */

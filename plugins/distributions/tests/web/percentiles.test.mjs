@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bandsOf, percentileName, noteOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
+import { bandsOf, percentileName, noteOf, rangeOf, readOutOf, readPercentiles } from "../../tbcore_distributions/static/percentiles.js";
 
 const POINTS = [0, 668, 1587, 3085, 5000, 6915, 8413, 9332, 10000];
 /** @param {number} step @param {number} scale */
@@ -35,6 +35,15 @@ test("without tails the widest band is the middle 87 %", () => {
   const [band] = bandsOf(readPercentiles([row(3, 1)]), "step", false, RUN);
   assert.deepEqual([band.low[0], band.high[0], band.inner?.length], [0.0668, 0.9332, 2]);
   assert.deepEqual(bandsOf(readPercentiles([]), "step", false, RUN), []);
+});
+
+test("the range has what the chart shows, without infinite values", () => {
+  const rows = [row(3, 1), row(5, 2)];
+  assert.deepEqual(rangeOf(readPercentiles(rows), true), [0, 2]);
+  assert.deepEqual(rangeOf(readPercentiles(rows), false), [0.0668, 1.8664]);
+  rows[1][2][8][1] = "Infinity";
+  assert.deepEqual(rangeOf(readPercentiles(rows), true), [0, 1.8664]);
+  assert.equal(rangeOf(readPercentiles([]), true), null);
 });
 
 test("the tooltip has all nine values of a step", () => {

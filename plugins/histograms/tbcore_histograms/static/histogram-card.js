@@ -23,18 +23,19 @@ const { SeriesCard } = await seriesCards();
  * @param {import("./types.js").Run} props.run
  * @param {string} props.group  name of the section, which the title omits
  * @param {import("./types.js").Options} props.options
- * @param {import("./shared-ranges.js").SharedRanges} props.ranges
+ * @param {import("tbcore/cards.js").SharedRanges} props.ranges
  */
 export function HistogramCard({ run, options, ranges, ...props }) {
   const { host, tag } = props;
-  const shared = ranges.union(tag, options.trim, host.runs.value);
+  const key = `${options.trim} ${tag}`;
+  const shared = ranges.union(key, host.runs.value);
   /** @type {import("tbcore/cards.js").Drawing<Histogram[], RidgeChart>} */
   const drawing = {
     make: (element, label, { hover, zoom }) => new RidgeChart(element, label, (isHovered) => hover(isHovered ? run.name : null), zoom),
     draw(chart, histograms) {
       const own = rangeOf(histograms, options.trim);
-      ranges.set(tag, options.trim, run.name, own);
-      chart.set(histograms, run, options, own, options.own ? own : ranges.union(tag, options.trim, host.runs.value));
+      ranges.set(key, run.name, own);
+      chart.set(histograms, run, options, own, options.own ? own : ranges.union(key, host.runs.value));
     },
     drawnBy: [options.mode, options.y, options.trim, options.root, options.bins, options.own, String(shared)],
     table: (histograms) => ({ header: ["Wall time", "Step", "Left", "Right", "Count"], rows: bucketRows(histograms) }),

@@ -14,9 +14,8 @@ import { TagTab, watchTags } from "tbcore/tags.js";
 import { Choice, Menu, Pick } from "tbcore/ui.js";
 import { readHistogram } from "./buckets.js";
 import { HistogramCard } from "./histogram-card.js";
-import { SharedRanges } from "./shared-ranges.js";
 
-const { SAMPLES, readSeries } = await seriesCards();
+const { SAMPLES, SharedRanges, readSeries } = await seriesCards();
 
 /**
  * @typedef {import("./types.js").Host} Host

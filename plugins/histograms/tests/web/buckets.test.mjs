@@ -15,7 +15,6 @@ import {
   rebin,
 } from "../../tbcore_histograms/static/buckets.js";
 import { readOutOf } from "../../tbcore_histograms/static/descriptions.js";
-import { SharedRanges } from "../../tbcore_histograms/static/shared-ranges.js";
 
 /**
  * @param {number} min
@@ -167,17 +166,4 @@ test("the tooltip says which share is below, the median, and the middle nine ten
   assert.equal(texts.get("5 % to 95 %"), "0.2 to 3.8");
   const none = histogram(0, 0, [], []);
   assert.ok(!readOutOf({ ridge: 0, bucket: -1, value: 0 }, [none], none.buckets, run).rows.some(([what]) => what === "Median"));
-});
-
-test("the cards of a tag share the range of the selected runs", () => {
-  const ranges = new SharedRanges();
-  ranges.set("w", 0, "a", [0, 1]);
-  ranges.set("w", 0, "b", [-2, 0.5]);
-  ranges.set("w", 5, "c", [0, 9]);
-  ranges.set("v", 0, "c", [0, 99]);
-  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }, { name: "b" }, { name: "c" }]), [-2, 1]);
-  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }]), [0, 1]);
-  assert.equal(ranges.union("w", 0, []), null);
-  ranges.set("w", 0, "b", null);
-  assert.deepEqual(ranges.union("w", 0, [{ name: "a" }, { name: "b" }]), [0, 1]);
 });

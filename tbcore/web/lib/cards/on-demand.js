@@ -7,8 +7,8 @@ import { Lazy } from "../ui/lazy.js";
 
 /**
  * Loads `SeriesCard`, a card with a chart of one series; `SAMPLES`, the choices of its number of
- * steps; `readSeries`, which reads its data; and `Descriptions`, which shows the description that
- * writers of runs gave a tag.
+ * steps; `readSeries`, which reads its data; `SharedRanges`, the ranges that cards of a tag have in
+ * common; and `Descriptions`, which shows the description that writers of runs gave a tag.
  */
 export function seriesCards() {
   return import("./series-card.js");

@@ -12,8 +12,9 @@ import { save, toCSV } from "../ui/controls.js";
 import { useNear } from "../ui/lazy.js";
 import { ChartCard } from "./chart-card.js";
 import { Descriptions } from "./descriptions.js";
+import { SharedRanges } from "./shared-ranges.js";
 
-export { Descriptions };
+export { Descriptions, SharedRanges };
 
 /**
  * @template T

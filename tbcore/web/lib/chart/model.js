@@ -83,10 +83,10 @@ export class ChartModel {
   setAxes(axes) {
     const old = this.axes;
     this.axes = { ...old, ...axes };
-    const { xScale, yScale, clip, tail } = this.axes;
+    const { xScale, yScale, clip, tail, include } = this.axes;
     const isOther = isOtherAxis(this.axes, old);
     const isNewX = isOther || xScale !== old.xScale;
-    if (!isNewX && yScale === old.yScale && clip === old.clip && tail === old.tail) return false;
+    if (!isNewX && yScale === old.yScale && clip === old.clip && tail === old.tail && String(include) === String(old.include)) return false;
     if (isOther) this.view = null;
     if (isNewX) this.fullRange = null;
     this.items = [];
@@ -153,7 +153,7 @@ export class ChartModel {
 
   /** Also finds the items that are far out of range. @returns {Range} */
   #visibleYRange() {
-    const { clip, tail } = this.axes;
+    const { clip, tail, include } = this.axes;
     const [min, to] = this.#xRange;
     const from = tail ? to - (to - min) / 5 : min;
     const { log } = this.y;
@@ -166,7 +166,7 @@ export class ChartModel {
       (line ? [raw ?? ys] : columns)
         .flatMap((column) => segments.map((segment) => column.subarray(...windowOf(xs, segment, from, to))))
         .map((column) => (isFar[index] ? column.filter((value) => value >= usual[0] && value <= usual[1]) : column));
-    const range = clip ? clipRange(items.map(columnsOf)) : union(extents);
+    const range = clip ? clipRange(items.map(columnsOf)) : union([...extents, (!this.view && include) || null]);
     if (!range) return log ? [-1, 1] : [0, 1];
     return log && range[0] === range[1] ? [range[0] - 0.3, range[1] + 0.3] : padded(range, 0.06);
   }

@@ -76,6 +76,8 @@ export {};
  *   are cut off; default false. All lines count alike
  * @property {boolean} [tail]  gives the y axis the range of the last 20 % of the visible x axis, and
  *   marks where lines are cut off
+ * @property {Range | null} [include]  what a linear y axis covers at least, unless the chart is zoomed:
+ *   the range of several charts that are compared
  *
  * @typedef {object} Callbacks
  * @property {string} label  what the chart shows; its accessible name

@@ -4,16 +4,16 @@
  */
 
 import { signal } from "@preact/signals-core";
+import { union } from "../chart/axes.js";
 
-/** @typedef {import("./types.js").Range} Range */
+/** @typedef {import("../chart/types.js").Range} Range */
 
 export class SharedRanges {
   /** @type {Map<string, import("@preact/signals-core").Signal<ReadonlyMap<string, Range>>>} */
   #ranges = new Map();
 
-  /** The ranges of a tag by run. @param {string} tag @param {number} trim  each has its own ranges */
-  #of(tag, trim) {
-    const key = `${trim} ${tag}`;
+  /** The ranges of a key by run. @param {string} key */
+  #of(key) {
     const ranges = this.#ranges.get(key) ?? signal(/** @type {ReadonlyMap<string, Range>} */ (new Map()));
     this.#ranges.set(key, ranges);
     return ranges;
@@ -21,10 +21,11 @@ export class SharedRanges {
 
   /**
    * Sets the range of one run; null for a run without values.
-   * @param {string} tag @param {number} trim @param {string} run @param {Range | null} range
+   * @param {string} key  the tag, and all else on which its ranges depend
+   * @param {string} run @param {Range | null} range
    */
-  set(tag, trim, run, range) {
-    const ranges = this.#of(tag, trim);
+  set(key, run, range) {
+    const ranges = this.#of(key);
     if (String(ranges.peek().get(run)) === String(range ?? undefined)) return;
     const next = new Map(ranges.peek());
     if (range) next.set(run, range);
@@ -35,12 +36,11 @@ export class SharedRanges {
   /**
    * The range that contains those of the given runs. Components that call it are rendered again
    * when it changes.
-   * @param {string} tag @param {number} trim @param {readonly { name: string }[]} runs
+   * @param {string} key @param {readonly { name: string }[]} runs
    * @returns {Range | null} null if none has a range yet
    */
-  union(tag, trim, runs) {
-    const ranges = this.#of(tag, trim).value;
-    const known = runs.map(({ name }) => ranges.get(name)).filter((range) => range !== undefined);
-    return known.length > 0 ? [Math.min(...known.map(([min]) => min)), Math.max(...known.map(([, max]) => max))] : null;
+  union(key, runs) {
+    const ranges = this.#of(key).value;
+    return union(runs.map(({ name }) => ranges.get(name) ?? null));
   }
 }
