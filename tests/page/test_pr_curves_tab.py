@@ -136,6 +136,76 @@ def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(open_page: Any, tmp_p
     page.locator(".tb-expanded").wait_for()
 
 
+def test_the_table_is_sorted_by_area_and_the_precision_axis_fits(
+    open_page: Any, server: Any
+) -> None:
+    """Both are in the address; at first, rows are in the order of the runs and the axis is 0 to 1."""
+    page = open_page("#pr_curves&tagQuery=cats&pr_curves.step=15")
+    wait_for_row(page, "a", "0.8056 10 – – – – – – –")
+    wait_for_row(page, "b", "1.0000 15 – – – – – – –")
+
+    def wait_for_order(runs: str, order: str) -> None:
+        page.wait_for_function(
+            """([runs, order]) => {
+              const rows = [...tb.card('cats').querySelectorAll('tbody tr')];
+              const heading = tb.card('cats').querySelector('th:nth-child(2)');
+              return rows.map((row) => row.cells[0].title).join() === runs
+                && heading.ariaSort === order;
+            }""",
+            arg=[runs, order],
+        )
+
+    wait_for_order("a,b", "none")
+    by_area = page.get_by_role("button", name="AUC")
+    by_area.click()
+    wait_for_order("b,a", "descending")
+    by_area.click()
+    wait_for_order("a,b", "ascending")
+    by_area.click()
+    wait_for_order("a,b", "none")
+    by_area.click()
+
+    lowest = """() => Math.min(...[...curves.plot('cats').querySelectorAll('text')]
+      .filter((text) => text.getAttribute('text-anchor') === 'end')
+      .map((text) => Number(text.textContent)))"""
+    assert page.evaluate(lowest) == 0
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Precision axis").select_option("Range of the curves")
+    page.wait_for_function(f"() => ({lowest})() >= 0.5")  # the lowest precision is 0.6
+    page.wait_for_function(
+        "() => ['auc=descending', 'fit=true'].every((part) => location.hash.includes(part))"
+    )
+    address = page.evaluate("() => location.hash")
+    page.goto("about:blank")
+    page.goto(f"{server.url}/{address}")
+    page.wait_for_function(f"() => curves.plot('cats') && ({lowest})() >= 0.5")
+    wait_for_order("b,a", "descending")
+
+
+def test_the_table_takes_the_height_that_the_window_has(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    for number in range(30):
+        with EventFileWriter(tmp_path / "logs" / f"run{number:02}" / "a.tfevents") as writer:
+            writer.add_summary(1, summaries.pr_curve("cats", LABELS, PREDICTIONS, num_thresholds=5))
+            writer.add_summary(1, summaries.pr_curve("dogs", LABELS, PREDICTIONS, num_thresholds=5))
+    server = serve(tmp_path / "logs")
+    size = {"width": 1400, "height": 1000}
+    page = profile.open(server.url, "#pr_curves&tagQuery=cats", viewport=size)
+    heights = """() => {
+      const table = tb.card('cats')?.querySelector('.pr-values');
+      return table?.querySelectorAll('tbody tr').length === 30 && [
+        table.clientHeight, innerHeight - tb.card('cats').getBoundingClientRect().bottom,
+        document.documentElement.scrollHeight - innerHeight];
+    }"""
+    page.wait_for_function(f"() => ({heights})()[0] > 400")
+    _, below, rest = page.evaluate(heights)
+    assert 0 <= below < 60
+    assert rest <= 1
+    narrow = profile.open(server.url, "#pr_curves", viewport={"width": 700, "height": 1000})
+    narrow.wait_for_function(f"() => ({heights})()[0] === 220")  # two rows of cards
+
+
 def test_an_invalid_curve_shows_an_error_and_others_still_work(
     open_page: Any, profile: Any
 ) -> None:

@@ -10,7 +10,8 @@ import { useRefetch } from "tbcore/requests.js";
 import { comparePlaces, describePlace } from "tbcore/steps.js";
 import { RunLabel } from "tbcore/text-names.js";
 import { save, toCSV, useNear } from "tbcore/ui.js";
-import { linesAt, rowsOf } from "./curve.js";
+import { linesAt, rowsOf, sortedByArea } from "./curve.js";
+import { OPTIONS } from "./options.js";
 import { CurveChart } from "./plot.js";
 
 const { Descriptions } = await seriesCards();
@@ -66,7 +67,8 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   const [expanded, setExpanded] = useState(false);
   const [reading, setReading] = useState(/** @type {Reading | null} */ (null));
   const results = useCurves(answers, runs, tag, place, isNear);
-  const lines = linesAt(results, reading);
+  const options = OPTIONS.parse(host.settings.value);
+  const lines = sortedByArea(linesAt(results, reading), options.auc);
   const hovered = host.hoveredRun.value;
   /** @param {HTMLElement} element @param {import("tbcore/cards.js").ChartEvents} on */
   const make = (element, on) =>
@@ -88,10 +90,10 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
   return html`<${ChartCard}
     ...${{ host, body, isNear, title: tag, group, expanded, make }}
     onExpand=${setExpanded}
-    draw=${(/** @type {CurveChart} */ chart) => chart.set({ results, hovered, expanded })}
+    draw=${(/** @type {CurveChart} */ chart) => chart.set({ results, hovered, expanded, isFitted: options.fit })}
     drawnBy=${[results]}
     menu=${{ content: downloads }}
-    below=${html`<${Values} host=${host} label=${tag} lines=${lines} place=${place} />`}
+    below=${html`<${Values} host=${host} label=${tag} lines=${lines} order=${options.auc} place=${place} />`}
   >
     <${Descriptions} host=${host} texts=${results.map(({ run, found }) => ({ ...found, runs: [run.name] }))} />
   <//>`;
@@ -103,15 +105,19 @@ export function CurveCard({ host, answers, tag, group, runs, place }) {
  * @param {Host} props.host
  * @param {string} props.label
  * @param {readonly Line[]} props.lines
+ * @param {"" | "ascending" | "descending"} props.order  by the area under the curve
  * @param {Place | null} props.place
  */
-function Values({ host, label, lines, place }) {
+function Values({ host, label, lines, order, place }) {
+  const next = /** @type {const} */ ({ "": "descending", descending: "ascending", ascending: "" })[order];
   return html`<div class="pr-values" tabindex="0" role="region" aria-label="Values of ${label}">
     <table>
       <thead>
         <tr>
           <th scope="col">Run</th>
-          <th scope="col" title=${AUC_HELP}>AUC</th>
+          <th scope="col" aria-sort=${order || "none"}>
+            <button type="button" title="${AUC_HELP}. Click to sort" onClick=${() => OPTIONS.set(host, "auc", next)}>AUC</button>
+          </th>
           <th scope="col" title="The step at which the curve was logged">Step</th>
           ${COLUMNS.map(([title, what]) => html`<th scope="col" key=${title} title=${what}>${title}</th>`)}
         </tr>

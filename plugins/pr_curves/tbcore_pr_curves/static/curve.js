@@ -70,14 +70,16 @@ export function rowsOf(run, { step, curve }) {
 }
 
 /**
- * The ranges of the axes. If zoomed, the precision axis covers what the curves have in the visible
- * range of recall.
+ * The ranges of the axes. If zoomed or fitted, the precision axis covers what the curves have in the
+ * visible range of recall.
  * @param {readonly (Points | null)[]} curves
- * @param {Range | null} view  visible range of recall; null: everything
+ * @param {Range | null} zoomed  visible range of recall; null: everything
+ * @param {boolean} isFitted
  * @returns {Pick<Box, "recall" | "precision">}
  */
-export function rangesOf(curves, view) {
-  if (!view) return { recall: FULL_RANGE, precision: FULL_RANGE };
+export function rangesOf(curves, zoomed, isFitted) {
+  if (!zoomed && !isFitted) return { recall: FULL_RANGE, precision: FULL_RANGE };
+  const view = zoomed ?? FULL_RANGE;
   let lowest = Infinity;
   let highest = -Infinity;
   const include = (/** @type {number} */ precision) => {
@@ -169,6 +171,22 @@ export function nearestIndex(thresholds, threshold) {
     else high = middle;
   }
   return low > 0 && threshold - thresholds[low - 1] <= thresholds[low] - threshold ? low - 1 : low;
+}
+
+/**
+ * Lines in the order of the area under their curves; those without a curve are the last.
+ * @template {Pick<import("./curve-card.js").Line, "found">} L
+ * @param {readonly L[]} lines @param {"" | "ascending" | "descending"} order  "" keeps them as they are
+ */
+export function sortedByArea(lines, order) {
+  if (order === "") return lines;
+  const sign = order === "ascending" ? 1 : -1;
+  /** Infinity for those that come last. @param {L} line */
+  const keyOf = ({ found }) => {
+    const key = sign * (found?.curve?.area ?? NaN);
+    return Number.isNaN(key) ? Infinity : key;
+  };
+  return [...lines].sort((a, b) => keyOf(a) - keyOf(b) || 0);
 }
 
 /**

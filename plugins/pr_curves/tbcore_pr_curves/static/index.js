@@ -2,7 +2,7 @@
  * The PR curves tab: a card for each tag with the curves of all runs, at the step of a shared
  * slider.
  *
- * Settings in the page address: `step`, and `closed` (the folded sections).
+ * Settings in the page address: `step`, `closed` (the folded sections), and those of `options.js`.
  */
 
 import "@preact/signals";
@@ -12,8 +12,10 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Answers } from "tbcore/requests.js";
 import { StepSlider, findPlace, formatPlace, parsePlace, stepTo, usePlaces } from "tbcore/steps.js";
 import { TagTab, indexTags, runsInGroupOrder, watchTags } from "tbcore/tags.js";
+import { Menu, Pick } from "tbcore/ui.js";
 import { CurveCard } from "./curve-card.js";
 import { readFound } from "./curve.js";
+import { OPTIONS, PRECISION_RANGES } from "./options.js";
 
 /**
  * @typedef {import("tbcore/host.js").Host} Host
@@ -25,6 +27,7 @@ export default {
   async render(host) {
     const [tags] = await Promise.all([watchTags(host, namesOf), host.css("./pr_curves.css")]);
     const answers = new Answers(host, "step", readFound);
+    OPTIONS.recall(host);
     render(html`<${Tab} host=${host} tags=${tags} answers=${answers} />`, host.element);
     return () => render(null, host.element);
   },
@@ -69,10 +72,17 @@ function Tab({ host, tags, answers }) {
     ]);
   }, []);
 
-  const controls =
-    shown.length > 0 &&
-    places.length > 1 &&
-    html`<${StepSlider} places=${places} value=${place} onChange=${onMove} label="Step of all curves" />`;
+  const { fit } = OPTIONS.parse(host.settings.value);
+  const controls = html`
+    ${shown.length > 0 && places.length > 1 && html`<${StepSlider} places=${places} value=${place} onChange=${onMove} label="Step of all curves" />`}
+    <${Menu}
+      icon="settings"
+      label="Settings"
+      content=${() => html`<div class="tb-settings">
+        <${Pick} label="Precision axis" choices=${PRECISION_RANGES} value=${fit} onChange=${(/** @type {boolean} */ value) => OPTIONS.set(host, "fit", value)} />
+      </div>`}
+    />
+  `;
   return html`<${TagTab}
     host=${host}
     tags=${tags}

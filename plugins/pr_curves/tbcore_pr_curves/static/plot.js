@@ -35,6 +35,7 @@ const TICK_SPACING_PX = { width: 56, height: 40 };
  * @property {readonly Omit<Line, "index">[]} results
  * @property {string | null} hovered  a run to highlight
  * @property {boolean} expanded
+ * @property {boolean} isFitted  whether the precision axis has the range of the curves, not 0 to 1
  */
 
 /** The plot as a chart of `ChartCard`. */
@@ -43,7 +44,7 @@ export class CurveChart {
   #label;
   #onZoom;
   #onRead;
-  /** @type {Drawn} */ #drawn = { results: [], hovered: null, expanded: false };
+  /** @type {Drawn} */ #drawn = { results: [], hovered: null, expanded: false, isFitted: false };
   /** @type {Reading | null} */ #reading = null;
   /** @type {Range | null} visible range of recall; null: everything */ #view = null;
 
@@ -88,7 +89,7 @@ export class CurveChart {
 
   /** The plot as an SVG document, as large as on the screen. @param {string} [note] */
   toSVG(note) {
-    return plotSVG(this.#element, this.#label, linesAt(this.#drawn.results, null), this.#view, note);
+    return plotSVG(this.#element, this.#label, linesAt(this.#drawn.results, null), this.#view, this.#drawn.isFitted, note);
   }
 
   /** Removes the plot. */
@@ -109,15 +110,16 @@ export class CurveChart {
  * @param {(view: Range | null) => void} props.onView
  * @param {string | null} props.hovered  a run to highlight
  * @param {boolean} props.expanded
+ * @param {boolean} props.isFitted
  */
-function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded }) {
+function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded, isFitted }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const area = useRef(/** @type {HTMLElement | null} */ (null));
   const clip = useId();
   const width = useWidth(element);
   const height = expanded ? EXPANDED_HEIGHT_PX : HEIGHT_PX;
   const curves = lines.map(({ found }) => found?.curve ?? null);
-  const box = useMemo(() => boxOf(curves, width, height, view), [...curves, width, height, view]);
+  const box = useMemo(() => boxOf(curves, width, height, view, isFitted), [...curves, width, height, view, isFitted]);
   const clipMargin = view ? 1 : CLIP_MARGIN_PX;
   const hasHovered = lines.some(({ run, found }) => run.name === hovered && found?.curve);
 
@@ -178,15 +180,16 @@ function Plot({ label, lines, reading, onRead, view, onView, hovered, expanded }
  * @param {number} width  of the whole drawing
  * @param {number} height
  * @param {Range | null} view
+ * @param {boolean} isFitted
  * @returns {Box}
  */
-function boxOf(curves, width, height, view) {
+function boxOf(curves, width, height, view, isFitted) {
   return {
     left: MARGIN_PX.left,
     top: MARGIN_PX.top,
     width: Math.max(1, width - MARGIN_PX.left - MARGIN_PX.right),
     height: height - MARGIN_PX.top - MARGIN_PX.bottom,
-    ...rangesOf(curves, view),
+    ...rangesOf(curves, view, isFitted),
   };
 }
 
@@ -206,15 +209,16 @@ function ticksOf(range, length, spacing) {
  * @param {string} label
  * @param {readonly Line[]} lines
  * @param {Range | null} view
+ * @param {boolean} isFitted
  * @param {string} [note]
  */
-async function plotSVG(element, label, lines, view, note = "") {
+async function plotSVG(element, label, lines, view, isFitted, note = "") {
   const { frameSVG } = await pictureTools();
   const plot = /** @type {HTMLElement} */ (element.querySelector(".pr-plot"));
   const drawn = lines.filter(({ found }) => found?.curve);
   const curves = drawn.map(({ found }) => /** @type {import("./curve.js").Curve} */ (found?.curve));
   const { clientWidth: width, clientHeight: height } = plot;
-  const box = boxOf(curves, width, height, view);
+  const box = boxOf(curves, width, height, view, isFitted);
   const layout = { ...box, xTicks: ticksOf(box.recall, box.width, TICK_SPACING_PX.width), yTicks: ticksOf(box.precision, box.height, TICK_SPACING_PX.height) };
   const style = getComputedStyle(plot);
   const [text, grid, surface] = ["--tb-ink-2", "--tb-grid", "--tb-surface"].map((name) => style.getPropertyValue(name).trim());

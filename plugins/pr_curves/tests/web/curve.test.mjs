@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nearestIndex, nearest, pathOf, rangesOf, readFound, rowsOf } from "../../tbcore_pr_curves/static/curve.js";
+import { nearestIndex, nearest, pathOf, rangesOf, readFound, rowsOf, sortedByArea } from "../../tbcore_pr_curves/static/curve.js";
 
 /** @type {import("../../tbcore_pr_curves/static/curve.js").Box} */
 const box = { left: 10, top: 5, width: 100, height: 200, recall: [0, 1], precision: [0, 1] };
@@ -24,14 +24,28 @@ test("the nearest point is found among all curves, even if one has no points", (
 
 test("if zoomed, the precision axis covers the visible part of the curves, with some padding", () => {
   const curve = { recall: [1, 0.5, 0.5, 0], precision: [0.2, 0.6, NaN, 1] };
-  assert.deepEqual(rangesOf([curve, null], null), { recall: [0, 1], precision: [0, 1] });
+  assert.deepEqual(rangesOf([curve, null], null, false), { recall: [0, 1], precision: [0, 1] });
   // The line goes from 0.2 to 0.6, and is at 0.28 at the edge of the view.
-  const part = rangesOf([null, curve], [0.4, 0.9]);
+  const part = rangesOf([null, curve], [0.4, 0.9], false);
   assert.deepEqual(part.recall, [0.4, 0.9]);
   assert.deepEqual(part.precision.map((one) => one.toFixed(4)), ["0.2608", "0.6192"]);
   // The range stays within 0 to 1, and is never empty.
-  assert.deepEqual(rangesOf([{ recall: [1, 0], precision: [1, 1] }], [0.4, 0.6]).precision, [0.9, 1]);
-  assert.deepEqual(rangesOf([{ recall: [NaN], precision: [1] }], [0.4, 0.6]).precision, [0, 1]);
+  assert.deepEqual(rangesOf([{ recall: [1, 0], precision: [1, 1] }], [0.4, 0.6], false).precision, [0.9, 1]);
+  assert.deepEqual(rangesOf([{ recall: [NaN], precision: [1] }], [0.4, 0.6], false).precision, [0, 1]);
+});
+
+test("if fitted, the precision axis covers the curves without a zoom, too", () => {
+  const curve = { recall: [1, 0.5, 0], precision: [0.8, 0.85, 0.9] };
+  const { recall, precision } = rangesOf([curve, null], null, true);
+  assert.deepEqual(recall, [0, 1]);
+  assert.deepEqual(precision.map((one) => one.toFixed(3)), ["0.794", "0.906"]);
+  assert.deepEqual(rangesOf([null], null, true), { recall: [0, 1], precision: [0, 1] });
+});
+
+test("lines are sorted by the area under their curves, those without one last", () => {
+  const lines = [0.5, NaN, 0.9, null, 0.7].map((area, i) => ({ name: i, found: /** @type {any} */ (area === null ? undefined : { curve: { area } }) }));
+  const namesIn = (/** @type {"" | "ascending" | "descending"} */ order) => sortedByArea(lines, order).map(({ name }) => name);
+  assert.deepEqual([namesIn(""), namesIn("descending"), namesIn("ascending")], [[0, 1, 2, 3, 4], [2, 4, 0, 1, 3], [0, 4, 2, 1, 3]]);
 });
 
 test("points outside the view are not hit", () => {
