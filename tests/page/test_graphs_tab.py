@@ -153,6 +153,11 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     function.signature.name = "double"
     function.node_def.add(name="Mul", op="Mul")
     write_run(logdir, "calls", graph=calls.SerializeToString())
+    model = graph_pb2.GraphDef()
+    for name in ("model/net/dense_1/MatMul", "model/net/dense_2/MatMul"):
+        model.node.add(name=name, op="MatMul")
+    for run in ("keras_models_of_october/1/train", "keras_models_of_october/2/train"):
+        write_run(logdir, run, graph=model.SerializeToString())
     write_run(logdir, "scalars", scalars={"loss": [1.0]})
     return logdir
 
@@ -226,6 +231,34 @@ def test_scopes_are_collapsed_at_first_and_opened_from_the_outline(open_graph: A
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("() => !graphs.names().includes('layer_1/MatMul')")
     wait_for_setting(page, "open", None)
+
+
+def test_a_scope_that_is_all_there_is_opens_by_itself(open_graph: Any) -> None:
+    """And one that is all there is in it. The reader may close it."""
+    page = open_graph("keras_models_of_october/1/train")
+    wait_for_setting(page, "open", "model,model/net")
+    open_outline(page)
+    page.wait_for_function("() => graphs.names().includes('model/net/dense_2')")
+    page.get_by_role("button", name="Close all scopes").click()
+    wait_for_setting(page, "open", None)
+    page.evaluate("() => graphs.effects()")
+    wait_for_boxes(page)
+    wait_for_setting(page, "open", None)
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_the_closed_list_of_runs_shows_the_end_of_a_name(open_graph: Any, width: int) -> None:
+    page = open_graph("keras_models_of_october/2/train", viewport={"width": width, "height": 800})
+    page.get_by_label("Run", exact=True).wait_for()
+    cut = """() => {
+      const tail = graphs.root().querySelector('.picker .tb-name-tail');
+      const picker = graphs.root().querySelector('.picker').getBoundingClientRect();
+      return [tail.textContent, tail.scrollWidth <= tail.clientWidth
+        && tail.getBoundingClientRect().right <= picker.right];
+    }"""
+    tail, is_whole = page.evaluate(cut)
+    assert tail.endswith("/2/train")
+    assert is_whole
 
 
 def position_of_box(page: Any, name: str) -> tuple[float, float]:
@@ -608,7 +641,7 @@ def fetch_json(server: Any, route: str, **params: str) -> Any:
 def test_runs_are_sorted_and_named_by_what_tells_them_apart(
     serve: Any, profile: Any, tmp_path: Path
 ) -> None:
-    """Their list is too narrow for whole names, which often begin alike."""
+    """The list that is closed is too narrow for whole names, which often begin alike."""
     for number in (10, 9, 100):
         write_run(
             tmp_path / "logs",
@@ -618,5 +651,9 @@ def test_runs_are_sorted_and_named_by_what_tells_them_apart(
     page = profile.open(serve(tmp_path / "logs").url, "#graphs")
     page.wait_for_function("() => graphs.isDrawn()")
     options = page.get_by_label("Run", exact=True).locator("option")
-    assert options.all_text_contents() == ["…9", "…10", "…100"]
-    assert options.first.get_attribute("value") == "user__always_the_same__trial_9"
+    names = [f"user__always_the_same__trial_{number}" for number in (9, 10, 100)]
+    assert options.all_text_contents() == names
+    page.get_by_label("Run", exact=True).select_option(names[2])
+    parts = page.locator(".picker .tb-name > span")
+    page.wait_for_function("() => graphs.text('.picker .tb-name-tail') === '100'")
+    assert parts.all_text_contents() == ["user__always_the_same__trial_", "100"]

@@ -301,6 +301,9 @@ export class Model {
     this.isBusy.value = true;
     this.error.value = "";
     try {
+      const lone = isNew && choices.open.size === 0 ? await this.#loneScopes(graphRef) : [];
+      if (number !== this.#drawNumber) return;
+      if (lone.length > 0) return this.#set({ open: formatLists([lone]) }); // and this draws
       const scene = await makeScene(choices, {
         fetchScope: (name, kind) => this.fetchScope(graphRef, name, kind),
         layOut: (job) => this.#layoutClient.layOut(job),
@@ -313,6 +316,21 @@ export class Model {
       if (isNew && selected !== null && !scene.boxes.has(selected)) await this.reveal(selected).catch(() => this.selected.peek() === selected && this.select(null));
     } catch (error) {
       if (number === this.#drawNumber) this.#fail(error);
+    }
+  }
+
+  /**
+   * The scope that is all there is in the graph, the one that is all there is in it, and so on. While
+   * the first is closed, the drawing is a single box.
+   * @param {GraphRef} graphRef
+   */
+  async #loneScopes(graphRef) {
+    /** @type {string[]} */
+    const names = [];
+    for (;;) {
+      const { children: { name, kind } } = await this.fetchScope(graphRef, names.at(-1) ?? "", "scope");
+      if (name.length !== 1 || kind[0] !== "scope") return names;
+      names.push(name[0]);
     }
   }
 

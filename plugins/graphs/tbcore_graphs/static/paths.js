@@ -27,29 +27,6 @@ export function scopesAround(name) {
 }
 
 /**
- * Names without what all of them have at the beginning and at the end, to tell them apart in little
- * space. What is left out is whole words, and an ellipsis stands for it; it is at least 4 characters.
- * @param {readonly string[]} names
- * @returns {string[]} in the same order
- */
-export function partsThatDiffer(names) {
-  const [first = "", ...others] = names;
-  /** How many characters match in all names. @param {(name: string, k: number) => string | undefined} at */
-  const alike = (at) => {
-    let count = 0;
-    while (count < first.length && others.every((name) => at(name, count) === at(first, count))) count++;
-    return count;
-  };
-  if (others.length === 0) return [...names];
-  const head = first.slice(0, alike((name, k) => name[k])).replace(/[^/_\s-]+$/, "");
-  const tail = first.slice(first.length - alike((name, k) => name.at(-1 - k))).replace(/^[^/_\s-]+/, "");
-  const [start, end] = [head, tail].map(({ length }) => (length < 4 ? 0 : length));
-  return names.map((name) =>
-    start + end < name.length ? `${start ? "…" : ""}${name.slice(start, name.length - end)}${end ? "…" : ""}` : name,
-  );
-}
-
-/**
  * The name of the series that contains a node if its scope has too many nodes: the node's name with
  * `*` for its last number. The server uses the same names.
  * @param {string} name

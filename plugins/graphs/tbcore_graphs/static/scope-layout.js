@@ -4,6 +4,7 @@
  */
 
 import { formatName, plural } from "tbcore/format.js";
+import { commonLengths } from "tbcore/text-names.js";
 import { findAuxiliary } from "./auxiliary-nodes.js";
 import { labelOf, weightOf } from "./lines.js";
 import { lastPart } from "./paths.js";
@@ -109,8 +110,9 @@ export async function layOutScope(path, pathKind, choices, tools, isAuxiliaryOut
   // 2. Lay out the open children, because the sizes of their boxes depend on their contents.
   const opened = name.flatMap((full, row) => (kind[row] !== "op" && choices.open.has(full) ? [row] : []));
   const inner = new Map(await Promise.all(opened.map(async (row) => /** @type {const} */ ([row, await layOutScope(name[row], kind[row], choices, tools, isAuxiliary)]))));
+  const labels = labelsOf(name, tools.measure);
   const sizes = name.map((_, row) => {
-    const size = sizeOf(scope, row, tools.measure);
+    const size = sizeOf(scope, row, labels[row], tools.measure);
     const content = inner.get(row);
     if (!content) return size;
     const { width, height } = content;
@@ -155,11 +157,11 @@ function reasonNotDrawn({ children, edges, total }) {
  * The texts and the size of a closed box.
  * @param {Scope} scope
  * @param {number} row
+ * @param {string} label
  * @param {SceneTools["measure"]} measure
  */
-function sizeOf({ children }, row, measure) {
+function sizeOf({ children }, row, label, measure) {
   const isOp = children.kind[row] === "op";
-  const label = shorten(formatName(lastPart(children.name[row])), measure);
   const op = children.op[row];
   // MatMul_1 does not need a second line with MatMul.
   const isRedundant = label.replace(/_\d+$/, "") === op;
@@ -168,6 +170,19 @@ function sizeOf({ children }, row, measure) {
   // The size of a scope's box grows with the logarithm of its number of nodes.
   const more = isOp ? 0 : Math.round(8 * Math.log10(children.nodes[row]));
   return { label, sub, textWidth: measure(label, "label"), width: Math.ceil(Math.max(isOp ? 44 : 76, text + (isOp ? 24 : 40)) + more), height: (sub === "" ? 24 : 36) + more };
+}
+
+/**
+ * The labels of boxes. Those that are too long lose what they have in common, and then their middle.
+ * @param {readonly string[]} names  full names of siblings
+ * @param {SceneTools["measure"]} measure
+ */
+function labelsOf(names, measure) {
+  const labels = names.map((name) => formatName(lastPart(name)));
+  const isLong = labels.map((label) => measure(label, "label") > MAX_LABEL_WIDTH_PX);
+  const [start, end] = commonLengths(labels.filter((_, row) => isLong[row]));
+  const partOf = (/** @type {string} */ label) => `${start > 0 ? "…" : ""}${label.slice(start, label.length - end)}${end > 0 ? "…" : ""}`;
+  return labels.map((label, row) => (isLong[row] ? shorten(partOf(label), measure) : label));
 }
 
 /**

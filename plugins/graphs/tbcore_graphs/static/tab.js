@@ -5,6 +5,7 @@
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatBytes, formatName, plural } from "tbcore/format.js";
+import { Name, commonLengths } from "tbcore/text-names.js";
 import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { Choice, IconButton, Menu, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";
@@ -12,7 +13,6 @@ import { Details } from "./details.js";
 import { graphChoices } from "./graph-ref.js";
 import { options } from "./model.js";
 import { Outline } from "./outline.js";
-import { partsThatDiffer } from "./paths.js";
 import { SearchBox, SearchResults, useSearch } from "./search.js";
 
 /**
@@ -158,11 +158,17 @@ function Bar({ model, search, color, view, canvas, pane, setPane, coloring }) {
   const choices = overview ? graphChoices(overview) : [];
   const tags = overview?.metadata_tags ?? [];
   const runs = model.runs.value;
-  const shortNames = useMemo(() => partsThatDiffer(runs), [runs]);
+  const [start, end] = useMemo(() => commonLengths(runs), [runs]);
+  const run = model.run.value;
   return html`<div class="tb-toolbar" role="toolbar" aria-label="Graphs">
     <${SearchBox} search=${search} />
-    <${Select} label="Run" value=${model.run.value} onChange=${(/** @type {string} */ run) => model.chooseRun(run)}>
-      ${runs.map((run, k) => html`<option key=${run} value=${run} title=${formatName(run)}>${formatName(shortNames[k])}</option>`)}
+    <${Select}
+      label="Run"
+      value=${run}
+      shown=${html`<${Name} name=${run} part=${[start, run.length - end]} />`}
+      onChange=${(/** @type {string} */ run) => model.chooseRun(run)}
+    >
+      ${runs.map((run) => html`<option key=${run} value=${run}>${formatName(run)}</option>`)}
     <//>
     ${choices.length > 1 &&
     html`<${Select} label="Graph" value=${graphRef?.graph} onChange=${(/** @type {string} */ id) => model.chooseGraph(id)}>
@@ -229,15 +235,18 @@ function Pane({ model, view, search, found, by, pane, setPane, onReveal }) {
  * @param {object} props
  * @param {string} props.label
  * @param {string | undefined} props.value
+ * @param {unknown} [props.shown]  what it shows while it is closed, in place of the option's text,
+ *   whose end the browser would cut off
  * @param {(value: string) => void} props.onChange
  * @param {unknown} props.children
  */
-function Select({ label, value, onChange, children }) {
+function Select({ label, value, shown, onChange, children }) {
   return html`<label class="choose"
     ><span>${label}</span
-    ><select aria-label=${label} value=${value} title=${value && formatName(value)} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
+    ><span class="picker"
+      >${shown && html`<span class="shown" aria-hidden="true">${shown}</span>`}<select aria-label=${label} value=${value} title=${value && formatName(value)} onChange=${(/** @type {Event} */ event) => onChange(/** @type {HTMLSelectElement} */ (event.currentTarget).value)}>
       ${children}
-    </select></label
+    </select></span></label
   >`;
 }
 

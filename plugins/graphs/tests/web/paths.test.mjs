@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fit, reveal, zoom } from "../../tbcore_graphs/static/camera.js";
-import { lastPart, partsThatDiffer, scopeOf, scopesAround, seriesOf } from "../../tbcore_graphs/static/paths.js";
+import { lastPart, scopeOf, scopesAround, seriesOf } from "../../tbcore_graphs/static/paths.js";
 import { formatMicros, shortDevice } from "../../tbcore_graphs/static/colors.js";
 import { readQuery } from "../../tbcore_graphs/static/search.js";
 
@@ -17,17 +17,6 @@ test("a name is a path, and scopes do not have empty names", () => {
 test("the name of a series has a star in place of the last number", () => {
   assert.equal(seriesOf("block_1/conv2d_12_bias"), "block_1/conv2d_*_bias");
   assert.equal(seriesOf("block_1/conv"), "block_1/conv");
-});
-
-test("names are cut where they are alike, between words", () => {
-  assert.deepEqual(partsThatDiffer(["user__vision-a/train", "user__vision-bc/train"]), ["…a…", "…bc…"]);
-  assert.deepEqual(partsThatDiffer(["model_10", "model_12"]), ["…10", "…12"]);
-  // What is short stays, and a name that is nothing else is whole.
-  assert.deepEqual(partsThatDiffer(["a_10", "a_12"]), ["a_10", "a_12"]);
-  assert.deepEqual(partsThatDiffer(["model_", "model_12"]), ["model_", "…12"]);
-  assert.deepEqual(partsThatDiffer(["train-x-train", "train-train"]), ["…x…", "train-train"]);
-  assert.deepEqual(partsThatDiffer(["lr0.001", "lr0.002"]), ["lr0.001", "lr0.002"]);
-  assert.deepEqual([partsThatDiffer(["only/one"]), partsThatDiffer([])], [["only/one"], []]);
 });
 
 test("the point under the pointer stays there while zooming", () => {

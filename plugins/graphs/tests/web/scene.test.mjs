@@ -174,6 +174,12 @@ test("long names and ops do not make a box too wide", async () => {
   assert.ok(boxes.get(long).width < 300);
 });
 
+test("long names lose what they have in common, so that they can be told apart", async () => {
+  const names = ["query", "key"].map((part) => `transformer_encoder_layer_attention_${part}_projection_kernel`);
+  const { boxes } = await sceneOf({ "": scopeOf("", { input: "Placeholder", [names[0]]: "MatMul", [names[1]]: "MatMul" }, []) });
+  assert.deepEqual(["input", ...names].map((name) => boxes.get(name)?.label), ["input", "…query…", "…key…"]);
+});
+
 test("names that look like markup are escaped", async () => {
   const scene = await sceneOf({ "": scopeOf("", { "<b>": "Op & op", z: "Z" }, [[0, 1, "2x3"]]) });
   const svg = painted(scene).join("");
