@@ -7,7 +7,7 @@
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatName, formatValue, plural } from "tbcore/format.js";
-import { cutLabel } from "tbcore/text-names.js";
+import { Name, commonLengths } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
 import { cellText, cellTitle, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";
@@ -94,6 +94,8 @@ export function TrialsTable({ tab }) {
     const longest = sweep.groups.reduce((longest, { label, sessions }) => Math.max(longest, label.length + (sessions.length > 1 ? ` ×${sessions.length}`.length : 0)), 0);
     return Math.min(MAX_NAME_WIDTH_PX, Math.max(MIN_NAME_WIDTH_PX, longest * CHARACTER_WIDTH_PX + NAME_PADDING_PX));
   }, [sweep]);
+  /** What all names have in common is truncated first. */
+  const common = useMemo(() => commonLengths(sweep.groups.map(({ label }) => label)), [sweep]);
   // The left edge of each column, and the right edge of the last one.
   const lefts = useMemo(() => widths.reduce((edges, width, i) => edges.fill(edges[i] + width, i + 1), new Float64Array(widths.length + 1)), [widths]);
   // The rendered columns, in whole batches.
@@ -128,7 +130,7 @@ export function TrialsTable({ tab }) {
           const { name } = sweep.groups[row];
           const isOpen = view.open.has(name);
           return [
-            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} columns=${columns} from=${from} to=${to} writers=${writers} isOpen=${isOpen} />`,
+            html`<${Row} key=${name} tab=${tab} row=${row} index=${first + i} common=${common} columns=${columns} from=${from} to=${to} writers=${writers} isOpen=${isOpen} />`,
             isOpen && html`<${Details} key=${`${name} details`} tab=${tab} row=${row} numColumns=${columns.length + 2} onHeight=${onHeight} />`,
           ];
         })}
@@ -256,13 +258,14 @@ function ColumnMenu({ tab, column }) {
  * @param {import("./tab.js").Tab} props.tab
  * @param {number} props.row  index of the group in the sweep
  * @param {number} props.index  position of the row in the table
+ * @param {[start: number, end: number]} props.common  as of `commonLengths`
  * @param {readonly Column[]} props.columns
  * @param {number} props.from  first rendered column
  * @param {number} props.to  end of the rendered columns
  * @param {readonly ((row: number) => string)[]} props.writers
  * @param {boolean} props.isOpen
  */
-function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
+function Row({ tab, row, index, common: [start, end], columns, from, to, writers, isOpen }) {
   const { sweep, grades, ramp } = tab;
   const group = sweep.groups[row];
   const isHovered = tab.hoveredRow.value === row;
@@ -279,7 +282,6 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
       }),
     [sweep, columns, from, to, grades, ramp, row, tab.aggregationName],
   );
-  const [head, tail] = cutLabel(group.label);
   return html`<tr
     class="${isPicked ? "picked" : ""} ${isHovered ? "hovered" : ""} ${isBest ? "best" : ""}"
     aria-rowindex=${index + 2}
@@ -308,7 +310,7 @@ function Row({ tab, row, index, columns, from, to, writers, isOpen }) {
           onChange=${() => tab.togglePick(group.name)}
         />
         <i style=${{ background: color }}></i>
-        <span class="tb-name" onClick=${() => tab.toggleOpen(group.name)}><span class="tb-name-head">${head}</span><span class="tb-name-tail">${tail}</span></span>
+        <span class="label" onClick=${() => tab.toggleOpen(group.name)}><${Name} name=${group.label} part=${[start, group.label.length - end]} /></span>
         ${isBest && html`<span class="star" title=${tab.bestText}><${Icon} name="star" /><span class="tb-hidden">best</span></span>`}
         ${group.sessions.length > 1 && html`<small class="count" title=${countTooltip(tab, group)}>×${group.sessions.length}</small>`}
       </div>
