@@ -174,3 +174,34 @@ def test_long_texts_are_folded_and_can_be_loaded_whole(open_page: Any) -> None:
     copied = page.evaluate("() => navigator.clipboard.readText()")
     assert copied == REPORT.format(epoch=4, loss=0.25)
     page.wait_for_function("() => document.documentElement.scrollWidth <= 400")
+
+
+def test_titles_leave_out_what_writers_add_to_tags(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """Unless a tag without it exists, too; a card's tooltip and the address have the whole tag."""
+    tags = ("config/text_summary", "note", "note/text_summary", "long/name/text_summary")
+    write_run(tmp_path / "logs", "run", texts={tag: [(1, tag), (2, tag)] for tag in tags})
+    server = serve(tmp_path / "logs")
+    page = profile.open(server.url, "#text")
+    titles = "() => tb.all('.tb-card h3').map((title) => [title.innerText, title.title].join(': '))"
+
+    def wait_for_titles(*titled: str) -> None:
+        page.wait_for_function(f"(all) => String(({titles})()) === all", arg=",".join(titled))
+
+    wait_for_titles(
+        "config: config/text_summary",
+        "long/name: long/name/text_summary",
+        "note: note",
+        "note/text_summary: note/text_summary",
+    )
+    wait_for_text(page, "config/text_summary", "run", "config")
+    page.get_by_role("slider", name="Step of config/text_summary").press("Home")
+    page.wait_for_function(
+        "() => decodeURIComponent(location.hash).includes('text.at=config/text_summary:1')"
+    )
+    for query in ("re:^config$", "config/text_summary", "config"):
+        page.get_by_label("Filter tags").fill(query)
+        wait_for_titles("config: config/text_summary")
+    page.get_by_label("Filter tags").fill("-text_summary")
+    wait_for_titles("note: note")

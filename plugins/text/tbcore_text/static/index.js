@@ -9,10 +9,12 @@ import { Controls } from "./controls.js";
 import { options } from "./options.js";
 import { Search } from "./search.js";
 import { Text } from "./text.js";
+import { titleOf, withTitles } from "./titles.js";
 
 export default {
-  /** @param {import("tbcore/host.js").Host} host */
-  async render(host) {
+  /** @param {import("tbcore/host.js").Host} tabHost */
+  async render(tabHost) {
+    const host = withTitles(tabHost);
     options.recall(host);
     await host.css("./text.css");
     const search = new Search(host);
@@ -20,6 +22,7 @@ export default {
     return renderStepTab(host, {
       noun: "text",
       bytes: "individualText",
+      titleOf,
       Sample: (/** @type {import("tbcore/steps.js").SampleProps} */ props) => html`<${Text} ...${props} baseAnswers=${baseAnswers} search=${search} />`,
       Controls: () => html`<${Controls} host=${host} search=${search} />`,
       keys: [

@@ -22,22 +22,30 @@ const CARDS_PER_PAGE = 24;
  *   with `--tb-card-width`
  * @property {(card: { tag: string, run: Run, group: string }) => unknown} [renderCard]
  *   renders the card of one tag and run
- * @property {(card: { tag: string, runs: readonly Run[], group: string }) => unknown} [renderTag]
+ * @property {(card: { tag: string, title: string, runs: readonly Run[], group: string }) => unknown} [renderTag]
  *   renders the card of one tag, for all runs; its key must be unique
+ * @property {(tag: string, tags: ReadonlySet<string>) => string} [titleOf]  returns the title of a card
+ *   of `renderTag`, by which cards are sorted into sections; `tags` are all tags. Different tags must
+ *   have different titles
  */
 
 /** The tab. @param {TagTabProps} props */
-export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag }) {
+export function TagTab({ host, tags, what, controls, size = "", renderCard, renderTag, titleOf }) {
   const runs = runsInGroupOrder(host);
   const filter = host.tagFilter.value;
-  const { groups, runsOf, numTags } = useMemo(() => indexTags(tags.value, runs, filter.matches), [tags.value, runs, filter]);
+  const { titles, tagOf } = useMemo(() => titled(tags.value, titleOf), [tags.value, titleOf]);
+  const { groups, runsOf, numTags } = useMemo(
+    () => indexTags(titles, runs, (title) => filter.matches(tagOf.get(title) ?? title)),
+    [titles, runs, filter],
+  );
   const drawCard = useCallback(
-    (/** @type {string} */ tag, /** @type {string} */ group) => {
-      const members = runsOf.get(tag) ?? [];
-      if (renderTag) return html`<${LazyCard} key=${tag} title=${tag} draw=${() => renderTag({ tag, runs: members, group })} />`;
+    (/** @type {string} */ title, /** @type {string} */ group) => {
+      const members = runsOf.get(title) ?? [];
+      const tag = tagOf.get(title) ?? title;
+      if (renderTag) return html`<${LazyCard} key=${tag} title=${title} label=${tag} draw=${() => renderTag({ tag, title, runs: members, group })} />`;
       return html`<${TagCards} key=${tag} tag=${tag} group=${group} runs=${members} renderCard=${renderCard} />`;
     },
-    [runsOf, renderTag, renderCard],
+    [runsOf, tagOf, renderTag, renderCard],
   );
   return html`
     <div class="tb-toolbar" role="toolbar" aria-label=${what}>
@@ -50,6 +58,21 @@ export function TagTab({ host, tags, what, controls, size = "", renderCard, rend
       <${TagGroups} groups=${groups} ...${closedGroups(host)} renderCard=${drawCard} />
     </div>
   `;
+}
+
+/**
+ * The titles of each run's tags, and the tag of each title; without `titleOf` a tag is its title.
+ * @param {RunToTags} runToTags
+ * @param {TagTabProps["titleOf"]} titleOf
+ * @returns {{ titles: RunToTags, tagOf: Map<string, string> }}
+ */
+function titled(runToTags, titleOf) {
+  const tagOf = new Map();
+  if (!titleOf) return { titles: runToTags, tagOf };
+  const all = new Set(Object.values(runToTags).flat());
+  const titles = Object.entries(runToTags).map(([run, tags]) => [run, tags.map((tag) => titleOf(tag, all))]);
+  for (const tag of all) tagOf.set(titleOf(tag, all), tag);
+  return { titles: Object.fromEntries(titles), tagOf };
 }
 
 /**

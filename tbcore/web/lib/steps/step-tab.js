@@ -47,6 +47,8 @@ import { StepSlider, findPlace, formatPlace, formatPlaces, parsePlace, parsePlac
  * @property {boolean} [plays]  whether the slider of all cards has a button that plays the steps
  * @property {(settings: Readonly<Record<string, string>>) => number} [numSteps]  how many steps a
  *   card shows side by side, with a row for each run; 1 by default
+ * @property {(tag: string, tags: ReadonlySet<string>) => string} [titleOf]  returns a tag's title, by
+ *   which cards are sorted into sections; `tags` are all tags. Different tags must have different titles
  * @property {boolean} [stays]  whether samples stay rendered when they are scrolled out of view;
  *   needed for media that play
  *
@@ -126,11 +128,11 @@ function Dashboard({ host, kind, tags, answers }) {
     ${kind.Controls && html`<${kind.Controls} host=${host} />`}
   `;
   const renderTag = (/** @type {Omit<Parameters<typeof StepCard>[0], "tab">} */ card) => html`<${StepCard} key=${card.tag} tab=${tab} ...${card} />`;
-  return html`<${TagTab} host=${host} tags=${tags} what=${nouns} controls=${controls} size="tb-step-tab ${numSteps > 1 ? "tb-step-grid" : ""}" renderTag=${renderTag} />`;
+  return html`<${TagTab} host=${host} tags=${tags} what=${nouns} controls=${controls} size="tb-step-tab ${numSteps > 1 ? "tb-step-grid" : ""}" titleOf=${kind.titleOf} renderTag=${renderTag} />`;
 }
 
-/** The card of a tag. @param {{ tab: Tab, tag: string, group: string, runs: readonly Run[] }} props */
-function StepCard({ tab, tag, group, runs }) {
+/** The card of a tag. @param {{ tab: Tab, tag: string, title: string, group: string, runs: readonly Run[] }} props */
+function StepCard({ tab, tag, title, group, runs }) {
   const { host } = tab;
   const body = useRef(/** @type {HTMLElement | null} */ (null));
   const isNear = useNear(body);
@@ -161,7 +163,7 @@ function StepCard({ tab, tag, group, runs }) {
   };
   const rest = runs.length - numShown;
   return html`<${Card}
-    ...${{ title: tag, group, expanded, onExpand: setExpanded, onKeyDown }}
+    ...${{ title: tag, shown: title, group, expanded, onExpand: setExpanded, onKeyDown }}
     actions=${hasOwnPlace &&
     html`<${IconButton}
       icon="reload"
