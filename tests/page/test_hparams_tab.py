@@ -1025,3 +1025,23 @@ def test_the_page_does_not_scroll_sideways(open_tab: Any, width: int) -> None:
             return bool(tab.page.evaluate(f"(before) => ({y})() < before", before))
 
         until(has_scrolled)
+
+
+def test_in_a_narrow_window_the_part_of_a_name_is_shown_that_differs(
+    serve: Any, profile: Any, tmp_path: Path
+) -> None:
+    """What all names have in common is cut first."""
+    for lr in (0.1, 0.01):
+        name = f"classifier_of_images/lr{lr}/average_of_all_seeds"
+        write_session(tmp_path / "logs", name, {"lr": lr}, scalars={"loss": [lr]})
+    address = serve(tmp_path / "logs").url
+    page = profile.open(address, "#hparams", viewport={"width": 400, "height": 800})
+    page.locator(".trials tbody .tb-name-tail").nth(1).wait_for()
+    shown = page.evaluate(
+        """() => tb.all('.trials tbody .tb-name-tail').map((tail) => {
+          const edge = tail.closest('th').getBoundingClientRect().right;
+          const isWhole = tail.scrollWidth <= tail.clientWidth + 1;
+          return [tail.textContent, isWhole && tail.getBoundingClientRect().right <= edge];
+        })"""
+    )
+    assert sorted(shown) == [["lr0.01", True], ["lr0.1", True]]

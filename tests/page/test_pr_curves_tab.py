@@ -139,7 +139,7 @@ def test_a_zoomed_plot_can_be_downloaded_as_data_and_image(open_page: Any, tmp_p
 def test_the_table_is_sorted_by_area_and_the_precision_axis_fits(
     open_page: Any, server: Any
 ) -> None:
-    """Both are in the address; at first, rows are in the order of the runs and the axis is 0 to 1."""
+    """Both are in the address. At first rows are in the order of runs, and the axis is 0 to 1."""
     page = open_page("#pr_curves&tagQuery=cats&pr_curves.step=15")
     wait_for_row(page, "a", "0.8056 10 – – – – – – –")
     wait_for_row(page, "b", "1.0000 15 – – – – – – –")
