@@ -66,7 +66,7 @@ export function commonLengths(labels) {
 }
 
 /** The number of positions from 0 on, up to a maximum, that are equal. @param {number} max @param {(i: number) => boolean} isEqual */
-export function commonLength(max, isEqual) {
+function commonLength(max, isEqual) {
   let length = 0;
   while (length < max && isEqual(length)) length++;
   return Math.max(0, length);

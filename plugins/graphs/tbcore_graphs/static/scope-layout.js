@@ -3,8 +3,7 @@
  * where edges cross borders, and lays out the inner scopes before the outer ones.
  */
 
-import { formatName, plural } from "tbcore/format.js";
-import { commonLengths } from "tbcore/text-names.js";
+import { commonLengths, formatName, plural } from "tbcore/format.js";
 import { findAuxiliary } from "./auxiliary-nodes.js";
 import { labelOf, weightOf } from "./lines.js";
 import { lastPart } from "./paths.js";

@@ -4,8 +4,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatBytes, formatName, plural } from "tbcore/format.js";
-import { Name, commonLengths } from "tbcore/text-names.js";
+import { commonLengths, formatBytes, formatName, plural } from "tbcore/format.js";
+import { Name } from "tbcore/text-names.js";
 import { Tooltip, readOutNodes } from "tbcore/tooltip.js";
 import { Choice, IconButton, Menu, save } from "tbcore/ui.js";
 import { colorBoxes, formatMicros, shortDevice } from "./colors.js";

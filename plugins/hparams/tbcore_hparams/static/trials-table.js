@@ -6,8 +6,8 @@
 
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatName, formatValue, plural } from "tbcore/format.js";
-import { Name, commonLengths } from "tbcore/text-names.js";
+import { commonLengths, formatName, formatValue, plural } from "tbcore/format.js";
+import { Name } from "tbcore/text-names.js";
 import { Icon, Menu } from "tbcore/ui.js";
 import { cellText, cellTitle, writerOf } from "./cell-text.js";
 import { ColumnFilterForm } from "./column-filter.js";

@@ -1,6 +1,5 @@
 /** Runs in groups: the rows of the run list, and the newest groups. Pure functions, no DOM; loaded when runs are grouped. */
 
-import { commonLength } from "../../lib/format.js";
 import { findParts, groupsOf, runRow } from "./tree.js";
 
 /** @import { Row } from "./tree.js" */
@@ -49,6 +48,6 @@ export function groupRows(runs, groupOf, isOpen) {
 function commonFolderLength(names) {
   if (names.length < 2) return 0;
   let { length } = names[0];
-  for (const name of names) length = commonLength(length, (i) => name[i] === names[0][i]);
+  for (const name of names) while (!name.startsWith(names[0].slice(0, length))) length--;
   return names[0].lastIndexOf("/", length - 1) + 1;
 }
