@@ -125,7 +125,7 @@ def test_runs_have_ages_live_marks_and_nan_marks(serve: Any, profile: Any, tmp_p
     os.utime(old, (hours_ago, hours_ago))
     write_run(logdir, "new", scalars={"loss": [1.0]}, wall_time=time.time())
     write_run(logdir, "copied", scalars={"loss": [1.0]}, wall_time=hours_ago)
-    write_run(logdir, "undated", scalars={"loss": [1.0]}, wall_time=0)
+    write_run(logdir, "undated", scalars={"loss": [(0, 1.0, 0.0)]}, wall_time=0.0)
     server = serve(logdir)
     page = profile.open(server.url)
     row = page.locator(".tb-run[title=old]")
