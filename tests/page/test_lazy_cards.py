@@ -38,6 +38,9 @@ def server(serve_for_module: Any, tmp_path_factory: pytest.TempPathFactory) -> A
 def page(open_page: Any) -> Any:
     page = open_page()
     page.wait_for_function(ALL_VISIBLE_ARE_RENDERED)
+    # The placeholders are as high as cards once the first of these has been measured.
+    page.wait_for_function("() => document.querySelector('.plugin').style.length > 0")
+    page.evaluate("() => tb.frame()")
     return page
 
 

@@ -77,29 +77,30 @@ export function widthOfNames() {
   return document.querySelector("aside .tb-row-main")?.getBoundingClientRect().width ?? 0;
 }
 
-/** The width that the names had beside the columns before these changed. */
-let namesWidth = 0;
+/** The width of all columns when they were last shown. */
+let columnsWidth = 0;
 
 /**
  * Fits the list to its columns: widens it until they fit, and takes back what columns that are gone
- * had widened it by. Not again for the same ones, nor below a width that the reader chose.
+ * had widened it by. Not if the reader has chosen a width since.
  * @param {string} shown  what the columns show; "" without columns
  */
 export function fitListFor(shown) {
   const preferences = openPreferences("#sidebar");
   const { columns, width, widened } = preferences.values.value;
+  const [before, after] = (widened ?? "").split(">");
+  const isOurs = after !== undefined && after === width;
+  const widthBefore = columnsWidth;
+  columnsWidth = [...document.querySelectorAll("aside .tb-heads .tb-cell")].reduce((sum, cell) => sum + cell.getBoundingClientRect().width, 0);
+  if (columns === shown && !isOurs) return;
   if (columns !== shown) {
     preferences.set("columns", shown || null);
-    const [before, after] = (widened ?? "").split(">");
-    if (after && after === width) {
-      const next = Number(width) - Math.max(0, widthOfNames() - namesWidth);
-      if (!shown || next <= Number(before)) preferences.set("width", before || null);
-      else if (namesWidth > 0) setWidened(before, String(next));
-    }
-    if (shown) widenList();
-    else preferences.set("widened", null);
+    const next = Math.ceil(Number(width) - Math.max(0, widthBefore - columnsWidth));
+    if (isOurs && (!shown || next <= Number(before))) preferences.set("width", before || null);
+    else if (isOurs) setWidened(before, String(next));
   }
-  requestAnimationFrame(() => (namesWidth = widthOfNames()));
+  if (shown) requestAnimationFrame(() => widenList());
+  else preferences.set("widened", null);
 }
 
 /** Widens the list until its columns fit beside names of this width, or to its limit. @param {number} [nameWidth]  in CSS pixels */
