@@ -39,7 +39,24 @@ WAIT_TIMEOUT_MS = 60_000
 """Timeout of each wait for a page; long, because the machine may be busy."""
 VIEWPORT = {"width": 1400, "height": 900}
 MAX_DELAY = float(os.environ.get("TBCORE_TEST_DELAY") or 0)
-"""Seconds; servers delay each answer by a random time below it, to reveal races in tests."""
+"""Seconds; answers of servers, and frames of pages, are late by random times below it, to reveal
+races in tests and in the page."""
+LATE_FRAMES = """
+{
+  const [request, waiting] = [requestAnimationFrame, new Map()];
+  let last = 0;
+  window.requestAnimationFrame = (call) => {
+    const id = ++last;
+    const draw = (time) => waiting.delete(id) && call(time);
+    waiting.set(id, setTimeout(() => request(draw), Math.random() * MAX_MS));
+    return id;
+  };
+  window.cancelAnimationFrame = (id) => {
+    clearTimeout(waiting.get(id));
+    waiting.delete(id);
+  };
+}
+"""
 DELAYS = """
 import asyncio, random, uvicorn
 load = uvicorn.Config.load
@@ -147,6 +164,9 @@ class Profile:
         self.context = chromium.new_context(**{"viewport": VIEWPORT, **options})
         self.context.set_default_timeout(WAIT_TIMEOUT_MS)
         self.context.add_init_script(HELPERS)
+        if MAX_DELAY:
+            late = LATE_FRAMES.replace("MAX_MS", str(1000 * MAX_DELAY))
+            self.context.add_init_script(late)
         self.expects_errors = False
         """Whether a page of the test may have errors, other than requests to other servers."""
         self.errors: list[str] = []

@@ -378,8 +378,10 @@ def test_the_list_of_a_link_is_wide_enough_for_its_columns(seeds: Any, new_profi
     wide = page.locator("aside").bounding_box()["width"]
     for _ in range(4):
         divider.press("ArrowLeft")
-    page.wait_for_function("(wide) => document.querySelector('aside').offsetWidth < wide", arg=wide)
-    narrow = page.locator("aside").bounding_box()["width"]
+    narrow = wide - 4 * 16
+    page.wait_for_function(
+        "(width) => document.querySelector('aside').offsetWidth === width", arg=narrow
+    )
     again = profile.open(seeds.url, address + "&group=seeds")
     wait_for_cells(again, "lucky/*", "0.60 ± 0.44", "0.60 ± 0.44", "0.1", "")
     assert again.locator("aside").bounding_box()["width"] == narrow

@@ -193,6 +193,8 @@ def test_a_pinned_step_moves_nothing(open_page: Any) -> None:
     """Its table is over the cards below, wider than its card, and inside the window."""
     page = open_page("#scalars")
     page.wait_for_function("() => tb.all('.tb-card canvas').length > 12")
+    page.wait_for_function("() => document.querySelector('.plugin').style.length > 0")
+    page.evaluate("() => tb.frame()")
     before = page.evaluate(BOXES)
     for tag in ("many/00", "many/02"):
         page.locator(f"[aria-label='{tag}'] .tb-chart-plot").click(position={"x": 9, "y": 9})
