@@ -6,6 +6,7 @@ import click
 
 from tbcore import DataError
 from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
+from tbcore_logs.commands.options import json_option
 
 
 @click.command(cls=Command, short_help=__doc__)
@@ -13,7 +14,7 @@ from tbcore.engine import Command, guarded, loaded, logdir_specs, logs_discarded
 @click.option(
     "--index", metavar="PATH", help="Check an index instead, and compare it with LOGDIR if given."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def check(context: click.Context, *, logdir: str | None, index: str | None, as_json: bool) -> int:
     """Read all event files below LOGDIR and report what is wrong with them.
@@ -22,10 +23,8 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
     data that no loaded plugin shows. The exit status is 1 if something is damaged or LOGDIR does
     not exist, and 3 if something could not be opened.
     """
-    import orjson
-
-    from tbcore.engine import to_json
     from tbcore_logs.checks import check as check_logdir
+    from tbcore_logs.printing.json_output import print_json
 
     if logdir is None and index is None:
         raise click.UsageError("missing argument 'LOGDIR'", context)
@@ -40,8 +39,7 @@ def check(context: click.Context, *, logdir: str | None, index: str | None, as_j
         else:
             report = check_logdir(specs)
     if as_json:
-        data = orjson.loads(to_json(report.as_json()))
-        click.echo(orjson.dumps(data, option=orjson.OPT_INDENT_2))
+        print_json(report.as_json())
     else:
         for line in report.lines():
             click.echo(line)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import click
 
 from tbcore.engine import Command
+
+MAX_BYTES = "tbcore.max_bytes"
+"""Key in `click.Context.meta` of the value of --max_bytes."""
+_MIN_ANSWER_BYTES = 500
+"""Enough for an answer from which all that may be left out is left out."""
 
 
 class LogCommand(Command):
@@ -57,6 +62,29 @@ def count(text: str) -> int:
     return number
 
 
+def _answer_size(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < _MIN_ANSWER_BYTES:
+        raise click.BadParameter(
+            f"{text!r} is not valid; expected an int, {_MIN_ANSWER_BYTES} or more"
+        )
+    return int(text)
+
+
+def _max_bytes(context: click.Context, parameter: click.Parameter, limit: int | None) -> None:
+    context.meta[MAX_BYTES] = limit
+
+
+class _MaxBytesOption(click.Option):
+    """--max_bytes, which is an error without --json."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        if self.name in opts and "json" not in (opts.get("form"), opts.get("as_json") and "json"):
+            raise click.UsageError("--max_bytes is for --json", ctx)
+        return super().handle_parse_result(ctx, opts, args)
+
+
 def names_option(option: str, text: str) -> Callable[[Any], Any]:
     return click.option(option, metavar="NAME,...", multiple=True, callback=_split, help=text)
 
@@ -78,9 +106,19 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
     null = "Print names only, each ended by NUL, for xargs -0."
     command = click.option("-0", "--null", "form", flag_value="null", help=null)(command)
     command = click.option("--csv", "form", flag_value="csv", help="Print CSV.")(command)
+    command = max_bytes_option(command)
     return click.option("--json", "form", flag_value="json", help="Print JSON.")(command)
 
 
 _PATTERNS = '`*` and `?` match any text and any character, "a,b" is one name.'
 tags_option = names_option("--tags", f"Only these tags; {_PATTERNS}")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+max_bytes_option = click.option(
+    "--max_bytes", metavar="N", type=_answer_size, cls=_MaxBytesOption, expose_value=False,
+    callback=_max_bytes, help="With --json, print at most N bytes, and what is left out.",
+)  # fmt: skip
+
+
+def json_option(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options --json and --max_bytes."""
+    return _json_option(max_bytes_option(command))

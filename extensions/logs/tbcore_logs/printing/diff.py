@@ -14,11 +14,11 @@ from tbcore.engine import one_line
 from tbcore_logs import Run
 from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.printing.access import opened, progress, run_named
+from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     PrintedColumn,
     exact,
     objects,
-    print_json,
     styled,
     table_lines,
 )

@@ -30,6 +30,7 @@ from tbcore_logs.printing.access import (
     read_in_batches,
 )
 from tbcore_logs.printing.files import opened_for_writing, safe_name, written
+from tbcore_logs.printing.json_output import FirstLines, max_bytes
 from tbcore_logs.printing.writers import WRITERS, Writer
 from tbcore_logs.tables import free_name
 from tbcore_logs.values import image_type
@@ -52,9 +53,14 @@ def export(
     source = _Source(selection, *selection.opened(), {})
     if output is not None:
         with opened_for_writing(output) as file:
-            with WRITERS[ending](file, is_terminal=output == "-" and file.isatty()) as writer:
+            limit = max_bytes()
+            first = None if limit is None else FirstLines(limit)
+            is_terminal = output == "-" and file.isatty()
+            with WRITERS[ending](first or file, is_terminal=is_terminal) as writer:
                 num_rows = (_write_wide if is_wide else _write_long)(writer, source)
             source.check()  # Before the file gets its final name.
+            if first is not None:
+                file.writelines(first.lines())
             if not num_rows:
                 raise click.ClickException("no scalars match; nothing is written")
     if media is not None:

@@ -14,22 +14,21 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import os
-import re
 import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 import click
 import numpy as np
 
-from tbcore.engine import one_line, to_json
+from tbcore.engine import one_line
+from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.tables import free_name
 
 _MIN_CUT_WIDTH = 16
@@ -147,15 +146,19 @@ class PrintedColumn(NamedTuple):
 
 
 def print_table(
-    columns: Sequence[PrintedColumn], rows: Sequence[Sequence[Any]], form: Form | None = None
+    columns: Sequence[PrintedColumn],
+    rows: Sequence[Sequence[Any]],
+    form: Form | None = None,
+    *,
+    is_spread: bool = False,
 ) -> None:
-    """Prints rows, whose cells are in the order of the columns.
+    """Prints rows, whose cells are in the order of the columns. See `bounded` for `is_spread`.
 
     The form `null` prints only the names in the rows, each followed by NUL. They are printed as
     logged, but escaped on a terminal.
     """
     if form == "json":
-        print_json(objects(columns, rows))
+        print_json(objects(columns, rows), is_spread=is_spread)
     elif form == "csv":
         click.echo("\n".join(map(csv_line, _texts(columns, rows))))
     elif form == "null":
@@ -252,21 +255,6 @@ def _terminal_lines(
         if left_out:
             lines.append(styled(cut(f"not shown: {left_out}", available, at_end=True), dim=True))
     return lines
-
-
-def print_json(data: Any) -> None:
-    """Prints JSON, indented. Non-finite numbers are the strings `NaN`, `Infinity`, `-Infinity`."""
-    click.echo(_safe_json(json.dumps(json.loads(to_json(data)), indent=2, ensure_ascii=False)))
-
-
-def json_line(data: Mapping[str, Any]) -> str:
-    """An object as one line of JSON."""
-    return _safe_json(to_json(data).decode())
-
-
-def _safe_json(text: str) -> str:
-    """JSON with all control characters escaped, even those that JSON allows in strings."""
-    return re.sub(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 # -- widths on a terminal ----------------------------------------------------------------------

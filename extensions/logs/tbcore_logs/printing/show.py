@@ -19,11 +19,11 @@ from tbcore_logs.forms import SCALAR, TEXT
 from tbcore_logs.printing.access import ITEMS_OF, default_logdir, opened, progress, run_named
 from tbcore_logs.printing.drawing import braille_chart, sparkline
 from tbcore_logs.printing.files import opened_for_writing
+from tbcore_logs.printing.json_output import print_json
 from tbcore_logs.printing.output import (
     PrintedColumn,
     is_terminal,
     objects,
-    print_json,
     print_table,
     short,
     short_age,
@@ -169,7 +169,7 @@ def _show_scalars(series: ScalarSeries, run: Run, tag: str, as_json: bool) -> in
         values = [series.step, series.wall_time, series.value]
         rows = list(zip(*map(np.ndarray.tolist, values), strict=True))
         columns = list(map(PrintedColumn, ("step", "wall_time", "value")))
-        print_table(columns, rows, "json" if as_json else None)
+        print_table(columns, rows, "json" if as_json else None, is_spread=True)
         return 0
     height = min(max(shutil.get_terminal_size().lines - 6, 6), _MAX_CHART_HEIGHT)
     lines = [styled(one_line(f"{run.name}: {tag}"), bold=True)]
@@ -217,7 +217,7 @@ def _show_items(run: Run, tag: str, kind: str, as_json: bool) -> int:
         PrintedColumn("value", short=_shortened, is_text=True),
     ]
     rows = [(item.step, item.wall_time, _described(item)) for item in ITEMS_OF[kind](run, tag)]
-    print_table(columns, rows, "json" if as_json else None)
+    print_table(columns, rows, "json" if as_json else None, is_spread=True)
     return 0
 
 

@@ -20,11 +20,11 @@ from tbcore_logs import Run
 from tbcore_logs.drawings import time_of
 from tbcore_logs.logs import matching
 from tbcore_logs.printing.access import LogSelection, if_readable, read
+from tbcore_logs.printing.json_output import FirstLines, json_line, max_bytes
 from tbcore_logs.printing.output import (
     cut,
     exact,
     is_terminal,
-    json_line,
     padded,
     plain,
     short,
@@ -58,6 +58,9 @@ def tail(
     selection: LogSelection, *, limit: int, follow: bool, total: int | None, as_json: bool
 ) -> int:
     """Prints the last lines; returns the exit status. With `follow`, it never returns."""
+    if follow and max_bytes() is not None:
+        context = click.get_current_context()
+        raise click.UsageError("--follow and --max_bytes cannot be combined", context)
     logs, names = selection.opened()
     is_chosen = selection.runs is not None or selection.where is not None
     if not is_chosen:
@@ -70,8 +73,15 @@ def tail(
     readers = {name: _LineReader(selection, total) for name in names}
     lines = [(name, line) for name in names for line in readers[name].new_lines(logs[name])]
     lines.sort(key=lambda named: named[1][0]["wall_time"])
-    for name, line in lines[len(lines) - limit if limit < len(lines) else 0 :]:
-        printer.print(name, *line)
+    lines = lines[len(lines) - limit if limit < len(lines) else 0 :]
+    if (num_bytes := max_bytes()) is not None:
+        newest = FirstLines(num_bytes)
+        for name, line in reversed(lines):
+            newest.write(f"{printer.json_of(name, *line)}\n".encode())
+        click.echo(b"".join(newest.lines(is_reversed=True)), nl=False)
+    else:
+        for name, line in lines:
+            printer.print(name, *line)
     if follow:
         _end_with_reader()
     elif not lines:
@@ -179,13 +189,24 @@ class _Printer:
             self._columns.append(self._names[tag])
         return bool(new)
 
+    def json_of(self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]) -> str:
+        """A line as JSON."""
+        cells = self._cells(run, fields, values)
+        return json_line({name: exact(value) for name, value in cells.items()})
+
+    def _cells(
+        self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """The cells of a line by the names of their columns; those of tags must have been added."""
+        return {"run": run, **fields, **{self._names[t]: value for t, value in values.items()}}
+
     def print(self, run: str, fields: Mapping[str, Any], values: Mapping[str, float]) -> None:
         """Prints a line and flushes it, so that a program at the end of a pipe gets it at once."""
         added = self.add_tags(values)
-        cells = {"run": run, **fields, **{self._names[t]: value for t, value in values.items()}}
         if self._as_json:
-            click.echo(json_line({name: exact(value) for name, value in cells.items()}))
+            click.echo(self.json_of(run, fields, values))
             return
+        cells = self._cells(run, fields, values)
         if is_terminal():
             if added or self._num_lines % _HEADER_EVERY == 0:
                 click.echo(styled(self._line({name: name for name in self._columns}), bold=True))

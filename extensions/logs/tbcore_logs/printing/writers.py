@@ -18,7 +18,8 @@ import orjson
 from numpy.typing import NDArray
 
 from tbcore.engine import one_line
-from tbcore_logs.printing.output import csv_line, json_line
+from tbcore_logs.printing.json_output import FirstLines, json_line
+from tbcore_logs.printing.output import csv_line
 
 _ROW_GROUP_ROWS = 1 << 17
 """Minimum number of rows of each row group in a Parquet file, except the last one."""
@@ -30,7 +31,7 @@ class Writer:
     Columns are arrays. In a masked array, masked elements are values that are missing.
     """
 
-    def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
+    def __init__(self, file: IO[bytes] | FirstLines, *, is_terminal: bool = False) -> None:
         self._file = file
         self._is_terminal = is_terminal
         self._texts: Sequence[str] = ()
@@ -103,7 +104,7 @@ class JsonLinesWriter(Writer):
 class ParquetWriter(Writer):
     """Writes Parquet. Imports pyarrow when it is created."""
 
-    def __init__(self, file: IO[bytes], *, is_terminal: bool = False) -> None:
+    def __init__(self, file: IO[bytes] | FirstLines, *, is_terminal: bool = False) -> None:
         super().__init__(file)
         try:
             import pyarrow
